@@ -134,6 +134,8 @@ export const MUTANTS: readonly Mutant[] = [
       ["lib/objects/commit/claim.ts", "attempt > 1 && copies &&", "false &&"],
       [COMMIT, "if (copies && newest !== before.generation) throw replacedMeanwhile(key);", ""],
       [COMMIT, "if (copies) throw replacedMeanwhile(key);", ""],
+      [COMMIT, "copies ? newest : undefined", "undefined"],
+      [COMMIT, "copies ? await isOwned(own) : !own.isExpired", "!own.isExpired"],
     ],
   },
   {

@@ -3,7 +3,13 @@
  */
 import { setTimeout } from "node:timers/promises";
 import { AgaroseError, CHUNK_PREFIX, MANIFEST_PREFIX, toAgaroseError } from "@agarose/core";
-import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../../lib/objects/commit/names.ts";
+import {
+  CLAIM_PREFIX,
+  CONTROL_PREFIX,
+  GARBAGE_PREFIX,
+  HISTORY_PREFIX,
+  REPAIR_PREFIX,
+} from "../../lib/objects/commit/names.ts";
 import type { BucketSettings } from "../../lib/store/bucket-settings.ts";
 import { PROBE_PREFIX } from "./check-region.ts";
 import type { Check, Remedy } from "./check.ts";
@@ -43,6 +49,7 @@ const OWN_PREFIXES = [
   CHUNK_PREFIX,
   CLAIM_PREFIX,
   REPAIR_PREFIX,
+  CONTROL_PREFIX,
   GARBAGE_PREFIX,
   HISTORY_PREFIX,
   PROBE_PREFIX,

@@ -46,11 +46,11 @@ export function register(program: Command): void {
 
 async function gc(prefix: string, options: GcOptions): Promise<number> {
   return withContext(options, WRITING, async ({ config, stores, signal, fence }) => {
-    // What another deployment or region stored must not look like garbage.
-    if (options.delete && !options.dryRun) await fence?.check();
     const removes = options.delete === true && options.dryRun !== true;
     const forgets = options.forgetRemoved ?? false;
     if (removes) await confirm(dangerOf(prefix, forgets, options.olderThan), options, signal);
+    // What another deployment or region stored must not look like garbage.
+    if (removes) await fence?.check();
     const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };
     const walk = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
     const cursor = await WalkCursor.open<GarbageReport>(options.cursor, walk, stores);

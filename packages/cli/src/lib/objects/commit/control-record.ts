@@ -6,10 +6,11 @@ import { createHash, hash } from "node:crypto";
 import { AgaroseError, rawPublicKey, toAgaroseError, type Signature, type Signer } from "@agarose/core";
 import type { Config } from "../../config-schema.ts";
 import type { Store } from "../../store/store.ts";
+import { CONTROL_PREFIX } from "./names.ts";
 import type { WriteContext } from "./write-context.ts";
 
 /** The name of the record in every bucket. */
-export const CONTROL_NAME = "control/deployment.json";
+export const CONTROL_NAME = `${CONTROL_PREFIX}deployment.json`;
 /** A record is a few hundred bytes. Nothing longer is read. */
 const CONTROL_BYTES_MAX = 65_536;
 /** Of a SHA-256 in hex, as signatures name a key. */

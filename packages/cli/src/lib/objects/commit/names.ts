@@ -9,6 +9,8 @@ export const CLAIM_PREFIX = "claims/";
 export const REPAIR_PREFIX = "repairs/";
 /** Names of the garbage collector's marks begin with this. */
 export const GARBAGE_PREFIX = "garbage/";
+/** The name of what a bucket says of its deployment begins with this. */
+export const CONTROL_PREFIX = "control/";
 /** Names of the copies that are the history of a key begin with this. */
 export const HISTORY_PREFIX = "history/";
 /** Of the objects by which the garbage collector reads the clock of a region. No encoded key has a `!`. */

@@ -261,6 +261,6 @@ test("sync stores, compares and fetches encrypted objects", async () => {
   expect((await readFile(join(world.dir, "back/a.bin"))).equals(content)).toBe(true);
   expect(await events(["--get", "private/", "back", "--checksum"])).toMatchObject({ fetched: 0, unchanged: 2 });
   expect(await run(["ls", "-l", "private/"])).toMatchObject({
-    objects: [{ bytes: 70_000 }, { bytes: 4, contentType: "text/plain" }],
+    objects: [{ bytes: 70_000 }, { bytes: 4, contentType: "text/plain; charset=utf-8" }],
   });
 });
