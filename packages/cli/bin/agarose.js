@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Starts the command line. In a clone of the repository, a Node that is too old hands over to the one that the lock file
- * brings. A published command never runs another program than the Node that it was started with.
+ * Starts the command line. In a clone of the repository, a Node that is too old hands over to the one that the lock
+ * file brings. A published command never runs another program than the Node that it was started with.
  */
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -21,7 +21,8 @@ if (isNewEnough(process.versions.node)) {
   module.enableCompileCache?.();
   // Bytes pass by outside of the heap. For every few of them V8 would mark all of the heap: 40% of the work of a `get`.
   setFlagsFromString("--heap-growing-percent=300");
-  // What a walk over objects reads is garbage at once. V8 would let 48 MiB of it gather: half as much memory, no slower.
+  // What a walk over objects reads is garbage at once. V8 would let 48 MiB of it gather: half as much memory, no
+  // slower.
   setFlagsFromString("--semi-space-growth-factor=1");
   if (process.env[HANDED_OVER] && process.channel) endWithParent();
   // A reader may close our output early, as `head` does, or end before us.
@@ -78,8 +79,8 @@ function endWithParent() {
 }
 
 /**
- * The Node of the clone that this file belongs to; undefined in a published package. It looks at one fixed place: folders
- * above belong to the user, and what is in them is not ours to run.
+ * The Node of the clone that this file belongs to; undefined in a published package. It looks at one fixed place:
+ * folders above belong to the user, and what is in them is not ours to run.
  */
 function newerNode() {
   if (!MAIN.endsWith(".ts")) return undefined;

@@ -1,4 +1,6 @@
-/** In a clone an older Node hands over to a newer one, over a channel that closes with it. Elsewhere it says what to do. */
+/**
+ * In a clone an older Node hands over to a newer one, over a channel that closes with it. Elsewhere it says what to do.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Whether a history of one key is linearizable: the search of Wing and Gong with the memory of Lowe, as in Porcupine and
- * Knossos. Every operation must seem to happen at one moment between its start and its end.
+ * Whether a history of one key is linearizable: the search of Wing and Gong with the memory of Lowe, as in Porcupine
+ * and Knossos. Every operation must seem to happen at one moment between its start and its end.
  */
 
 /** What one client did to a key, and what it was told. */

@@ -36,7 +36,9 @@ export interface MajorityRead {
 
 /** The time that all regions together may take by default. */
 const TIMEOUT_MS_DEFAULT = 10_000;
-/** Once a majority has answered without agreeing, or none can answer, the others get their expected time, at most this. */
+/**
+ * Once a majority has answered without agreeing, or none can answer, the others get their expected time, at most this.
+ */
 const DOUBT_MS_MAX = 1_000;
 
 /** A region's answer that can be counted. */
@@ -53,8 +55,8 @@ interface Vote {
  * nearest first, and another one for each that fails, is late or disagrees.
  *
  * @throws NO_QUORUM when fewer than a majority answer, READ_UNCERTAIN when those that answer disagree, so that nobody
- *   can know which version was acknowledged, NO_SOURCE when all that is absent is denied (403), the manifest's own error
- *   when every copy found is unusable, CREDENTIALS_REFUSED, KEY_INVALID, KEY_TOO_LONG, ABORTED.
+ * can know which version was acknowledged, NO_SOURCE when all that is absent is denied (403), the manifest's own error
+ * when every copy found is unusable, CREDENTIALS_REFUSED, KEY_INVALID, KEY_TOO_LONG, ABORTED.
  */
 export async function readMajority(key: string, options: MajorityReadOptions): Promise<MajorityRead> {
   const { regions, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT, onFirst, onRequest } = options;
@@ -158,7 +160,10 @@ function largestGroup(votes: readonly Vote[]): readonly Vote[] {
   return groups.toSorted(isBetter)[0] ?? [];
 }
 
-/** Equal for copies of one write. Only records of format 1, and those of stores that ignore conditions, share a generation. */
+/**
+ * Equal for copies of one write. Only records of format 1, and those of stores that ignore conditions, share a
+ * generation.
+ */
 function identityOf(record: ManifestRecord | undefined): string {
   if (!record) return "";
   const upload = isTombstone(record) ? "" : record.upload;

@@ -47,7 +47,8 @@ export interface FindManifestOptions {
 }
 
 /**
- * What the look-ups of one isolate or page hold of large manifests at one time: two of the largest, each with its parts.
+ * What the look-ups of one isolate or page hold of large manifests at one time: two of the largest, each with its
+ * parts.
  */
 export const LOOK_UP_BYTES_MAX = 2 * MANIFEST_BYTES_MAX;
 /** The time that all regions together may take by default. */

@@ -103,7 +103,9 @@ function cloudFrontParser(): LineParser {
   };
 }
 
-/** `<134>2016-07-04T22:37:26Z cache-sjc3128 LogTest[62959]: ` before the line itself: Fastly's "classic" line format. */
+/**
+ * `<134>2016-07-04T22:37:26Z cache-sjc3128 LogTest[62959]: ` before the line itself: Fastly's "classic" line format.
+ */
 const SYSLOG = /^<\d+>\S+ (?:cache-)?(\S+) [^:]*: ?/;
 
 /** Fastly: the Common Log Format, its default, or JSON with the names that its documentation proposes. */

@@ -21,6 +21,7 @@ export function dropIn(own: Pick<InstallOptions, "store">): void {
   const scope = globalThis as unknown as DropInScope;
   const options = { ...own, codec: inlinedDecoder };
   scope.agarose = (config, chosen) => wireConfig(scope, config, { ...chosen, ...options });
-  // A script knows by its name that it is the registered worker. The query of another worker, which imports this file, has another meaning.
+  // A script knows by its name that it is the registered worker. The query of another worker, which imports this file,
+  // has another meaning.
   if (workerFileOf(scope.location.pathname)) wireFromUrl(scope, options);
 }

@@ -75,7 +75,8 @@ export function wranglerConfig(config: Config, options: WranglerConfigOptions): 
     compatibility_date: "2026-07-01",
     compatibility_flags: ["global_fetch_strictly_public", "enable_request_signal"],
     // Each line and each span is billed. Left to itself, Cloudflare writes a line for every request and every call of a
-    // Durable Object. Such lines, and spans, hold whole addresses: whoever reads them has the signatures of signed ones.
+    // Durable Object. Such lines, and spans, hold whole addresses: whoever reads them has the signatures of signed
+    // ones.
     observability: {
       enabled: true,
       head_sampling_rate: LOGS_SHARE,

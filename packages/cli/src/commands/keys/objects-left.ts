@@ -1,4 +1,6 @@
-/** Finds what a step of a rotation would make unreadable: objects, removed ones included, and versions that are kept. */
+/**
+ * Finds what a step of a rotation would make unreadable: objects, removed ones included, and versions that are kept.
+ */
 import { systemClock, type ManifestRecord } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";

@@ -22,11 +22,12 @@ import type { Store } from "../../lib/store/store.ts";
 import type { UpgradeContext } from "./upgrade-object.ts";
 
 /**
- * Signs again what another key than `keyId` has signed of the versions that are kept of a key. Returns how many versions
- * got new copies. The time of a copy begins again, because a region counts it from the moment in which it took the copy.
+ * Signs again what another key than `keyId` has signed of the versions that are kept of a key. Returns how many
+ * versions got new copies. The time of a copy begins again, because a region counts it from the moment in which it took
+ * the copy.
  *
- * @throws STORE_FAILED when no majority took the copies of a version, SECRET_WRONG, DECRYPTION_FAILED, CONFIG_INVALID, or
- *   why a copy cannot be read.
+ * @throws STORE_FAILED when no majority took the copies of a version, SECRET_WRONG, DECRYPTION_FAILED, CONFIG_INVALID,
+ * or why a copy cannot be read.
  */
 export async function upgradeHistory(
   key: string,

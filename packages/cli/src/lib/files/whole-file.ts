@@ -41,15 +41,15 @@ export async function writeWholeFile<T>(
   const partial = await partialPathOf(path);
   // Until it has its permissions, nobody else may read it.
   const file = await open(partial, "wx", kept ? 0o600 : mode).catch((error: NodeJS.ErrnoException) => {
-    if (NO_ROOM.has(error.code)) throw diskFull(path, error);
-    throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}`, { path }, error);
+    if (NO_ROOM.has(error.code)) throw diskFull(named, error);
+    throw new AgaroseError("USAGE", `${named} cannot be written: ${error.message}`, { path: named }, error);
   });
   try {
     let bytes = 0;
     let unflushed = 0;
     let flushing: Promise<unknown> = Promise.resolve();
     const result = await fill(async (part) => {
-      await writeAll(part, path, (rest) => file.write(rest));
+      await writeAll(part, named, (rest) => file.write(rest));
       bytes += part.length;
       unflushed += part.length;
       if (unflushed < FLUSH_BYTES) return;
@@ -59,7 +59,7 @@ export async function writeWholeFile<T>(
       flushing.catch(() => {});
     });
     if (kept) await takeAttributes(file, kept);
-    await checkAndSync(file, path, bytes, flushing);
+    await checkAndSync(file, named, bytes, flushing);
     await file.close();
     await rename(partial, path);
     await syncFolder(dirname(path));

@@ -103,8 +103,9 @@ const CHUNK_BYTES_MAX = 5 * 1024 ** 3;
 /**
  * Stores `given`. Until the manifest is in a majority of the regions, readers may see the version before.
  *
- * @throws KEY_INVALID, KEY_TOO_LONG, USAGE when a header cannot be served, CODE_INVALID, LAYOUT_UNSAFE, FILE_UNREADABLE,
- *   CODING_INVALID, MANIFEST_TOO_LARGE, MANIFEST_UNTRUSTED when a majority holds what no trusted key has signed, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED or ABORTED.
+ * @throws KEY_INVALID, KEY_TOO_LONG, USAGE when a header cannot be served, CODE_INVALID, LAYOUT_UNSAFE,
+ * FILE_UNREADABLE, CODING_INVALID, MANIFEST_TOO_LARGE, MANIFEST_UNTRUSTED when a majority holds what no trusted key has
+ * signed, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED or ABORTED.
  */
 export async function putObject(given: PutObject, options: PutContext): Promise<PutResult> {
   const context = writeContextOf(options);

@@ -25,8 +25,8 @@ export function commonEtag({ manifests }: KeyGroup, { stores }: ListedContext): 
 }
 
 /**
- * The current manifest of a listed key: one request where the regions list one ETag, else a strong read, which throws as
- * `readRecord` does. Undefined when the object was removed.
+ * The current manifest of a listed key: one request where the regions list one ETag, else a strong read, which throws
+ * as `readRecord` does. Undefined when the object was removed.
  */
 export async function currentManifest(
   group: KeyGroup,

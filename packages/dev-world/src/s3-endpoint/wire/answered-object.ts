@@ -84,7 +84,10 @@ function overrides({ query, signing }: S3Request): Record<string, string> {
   return Object.fromEntries(asked);
 }
 
-/** As S3 answers metadata outside ASCII: a word of RFC 2047. Its bytes came as UTF-8, each of which Node has as a letter. */
+/**
+ * As S3 answers metadata outside ASCII: a word of RFC 2047. Its bytes came as UTF-8, each of which Node has as a
+ * letter.
+ */
 function encodedWord(value: string): string {
   return /^[\x20-\x7e]*$/.test(value) ? value : `=?UTF-8?B?${Buffer.from(value, "latin1").toString("base64")}?=`;
 }

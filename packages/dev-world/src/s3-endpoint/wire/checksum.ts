@@ -1,4 +1,6 @@
-/** The checksums that a client may send with an object or a part: in a header, a trailer, the query or an XML element. */
+/**
+ * The checksums that a client may send with an object or a part: in a header, a trailer, the query or an XML element.
+ */
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { createCRC32, createCRC64, createXXHash128, createXXHash3, createXXHash64, type IHasher } from "hash-wasm";

@@ -167,7 +167,9 @@ async function checkSigner({ sign, readerTrust }: WriteContext): Promise<void> {
   signers.add(owner);
 }
 
-/** Parses the bytes that are about to be written as a reader would, so that no version goes for one that none can read. */
+/**
+ * Parses the bytes that are about to be written as a reader would, so that no version goes for one that none can read.
+ */
 async function readAsReader(record: ManifestRecord, { readerTrust: trust }: WriteContext): Promise<void> {
   await parseManifest(encodeManifest(record), { key: record.key, trust, sha256: nodeSha256 }).catch(
     (error: unknown) => {

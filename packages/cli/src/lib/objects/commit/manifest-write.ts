@@ -78,7 +78,9 @@ async function forgeriesIn(
   }
 }
 
-/** Whether a region holds what this writer cannot use and another one may have written after generation `generation`. */
+/**
+ * Whether a region holds what this writer cannot use and another one may have written after generation `generation`.
+ */
 function isLaterForeign({ isForeign = false, stated = Number.POSITIVE_INFINITY }: RegionManifest, generation: number) {
   return isForeign && stated >= generation;
 }

@@ -67,8 +67,8 @@ const INVALID_CODES: ReadonlySet<string> = new Set([
  * Reads the manifest of a key in every region. It waits for a majority, and a little for the rest.
  *
  * @throws NO_QUORUM when no majority answers, CREDENTIALS_REFUSED when a region refuses the keys, MANIFEST_NEWER when
- *   only a newer program can read what a region has, and MANIFEST_UNTRUSTED, MANIFEST_TOO_LARGE or MANIFEST_INVALID when
- *   a majority may hold a version that this writer cannot use.
+ * only a newer program can read what a region has, and MANIFEST_UNTRUSTED, MANIFEST_TOO_LARGE or MANIFEST_INVALID when
+ * a majority may hold a version that this writer cannot use.
  */
 export async function surveyRegions(key: string, context: SurveyContext): Promise<Survey> {
   return judged(key, await surveyAll(key, context));

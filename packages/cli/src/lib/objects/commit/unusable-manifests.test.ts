@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { encodeManifest } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { DOWN, manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../../../test/world.ts";
+import { CONTROL_NAME } from "./control-record.ts";
 import { claimName } from "./names.ts";
 
 const NAME = manifestName("page");
@@ -125,6 +126,8 @@ test("a version by a writer with another key that is still at work is left where
       .store(region)
       .put(claimName("page", 4), claim, { bytes: claim.length, contentType: "application/json" });
   }
+  // Of a deployment that has no control records yet, which would end the put before it comes to this.
+  for (const region of REGIONS) await world.tamper(region, CONTROL_NAME, () => undefined);
   const result = await put("by the other machine");
   expect([result.code, result.stderr]).toEqual([0, expect.stringContaining(`${REGIONS[0]} did not take the manifest`)]);
   expect((await world.read(REGIONS[0], NAME)).equals(foreign)).toBe(true);
