@@ -77,7 +77,7 @@ describe("a chunk that is sent again because its region failed", () => {
     expect(bodies.length).toBeGreaterThan(0);
     const [first, ...others] = bodies.map((parts) => Buffer.concat(parts));
     for (const other of others) expect(areOneContent(first!, other)).toBe(true);
-    expect([code, stderr]).toEqual([1, expect.stringContaining("FILE_UNREADABLE")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("FILE_UNREADABLE")]);
     expect(await world.names("manifests/")).toEqual([]);
   });
 });
