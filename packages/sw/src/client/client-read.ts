@@ -252,9 +252,10 @@ export class ClientRead {
       fetch: this.#fetch,
       trace: this.#trace.id,
     };
+    const { purges } = plans;
     return new PopCall(request, this.#ports, (received) => {
       this.#trace.bundleArrived(received);
-      const bundle = plans.learnBundle(key, received);
+      const bundle = plans.learnBundle(key, received, purges);
       const { version } = bundle.plan;
       if (version === known.version) return bundle;
       onChanged(bundle);

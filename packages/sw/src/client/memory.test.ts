@@ -41,6 +41,17 @@ describe("PlanStore", () => {
     cache.set("a", planOf(CHARACTERS_MAX));
     expect([cache.get("a"), cache.get("b") !== undefined]).toEqual([undefined, true]);
   });
+
+  test("does not remember what was requested before a purge and came after it", () => {
+    const cache = new PlanStore({ config, clock: new VirtualClock() });
+    const received = { ...planOf(1), regions: [] } as unknown as FullPlan;
+    const before = cache.purges;
+    cache.purge(() => true);
+    expect(cache.learn("a", received, before), "the read itself goes on with it").toMatchObject({ regions: [] });
+    expect(cache.get("a")).toBeUndefined();
+    cache.learn("a", received);
+    expect(cache.get("a")).toBeDefined();
+  });
 });
 
 describe("LatencyTracker", () => {

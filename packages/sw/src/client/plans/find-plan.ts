@@ -66,6 +66,7 @@ export interface PlanPorts extends ManifestChecks {
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */
 export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundPlan> {
   const { clock, latencies, plans } = ports;
+  const { purges } = plans;
   const { key, signal, bucketsOnly, batches, fetch } = request;
   const pops = bucketsOnly ? [] : ports.pops.byDistance();
   const attempts: Attempt<FoundPlan>[] = pops.map((pop) => {
@@ -81,7 +82,7 @@ export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundP
       async start(own) {
         startMs = clock.now();
         const call = new PopCall({ ...request, pop, signal: own }, ports, (received) =>
-          plans.learnBundle(key, received),
+          plans.learnBundle(key, received, purges),
         );
         const bundle = await call.bundle;
         return { bundle, plan: bundle.plan };

@@ -42,6 +42,7 @@ export class PlanStore {
   /** By PoP. */
   readonly #telemetryTokens = new Map<string, string>();
   #regions: readonly PlanRegion[];
+  #purges = 0;
 
   constructor(options: PlanStoreOptions) {
     this.#options = options;
@@ -75,8 +76,14 @@ export class PlanStore {
     this.#plans.delete(key);
   }
 
+  /** How often plans were purged. What was requested before a purge must not be remembered after it. */
+  get purges(): number {
+    return this.#purges;
+  }
+
   /** Drops the plans of all keys for which `isPurged`. */
   purge(isPurged: (key: string) => boolean): void {
+    this.#purges++;
     for (const key of this.#plans.names()) if (isPurged(key)) this.#plans.delete(key);
   }
 
@@ -88,8 +95,10 @@ export class PlanStore {
   /**
    * Takes in a plan of a PoP, and returns it with what the configuration says of regions and delta. Throws
    * MANIFEST_STALE where another read has learned a newer generation meanwhile.
+   *
+   * @param purges those before it was requested.
    */
-  learn(key: string, received: FullPlan): FullPlan {
+  learn(key: string, received: FullPlan, purges = this.#purges): FullPlan {
     // Only a majority of the buckets can take a key back.
     if (received.pop) refuseOlder(received.manifest, this.latest(key));
     const { clock, config } = this.#options;
@@ -109,15 +118,16 @@ export class PlanStore {
       }
       return plan;
     }
+    if (purges !== this.#purges) return plan;
     this.set(key, plan);
     if (HAS_STORE) this.#options.store?.learn(key, plan);
     return plan;
   }
 
   /** `learn` of the plan that a bundle brought. Discards the bundle when that throws. */
-  learnBundle(key: string, bundle: Bundle): Bundle {
+  learnBundle(key: string, bundle: Bundle, purges: number): Bundle {
     try {
-      const learned = this.learn(key, bundle.lasting ?? bundle.plan);
+      const learned = this.learn(key, bundle.lasting ?? bundle.plan, purges);
       return { ...bundle, plan: { ...learned, cached: bundle.plan.cached } };
     } catch (error) {
       discard(bundle);
