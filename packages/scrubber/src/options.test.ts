@@ -17,11 +17,12 @@ test("options are spelled as those of the command", () => {
   expect(parseOptions(spelled, configWith({}))).toEqual({
     prefix: "a/",
     objectsPerPart: 1_000,
+    stepsMax: 9_000,
     deep: { everyMs: 21_600_000, ageMs: 2_592_000_000, share: 0.01, bytesPerSecond: 10_000_000, usd: 5 },
   });
 });
 
-test.each([{ age: "soon" }, { sample: "2" }, { bandwidth: "10" }, { objectsPerPart: 0 }])(
+test.each([{ age: "soon" }, { sample: "2" }, { bandwidth: "10" }, { objectsPerPart: 0 }, { stepsMax: 2 }])(
   "%j is refused",
   (options) => {
     expect(() => parseOptions(options, configWith({}))).toThrow(expect.objectContaining({ code: "USAGE" }));
