@@ -9,7 +9,7 @@ import { EXIT_OK, EXIT_OUTPUT_CLOSED, EXIT_USAGE, isOutputClosed, printError } f
 
 type Register = (program: Command) => void;
 
-/** Every verb is a module of its own, loaded when it is called or listed, because some have heavy dependencies. */
+/** The help of every verb, which loads what the verb does once it is called: that takes several times as long. */
 const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   put: () => import("./commands/put/index.ts"),
   get: () => import("./commands/get/index.ts"),

@@ -8,12 +8,6 @@ import { createInterface } from "node:readline/promises";
 import { AgaroseError } from "@agarose/core";
 import { printableText } from "./output.ts";
 
-/** The option that answers the question beforehand, for `Command.option`. */
-export const YES = ["-y, --yes", "do not ask before it begins, as for scripts"] as const;
-
-/** The option by which a command says what it would do, for `Command.option`. */
-export const DRY_RUN = ["--dry-run", "say what would be done, and do nothing"] as const;
-
 /** Options of commands that ask. */
 export interface ConfirmOptions {
   readonly yes?: boolean;

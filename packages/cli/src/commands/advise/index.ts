@@ -1,25 +1,12 @@
-/** `agarose advise FILE`: which code, in which regions, with how much cache, before a byte is uploaded. */
-
-import { readFile } from "node:fs/promises";
-import { AgaroseError, type PlacementRegion } from "@agarose/core";
-import { advise, dataOfLog, judge, LOG_FORMATS } from "@agarose/solver";
-import type { Advice, AdviceRequest, Baseline, LogFormat } from "@agarose/solver";
-import type { Command } from "commander";
-import { codesLine } from "../../lib/objects/layout/codes-line.ts";
-import { chooseCodes, type CodeChoice } from "../../lib/objects/layout/object-layout.ts";
-import { logLine, printResult } from "../../lib/output.ts";
-import { withProgress } from "../../lib/step-progress.ts";
-import { collect, parseFormat, readTrace, reportLines } from "../simulate/own-log.ts";
-
-const SHOWN_MAX = 20;
-const NOTE =
-  "* neither slower nor dearer than any other; avail. and durab. are nines: of the time in which an object can be " +
-  "read, and of the probability that it is not lost within a year; CDN is one copy behind a CDN, whose cache is free";
-
 /**
- * Adds `agarose advise FILE`. Rejects with FILE_UNREADABLE, SCENARIO_INVALID or REQUEST_INVALID for a file that cannot
- * be used.
+ * The help of `agarose advise`.
  */
+import type { Command } from "commander";
+import { LOG_FORMATS } from "@agarose/solver/options";
+import { collect, parseFormat } from "../../lib/options.ts";
+import type { AdviseOptions } from "./advise.ts";
+
+/** Adds `agarose advise FILE`. */
 export function register(program: Command): void {
   program
     .command("advise")
@@ -34,79 +21,6 @@ export function register(program: Command): void {
     )
     .option("--format <name>", `format of the log, if it is not recognised: ${LOG_FORMATS.join(", ")}`, parseFormat)
     .action(async (file: string, _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<AdviseOptions>();
-      const prices = (await readRequest(file)) as SizedRequest;
-      const request = options.trace === undefined ? prices : { ...prices, data: await dataOf(options.trace, options) };
-      const advice = advise(request);
-      const verdict = judge(request, advice);
-      const sized = chooseCodes({ ...request, regions: request.regions.map((region) => placed(region, request)) });
-      printResult(options.json ?? false, { verdict, data: request.data, advice, ...sized }, [
-        ...linesOf(advice, verdict.oneCopy),
-        codesLine(sized),
-        `${verdict.use ? "use this" : "do not use this"}: ${verdict.why}`,
-      ]);
+      await (await import("./advise.ts")).adviseFor(file, command.optsWithGlobals<AdviseOptions>());
     });
-}
-
-interface AdviseOptions {
-  readonly trace?: string[];
-  readonly format?: LogFormat;
-  readonly json?: boolean;
-}
-
-/** What an access log says of the data, instead of the file. */
-async function dataOf(logs: readonly string[], { format }: AdviseOptions): Promise<AdviceRequest["data"]> {
-  const trace = await withProgress((show) => readTrace(logs, { format, isStrict: false, perSecond: 1 }, show));
-  for (const line of reportLines(logs, trace)) logLine(line);
-  const data = dataOfLog(trace);
-  logLine(`taken as ${data.readsPerMonth} reads a month of ${data.objects} objects, Zipf exponent ${data.zipf}`);
-  return data;
-}
-
-/** What the codes by size need beyond the rest. */
-type SizedRequest = AdviceRequest & Pick<CodeChoice, "connections" | "storageMax">;
-
-/** A region as its whole audience sees it. */
-function placed(
-  { name, provider = name, latencyMs }: AdviceRequest["regions"][number],
-  { pops }: AdviceRequest,
-): PlacementRegion {
-  const weights = pops.reduce((sum, { weight }) => sum + weight, 0);
-  const meanMs = pops.reduce((sum, pop) => sum + (pop.weight / weights) * latencyMs[pop.name]!, 0);
-  return { name, provider, latencyMs: meanMs };
-}
-
-async function readRequest(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    throw new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
-  }
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new AgaroseError("SCENARIO_INVALID", `${file} is not JSON: ${(error as Error).message}`, { file }, error);
-  }
-}
-
-function linesOf(advice: readonly Advice[], oneCopy: Baseline): string[] {
-  const shown = advice.slice(0, SHOWN_MAX).map((one) => ({ ...one, mark: one.isEfficient ? "*" : "" }));
-  const rows = [...shown, { ...oneCopy, mark: "" }].map((one) => [
-    one.mark,
-    one.m === 0 ? "CDN" : `${one.k}+${one.m}`,
-    `${(100 * one.cacheShare).toFixed(0)}%`,
-    one.meanMs.toFixed(1),
-    one.p99Ms.toFixed(0),
-    `${one.storageOverhead.toFixed(2)}x`,
-    one.costPerMonth.toFixed(2),
-    one.availabilityNines.toFixed(1),
-    one.durabilityNines.toFixed(1),
-    one.regions.join(" "),
-  ]);
-  const head = ["", "code", "cache", "mean ms", "p99 ms", "storage", "$/month", "avail.", "durab.", "regions"];
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
-  const line = (cells: readonly string[]): string =>
-    cells.map((cell, column) => (column < 9 ? cell.padStart(widths[column]!) : cell)).join("  ");
-  return [line(head), ...rows.map(line), NOTE];
 }

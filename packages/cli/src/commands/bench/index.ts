@@ -1,18 +1,10 @@
 /**
- * `agarose bench`: the codec on this machine, or reads of the own deployment from it.
+ * The help of `agarose bench`.
  */
 import type { Command } from "commander";
-import type { Work } from "@agarose/ec-wasm/bench";
 import { AgaroseError } from "@agarose/core";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { logLine, printResult } from "../../lib/output.ts";
-import { formatDuration } from "../../lib/step-progress.ts";
-
-interface CodecOptions extends GlobalOptions {
-  readonly rounds: number;
-}
-
-const ROUNDS_DEFAULT = 15;
+import type { CodecOptions } from "./codec.ts";
 
 interface BenchOptions extends GlobalOptions {
   readonly live?: boolean;
@@ -22,12 +14,13 @@ interface BenchOptions extends GlobalOptions {
   readonly chromium?: string;
 }
 
+const ROUNDS_DEFAULT = 15;
 const LIVE_ROUNDS_DEFAULT = 15;
 /** Two periods of a PoP, and the time until its isolates know. */
 const WAIT_SECONDS_DEFAULT = 150;
 const LARGEST_DEFAULT = 8_000_000;
 
-/** Adds `agarose bench`. Figures of the codec are MB/s of object bytes on this machine. */
+/** Adds `agarose bench`. */
 export function register(program: Command): void {
   const bench = program
     .command("bench")
@@ -50,32 +43,9 @@ export function register(program: Command): void {
     .command("codec")
     .description("the WASM codec beside other implementations, alternating in one run")
     .option("--rounds <count>", "rounds whose median counts", roundCount, ROUNDS_DEFAULT)
-    .action((_options: unknown, command: Command) => benchCodec(command.optsWithGlobals<CodecOptions>()));
-}
-
-async function benchCodec({ json, rounds }: CodecOptions): Promise<void> {
-  // Loaded only here: the contestants bring compilers and browsers.
-  const bench = await import("@agarose/ec-wasm/bench");
-  const report = await bench.benchCodec({ rounds, onWork: workLogger(bench.WORKS.length) });
-  const lines = report.results.map(
-    ({ op, k, m, bytes: size, lost, implementation, runtime, medianUs, mbPerSecond }) =>
-      `${op} (${k},${m}) ${size} B, ${lost} lost  ${medianUs.toFixed(0).padStart(8)} us ${mbPerSecond.toFixed(0).padStart(7)} MB/s  ` +
-      `${implementation} (${runtime})`,
-  );
-  const skipped = report.skipped.map(({ implementation, reason }) => `skipped  ${implementation}: ${reason}`);
-  printResult(json ?? false, report, [...lines, ...skipped]);
-}
-
-/** Logs each piece of work when it starts, with the time left by what the pieces before it took. */
-function workLogger(works: number): (work: Work) => void {
-  const startedMs = performance.now();
-  let started = 0;
-  return ({ op, k, m, bytes: size, lost }) => {
-    const leftMs = ((performance.now() - startedMs) / started) * (works - started);
-    const left = started > 0 ? `, about ${formatDuration(leftMs)} left` : "";
-    started++;
-    logLine(`${started} of ${works}: ${op} (${k},${m}) of ${size} bytes, ${lost} lost${left}`);
-  };
+    .action(async (_options: unknown, command: Command) =>
+      (await import("./codec.ts")).benchCodec(command.optsWithGlobals<CodecOptions>()),
+    );
 }
 
 function roundCount(value: string): number {

@@ -1,18 +1,10 @@
 /**
- * `agarose du`: what objects take in the buckets, and what that costs.
+ * The help of `agarose du`.
  */
 import type { Command } from "commander";
-import { systemClock } from "@agarose/core";
-import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printResult } from "../../lib/output.ts";
-import { measureUse, type RegionUse, type Use } from "./measure-use.ts";
+import type { DuOptions } from "./du.ts";
 
-interface DuOptions extends GlobalOptions {
-  readonly cost?: boolean;
-}
-
-/** Adds `agarose du [PREFIX]`. The command exits with 1 when a region or a manifest could not be read. */
+/** Adds `agarose du [PREFIX]`. */
 export function register(program: Command): void {
   program
     .command("du")
@@ -22,48 +14,6 @@ export function register(program: Command): void {
     .argument("[prefix]", "all keys when left out", "")
     .option("--cost", "also dollars a month, by storageUsdPerGbMonth of each region in the configuration")
     .action(async (prefix: string, _options: unknown, command: Command) => {
-      process.exitCode = await du(prefix, command.optsWithGlobals<DuOptions>());
+      process.exitCode = await (await import("./du.ts")).du(prefix, command.optsWithGlobals<DuOptions>());
     });
-}
-
-async function du(prefix: string, options: DuOptions): Promise<number> {
-  return withContext(options, READING, async (command) => {
-    const context = { ...command, breaker: new Breaker(systemClock) };
-    const { use, unknown, problems } = await measureUse(prefix, options, context);
-    printResult(context.json, { ...use, unknown }, linesOf(use, options));
-    for (const [region, problem] of problems) logLine(`warning: ${region} is missing in these sums: ${problem}`);
-    if (unknown > 1) logLine(`warning: so do those of ${formatCount(unknown - 1, "other key")}`);
-    warnOfPrices(use.regions, options);
-    return problems.size + unknown > 0 ? EXIT_FAILED : EXIT_OK;
-  });
-}
-
-function linesOf(use: Use, { cost = false }: DuOptions): string[] {
-  const header = ["region", "chunks", "manifests", "kept", "orphaned", "other", "all", ...(cost ? ["$/month"] : [])];
-  const rows = use.regions.map(({ region, chunks, manifests, kept, orphaned, other, bytes, usdPerMonth }) => [
-    region,
-    ...[chunks, manifests, kept, orphaned, other, bytes].map(formatBytes),
-    ...(cost ? [usdPerMonth === undefined ? "-" : usdPerMonth.toFixed(4)] : []),
-  ]);
-  const widths = header.map((_, i) => Math.max(...[header, ...rows].map((row) => row[i]!.length)));
-  const table = [header, ...rows].map((row) =>
-    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join("  "),
-  );
-  const { objects, objectBytes, storedBytes, overhead, keptBytes, orphanedBytes, usdPerMonth, orphanedUsdPerMonth } =
-    use;
-  const times = overhead === undefined ? "" : `, ${overhead.toFixed(2)} for each byte`;
-  const stored = `${formatCount(objects, "object")} of ${formatBytes(objectBytes)}: ${formatBytes(storedBytes)} stored${times}`;
-  const history = keptBytes > 0 ? [`${formatBytes(keptBytes)} are of replaced versions that \`keep\` keeps`] : [];
-  const garbage = orphanedBytes > 0 ? [`${formatBytes(orphanedBytes)} are orphaned: \`agarose gc\` removes them`] : [];
-  const dollars =
-    usdPerMonth === undefined
-      ? []
-      : [`$${usdPerMonth.toFixed(4)} a month, of which $${orphanedUsdPerMonth!.toFixed(4)} for orphaned bytes`];
-  return [...table, stored, ...history, ...garbage, ...dollars];
-}
-
-function warnOfPrices(regions: readonly RegionUse[], { cost = false }: DuOptions): void {
-  const without = regions.filter(({ usdPerMonth }) => usdPerMonth === undefined).map(({ region }) => region);
-  if (!cost || without.length === 0) return;
-  logLine(`warning: no price of ${without.join(", ")}: add "storageUsdPerGbMonth" to these regions`);
 }

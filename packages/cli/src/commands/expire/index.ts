@@ -1,21 +1,11 @@
 /**
- * `agarose expire`: removes the objects that are older than the rules of the configuration allow.
+ * The help of `agarose expire`.
  */
-import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
-import { AgaroseError } from "@agarose/core";
-import { confirm, YES, type ConfirmOptions } from "../../lib/confirm.ts";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount } from "../../lib/output.ts";
-import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
-import { CURSOR, type WalkOptions } from "../../lib/walk/walk-objects.ts";
-import { expireObjects, type ExpireTotals } from "./expire-objects.ts";
+import { CURSOR, JSON_LINES, YES } from "../../lib/options.ts";
+import type { Options } from "./expire.ts";
 
-type Options = GlobalOptions & Omit<WalkOptions, "prefix"> & ConfirmOptions;
-
-const HOUR_MS = 3_600_000;
-
-/** Adds `agarose expire`. The command exits with 1 when an object could not be removed. */
+/** Adds `agarose expire`. */
 export function register(program: Command): void {
   program
     .command("expire")
@@ -25,32 +15,6 @@ export function register(program: Command): void {
     .option(...CURSOR)
     .option(...JSON_LINES)
     .action(async (_options: unknown, command: Command) => {
-      process.exitCode = await expire(command.optsWithGlobals<Options>());
+      process.exitCode = await (await import("./expire.ts")).expire(command.optsWithGlobals<Options>());
     });
-}
-
-async function expire(options: Options): Promise<number> {
-  return withContext(options, WRITING, async (context) => {
-    if (context.config.expire.length === 0) {
-      throw new AgaroseError("USAGE", "`expire` in the configuration has no rule: add one, such as tmp/ after 30d");
-    }
-    const rules = context.config.expire.map(
-      ({ prefix, time }) => `${JSON.stringify(prefix)} after ${time / HOUR_MS} h`,
-    );
-    const summary = [`This removes every object that is older than its rule allows: ${rules.join(", ")}.`];
-    await confirm({ summary, question: "Remove them?" }, options, context.signal);
-    const report = new ReportStream(options);
-    try {
-      const totals = await expireObjects(options, report, { ...context, nowMs: Date.now, newName: randomUUID });
-      await report.end({ ...totals }, [summaryOf(totals, options)]);
-      return totals.failed === 0 ? EXIT_OK : EXIT_FAILED;
-    } catch (error) {
-      return report.fail(error);
-    }
-  });
-}
-
-function summaryOf({ expired, bytes, skipped, failed }: ExpireTotals, { dryRun = false }: Options): string {
-  const what = `${formatCount(expired, "object")} ${dryRun ? "to be removed" : "removed"} (${formatBytes(bytes)})`;
-  return `${what}, ${skipped} skipped, ${failed} failed`;
 }

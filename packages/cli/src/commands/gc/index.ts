@@ -1,29 +1,13 @@
 /**
- * `agarose gc`: finds chunks that no manifest names. With --delete one run marks them, and a later one deletes them.
+ * The help of `agarose gc`.
  */
-import { randomUUID } from "node:crypto";
-import { AgaroseError, systemClock } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
-import { confirm, sampleOf, YES, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import { JSON_LINES, ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
-import { WalkCursor } from "../../lib/walk/walk-cursor.ts";
-import { CURSOR } from "../../lib/walk/walk-objects.ts";
-import { collectGarbage } from "./collect-garbage.ts";
-import type { GarbageReport, GarbageUpload } from "./search.ts";
-
-interface GcOptions extends GlobalOptions, ReportOptions, ConfirmOptions {
-  readonly olderThan: number;
-  readonly delete?: boolean;
-  readonly forgetRemoved?: boolean;
-  readonly cursor?: string;
-}
+import { CURSOR, JSON_LINES, YES } from "../../lib/options.ts";
+import type { GcOptions } from "./gc.ts";
 
 const HOURS_MIN = 1;
-const HOUR_MS = 3_600_000;
-
-/** Adds `agarose gc`. Ages are by the clocks of the buckets, in the units that `--older-than` names. */
+/** Adds `agarose gc`. */
 export function register(program: Command): void {
   program
     .command("gc")
@@ -40,67 +24,8 @@ export function register(program: Command): void {
     .option(...CURSOR)
     .option(...JSON_LINES)
     .action(async (prefix: string, _options: unknown, command: Command) => {
-      process.exitCode = await gc(prefix, command.optsWithGlobals<GcOptions>());
+      process.exitCode = await (await import("./gc.ts")).gc(prefix, command.optsWithGlobals<GcOptions>());
     });
-}
-
-async function gc(prefix: string, options: GcOptions): Promise<number> {
-  return withContext(options, WRITING, async ({ config, stores, signal, fence }) => {
-    const removes = options.delete === true && options.dryRun !== true;
-    const forgets = options.forgetRemoved ?? false;
-    if (removes) await confirm(dangerOf(prefix, forgets, options.olderThan), options, signal);
-    // What another deployment or region stored must not look like garbage.
-    if (removes) await fence?.check();
-    const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };
-    const walk = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
-    const cursor = await WalkCursor.open<GarbageReport>(options.cursor, walk, stores);
-    const { after, totals } = cursor;
-    const stream = new ReportStream(options, "uploads");
-    const onUpload = (upload: GarbageUpload): Promise<void> => stream.item(upload, [lineOf(upload)]);
-    try {
-      const report = await collectGarbage({
-        stores,
-        config,
-        prefix,
-        removes,
-        forgets,
-        ...own,
-        signal,
-        onUpload,
-        ...(after !== undefined && totals && { resumed: { after, report: totals } }),
-        onKey: (key, found) => cursor.pass(key, found),
-      });
-      await cursor.end();
-      const { found, bytes, skipped, leftovers } = report;
-      const hint = hintOf(removes, found, options.olderThan);
-      await stream.end(report, [`${formatCount(found, "upload")} without a manifest, ${formatBytes(bytes)}${hint}`]);
-      for (const { key, problem } of skipped) logLine(`skipped  ${printable(key)}: ${printable(problem)}`);
-      for (const { region, name, problem } of leftovers) logLine(`left     ${region} ${printable(name)}: ${problem}`);
-      return leftovers.length + skipped.length > 0 ? EXIT_FAILED : EXIT_OK;
-    } catch (error) {
-      return stream.fail(error);
-    }
-  });
-}
-
-function dangerOf(prefix: string, forgets: boolean, hours: number): Danger {
-  const where = prefix === "" ? "of all keys" : `of keys that begin with ${sampleOf([prefix])}`;
-  return {
-    summary: [
-      `This deletes the chunks ${where} that no manifest names and that were marked ${hours} h ago, and marks others.`,
-      ...(forgets ? ["It also removes tombstones of 30 days, after which a bucket may replay removed objects."] : []),
-    ],
-    question: "Delete them?",
-  };
-}
-
-function lineOf({ state, key, upload, chunks, bytes }: GarbageUpload): string {
-  return `${state.padEnd(8)}  ${printable(key)}  ${upload}  ${formatCount(chunks, "chunk")}, ${formatBytes(bytes)}`;
-}
-
-function hintOf(removes: boolean, found: number, hours: number): string {
-  if (found === 0) return "";
-  return removes ? `: another run deletes what has been marked for ${hours} h` : ": --delete marks them for deletion";
 }
 
 function parseHours(text: string): number {

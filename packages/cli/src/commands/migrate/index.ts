@@ -1,41 +1,12 @@
 /**
- * `agarose migrate`: from the regions, providers and code of one configuration to those of another, in three steps, so
- * that readers never meet a region that they do not know.
- *
- * 1. Both are in the configuration, for PoPs and pages to know; the regions that go are being emptied.
- * 2. `--move` stores objects where the next configuration wants them, and copies manifests into the new regions.
- * 3. `--finish` leaves out the regions that are empty.
+ * The help of `agarose migrate`.
  */
-import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
-import { AgaroseError } from "@agarose/core";
-import { confirm, YES, type ConfirmOptions } from "../../lib/confirm.ts";
-import { findConfig, loadConfig } from "../../lib/config.ts";
-import { READING, withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { readFields, writeFields } from "../../lib/files/config-fields.ts";
-import { repairOne } from "../../lib/objects/repair/repair-outcome.ts";
-import { EXIT_OK, printResult } from "../../lib/output.ts";
-import { hasFormerName } from "../../lib/store/region-names.ts";
-import { JSON_LINES } from "../../lib/walk/report-stream.ts";
-import { CURSOR } from "../../lib/walk/walk-objects.ts";
-import { COMMIT_REQUESTS } from "../recode/estimate.ts";
-import { checkRate } from "../recode/index.ts";
-import { recodeObjects, type RecodeOptions, type RecodeWalk } from "../recode/recode-objects.ts";
 import { parseRate } from "../scrub/amounts.ts";
-import { checkDeployed } from "./deployed.ts";
-import { checkFinished } from "./finish.ts";
-import { renameControl, renameRegions } from "./rename.ts";
-import { checkSettled } from "./settled.ts";
-import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
+import { CURSOR, JSON_LINES, YES } from "../../lib/options.ts";
+import type { Options } from "./migrate.ts";
 
-interface Options extends GlobalOptions, ConfirmOptions, Omit<RecodeOptions, "prefix" | "json" | "dryRun"> {
-  readonly move?: boolean;
-  readonly finish?: boolean;
-}
-
-const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and wait until clients have the new file;";
-
-/** Adds `agarose migrate NEXT`. The command exits with 1 when an object could not be moved. */
+/** Adds `agarose migrate NEXT`. */
 export function register(program: Command): void {
   program
     .command("migrate")
@@ -51,105 +22,6 @@ export function register(program: Command): void {
     .option(...CURSOR)
     .option(...JSON_LINES)
     .action(async (next: string, _options: unknown, command: Command) => {
-      process.exitCode = await migrate(next, command.optsWithGlobals<Options>());
+      process.exitCode = await (await import("./migrate.ts")).migrate(next, command.optsWithGlobals<Options>());
     });
-}
-
-async function migrate(nextPath: string, options: Options): Promise<number> {
-  const { move = false, finish = false, dryRun = false } = options;
-  checkRate(options);
-  if (move && finish) throw new AgaroseError("USAGE", "give --move or --finish, not both");
-  const path = await findConfig(options.config);
-  if (dirname(resolve(path)) !== dirname(resolve(nextPath))) {
-    throw new AgaroseError("USAGE", `${nextPath} is in another folder than ${path}: put it beside, for what both name`);
-  }
-  const [current, next] = [await readConfigFile(path), await readConfigFile(nextPath)];
-  const transition = transitionOf(current, next);
-  const { added, left, renamed, fields, hasBegun } = transition;
-  const what = { added, left, ...(renamed && { renamed }) };
-  if (!move && !finish) {
-    if (dryRun) return walk(transition, next, options);
-    if (!hasBegun) await withConfig(current.config, options, READING, checkSettled);
-    await writeFields(path, fields);
-    printResult(options.json ?? false, { step: 1, ...what }, [
-      `1 of 3: ${path} has the regions of both${listed("new", added)}${listed("being emptied", left)}${listed("renamed", renamed ? [`${renamed.from} to ${renamed.to}`] : [])}`,
-      PUBLISH,
-      `then: agarose migrate ${nextPath} --move`,
-    ]);
-    return EXIT_OK;
-  }
-  if (!hasBegun) {
-    throw new AgaroseError("USAGE", `${path} is not on its way to ${nextPath}: begin with agarose migrate ${nextPath}`);
-  }
-  if (move) {
-    if (!dryRun) await checkDeployed(current.config);
-    return walk(transition, next, options);
-  }
-  await withConfig(current.config, options, WRITING, async (context) => {
-    await checkFinished(left, context);
-    const summary = [`This leaves ${left.length === 0 ? "no region" : left.join(", ")} out of ${path} for good.`];
-    if (left.length > 0) await confirm({ summary, question: "Leave them out?" }, options, context.signal);
-    // The bucket is known by its new name alone from now on.
-    if (renamed && !dryRun) await renameControl(context);
-  });
-  if (dryRun) {
-    const line = `3 of 3 can be done: ${path} would be what ${nextPath} says${listed("left out", left)}`;
-    printResult(options.json ?? false, { step: 3, dryRun, ...what }, [line]);
-    return EXIT_OK;
-  }
-  await writeFields(path, next.fields);
-  printResult(options.json ?? false, { step: 3, ...what }, [
-    `3 of 3: ${path} is what ${nextPath} says`,
-    PUBLISH,
-    ...(left.length === 0 ? [] : [`then delete the buckets of ${left.join(", ")}`]),
-  ]);
-  return EXIT_OK;
-}
-
-/** Moves the objects, or counts what that takes. */
-function walk({ config }: Transition, { path, config: next }: ConfigFile, options: Options): Promise<number> {
-  const moving: RecodeWalk = {
-    name: `migrate ${next.regions.map(({ name }) => name).join()}`,
-    async complete({ key, manifests }, manifest, { dryRun, ...context }) {
-      const hasOldName = manifest !== undefined && hasFormerName(manifest, config.regions);
-      const missing = context.stores.length - manifests.length;
-      const isEverywhere = missing === 0 && manifests.every(({ etag }) => etag && etag === manifests[0]!.etag);
-      if (isEverywhere && !hasOldName) return undefined;
-      const requests = hasOldName ? COMMIT_REQUESTS * context.stores.length : missing;
-      if (dryRun) return requests > 0 ? { requests } : undefined;
-      const isRenamed = hasOldName && (await renameRegions(key, context));
-      const result = await repairOne(key, true, context);
-      if (result.outcome === "failed") throw result.error;
-      const silent = result.after.manifests.flatMap(({ region, state }) => (state === "unreachable" ? [region] : []));
-      if (silent.length > 0) {
-        const message = `${silent.join(", ")} did not answer for ${JSON.stringify(key)}: run --move again when they do`;
-        throw new AgaroseError("STORE_FAILED", message, { key, regions: silent });
-      }
-      if (result.outcome === "damaged") {
-        const message = `${JSON.stringify(key)} is damaged: look at it with \`agarose verify\`, and repair it first`;
-        throw new AgaroseError("NOT_ENOUGH_CHUNKS", message, { key });
-      }
-      if (isRenamed) return { requests };
-      return result.manifestsWritten > 0 ? { requests: result.manifestsWritten } : undefined;
-    },
-    next: options.dryRun
-      ? []
-      : [
-          "2 of 3: every object is where the next configuration wants it",
-          "then: `agarose gc --delete`, once the old chunks are old enough;",
-          `then: agarose migrate ${path} --finish`,
-        ],
-  };
-  return withConfig(config, options, WRITING, (context) => recodeObjects(moving, { ...options, prefix: "" }, context));
-}
-
-async function readConfigFile(path: string): Promise<ConfigFile> {
-  const config = await loadConfig(path);
-  const fields = (await readFields(path))!;
-  if (Array.isArray(fields["regions"])) return { path, config, fields };
-  throw new AgaroseError("USAGE", `${path} names another file: give the configuration itself`, { path });
-}
-
-function listed(what: string, names: readonly string[]): string {
-  return names.length === 0 ? "" : `; ${what}: ${names.join(", ")}`;
 }

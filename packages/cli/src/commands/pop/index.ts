@@ -1,24 +1,10 @@
 /**
- * `agarose pop`: one PoP on this machine, with its chunk cache on disk and its state in SQLite.
+ * The help of `agarose pop`.
  */
-import { existsSync } from "node:fs";
-import { AgaroseError } from "@agarose/core";
-import { startPop, type Pop } from "@agarose/pop";
 import type { Command } from "commander";
-import { findConfig, loadConfig } from "../../lib/config.ts";
-import type { GlobalOptions } from "../../lib/context.ts";
-import { stopSignal } from "../dev/stop-signal.ts";
-import { EXIT_OK, printResult } from "../../lib/output.ts";
-import { parseListen, readVariables } from "./variables.ts";
+import type { PopCommandOptions } from "./pop.ts";
 
-interface PopCommandOptions extends GlobalOptions {
-  readonly data: string;
-  readonly listen: string;
-  readonly vars?: string;
-  readonly behindProxy?: boolean;
-}
-
-/** Adds `agarose pop`. The command runs until a signal, or rejects with CONFIG_INVALID before it listens. */
+/** Adds `agarose pop`. */
 export function register(program: Command): void {
   program
     .command("pop")
@@ -29,40 +15,6 @@ export function register(program: Command): void {
     .option("--vars <file>", "JSON object of the Worker's variables and secrets; the environment overrides it")
     .option("--behind-proxy", "take the client's address from the last entry of X-Forwarded-For")
     .action(async (name: string | undefined, _options: unknown, command: Command) => {
-      process.exitCode = await pop(name, command.optsWithGlobals<PopCommandOptions>());
+      process.exitCode = await (await import("./pop.ts")).pop(name, command.optsWithGlobals<PopCommandOptions>());
     });
-}
-
-async function pop(name: string | undefined, options: PopCommandOptions): Promise<number> {
-  const stop = stopSignal();
-  const { host, port } = parseListen(options.listen);
-  const path = await findConfig(options.config);
-  // Without a configuration the variables say everything; one that was named must be there.
-  const config = options.config === undefined && !existsSync(path) ? undefined : await loadConfig(path);
-  const variables = await readVariables({ name, file: options.vars, config, environment: process.env });
-  const running = await startPop({
-    variables,
-    folder: options.data,
-    host,
-    port,
-    behindProxy: options.behindProxy ?? false,
-  });
-  try {
-    await checkHealth(running);
-    printResult(options.json ?? false, { ok: true, pop: variables["POP"], url: running.url, pid: process.pid }, [
-      `PoP ${variables["POP"]} listens on ${running.url}; Ctrl-C ends it`,
-    ]);
-    await stop.asked;
-  } finally {
-    await running.close();
-  }
-  return EXIT_OK;
-}
-
-/** Throws CONFIG_INVALID with what the PoP itself finds wrong with its variables. */
-async function checkHealth({ url }: Pop): Promise<void> {
-  const response = await fetch(`${url}/healthz`);
-  if (response.ok) return void (await response.body?.cancel());
-  const { error } = (await response.json()) as { error?: { message?: string } };
-  throw new AgaroseError("CONFIG_INVALID", error?.message ?? `the PoP answers ${response.status}`);
 }

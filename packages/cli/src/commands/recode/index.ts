@@ -1,24 +1,14 @@
 /**
- * `agarose recode`: stores objects again under the code and the placement that the configuration says now.
+ * The help of `agarose recode`.
  */
 import type { Command } from "commander";
-import { AgaroseError, checkCode, type Code } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { JSON_LINES } from "../../lib/walk/report-stream.ts";
-import { CURSOR } from "../../lib/walk/walk-objects.ts";
-import { LOG_FORMATS } from "@agarose/solver";
-import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
+import { AgaroseError, type Code } from "@agarose/core";
 import { parseRate, parseShare } from "../scrub/amounts.ts";
-import { collect, parseFormat } from "../simulate/own-log.ts";
-import { hottestKeys, type HeatOptions } from "./hottest.ts";
-import { recodeObjects, type RecodeOptions } from "./recode-objects.ts";
+import { LOG_FORMATS } from "@agarose/solver/options";
+import { CURSOR, JSON_LINES, collect, parseFormat } from "../../lib/options.ts";
+import type { Options } from "./recode.ts";
 
-interface Options extends GlobalOptions, HeatOptions, Omit<RecodeOptions, "prefix" | "json"> {
-  readonly code?: Code | "auto";
-}
-
-/** Adds `agarose recode [PREFIX]`. The command exits with 1 when an object could not be stored again. */
+/** Adds `agarose recode [PREFIX]`. */
 export function register(program: Command): void {
   program
     .command("recode")
@@ -38,38 +28,8 @@ export function register(program: Command): void {
     .option(...CURSOR)
     .option(...JSON_LINES)
     .action(async (prefix: string, _options: unknown, command: Command) => {
-      process.exitCode = await recode(prefix, command.optsWithGlobals<Options>());
+      process.exitCode = await (await import("./recode.ts")).recode(prefix, command.optsWithGlobals<Options>());
     });
-}
-
-async function recode(prefix: string, options: Options): Promise<number> {
-  const { code } = options;
-  checkRate(options);
-  if (code === undefined && options.hottest !== undefined) {
-    throw new AgaroseError("USAGE", "--hottest needs the code of the hottest objects: add --code");
-  }
-  const hot = await hottestKeys(options);
-  return withContext(options, WRITING, async (command) => {
-    const { config } = command;
-    if (code === undefined) return recodeObjects({ name: "recode" }, { ...options, prefix }, command);
-    if (code !== "auto") checkCode({ ...code, stripeBytes: config.stripeBytes });
-    const coded: Config = { ...config, code, codes: [], hot: undefined };
-    if (!hot) return recodeObjects({ name: "recode" }, { ...options, prefix }, { ...command, config: coded });
-    // Refuses a code that is unsafe before anything happens.
-    layoutOf(coded, prefix, 0);
-    const configOf = (key: string): Config => (hot.has(key) ? coded : config);
-    return recodeObjects({ name: `recode hottest ${codeName(code)}`, configOf }, { ...options, prefix }, command);
-  });
-}
-
-function codeName(code: Code | "auto"): string {
-  return code === "auto" ? code : `${code.k}+${code.m}`;
-}
-
-/** Throws USAGE for a rate without --dry-run. */
-export function checkRate({ rate, dryRun }: Pick<RecodeOptions, "rate" | "dryRun">): void {
-  if (rate === undefined || dryRun) return;
-  throw new AgaroseError("USAGE", "--rate is for --dry-run: add it, or leave --rate out");
 }
 
 function parseCode(text: string): Code | "auto" {

@@ -1,22 +1,10 @@
 /**
- * `agarose report`: one HTML file that shows what a deployment holds, how far each object is from being lost, and what
- * its PoPs do.
+ * The help of `agarose report`.
  */
 import type { Command } from "commander";
-import { systemClock } from "@agarose/core";
-import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
-import { writeNamed } from "../../lib/files/whole-file.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../lib/output.ts";
-import { gather } from "./gather.ts";
-import { pageOf } from "./page.ts";
+import type { ReportOptions } from "./report.ts";
 
-interface ReportOptions extends GlobalOptions {
-  readonly prefix?: string;
-  readonly output: string;
-}
-
-/** Adds `agarose report`. The command exits with 1 when a region, a PoP or an object needs attention. */
+/** Adds `agarose report`. */
 export function register(program: Command): void {
   program
     .command("report")
@@ -27,20 +15,6 @@ export function register(program: Command): void {
     .option("--prefix <prefix>", "only objects whose keys begin with this")
     .option("-o, --output <file>", "the file to write", "agarose-report.html")
     .action(async (_options: unknown, command: Command) => {
-      process.exitCode = await report(command.optsWithGlobals<ReportOptions>());
+      process.exitCode = await (await import("./report.ts")).report(command.optsWithGlobals<ReportOptions>());
     });
-}
-
-async function report(options: ReportOptions): Promise<number> {
-  return withContext(options, READING, async (command) => {
-    const facts = await gather(options.prefix ?? "", { ...command, breaker: new Breaker(systemClock) });
-    await writeNamed(options.output, (write) => write(Buffer.from(pageOf(facts))));
-    const { use, attention } = facts;
-    printResult(command.json, { file: options.output, ...facts }, [
-      `${options.output}: ${formatCount(use.objects, "object")}, ` +
-        (attention.length === 0 ? "nothing needs attention" : `${attention.length} points need attention`),
-      ...attention.map((point) => `  ${point}`),
-    ]);
-    return attention.length === 0 ? EXIT_OK : EXIT_FAILED;
-  });
 }

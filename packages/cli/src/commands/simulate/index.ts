@@ -1,37 +1,13 @@
-/** `agarose simulate FILE...`: compares caching policies on a scenario, or on the user's own access log. */
-
-import { writeFile } from "node:fs/promises";
+/**
+ * The help of `agarose simulate`.
+ */
 import { AgaroseError } from "@agarose/core";
-import { LOG_FORMATS, READS_MAX, simulate, withCacheFactor } from "@agarose/solver";
-import type { LogFormat, Scenario, SimulationRow, Trace } from "@agarose/solver";
 import type { Command } from "commander";
-import { logLine, printResult } from "../../lib/output.ts";
-import { withProgress } from "../../lib/step-progress.ts";
-import { loadScenario } from "../../lib/scenario-file.ts";
-import { adviseLines, simulateSizes } from "./cache-sizes.ts";
-import type { CacheSizes } from "./cache-sizes.ts";
-import { renderHtml } from "./html.ts";
-import { latencyTestOf } from "./latency-test.ts";
-import { collect, formatOfLog, LOG_FACTORS, parseFormat, readTrace, reportLines, scenarioFor } from "./own-log.ts";
-import { tableOf } from "./table.ts";
+import { LOG_FORMATS, READS_MAX } from "@agarose/solver/options";
+import { collect, parseFormat } from "../../lib/options.ts";
+import type { SimulateOptions } from "./simulate.ts";
 
-/** Cache sizes that are tried when a page is drawn. */
-const PAGE_FACTORS = [0.25, 0.5, 1, 2, 4];
-
-interface SimulateOptions {
-  readonly seed?: number;
-  readonly runs?: number;
-  readonly trace?: string[];
-  readonly readsMax?: number;
-  readonly format?: LogFormat;
-  readonly strict?: boolean;
-  readonly cacheSizes?: number[];
-  readonly html?: string;
-  readonly writeTest?: string;
-  readonly json?: boolean;
-}
-
-/** Adds `agarose simulate FILE...`. Times are in milliseconds, sizes in bytes, costs in US dollars a month. */
+/** Adds `agarose simulate FILE...`. */
 export function register(program: Command): void {
   program
     .command("simulate")
@@ -62,103 +38,8 @@ export function register(program: Command): void {
     .option("--html <page>", "write a page with plots")
     .option("--write-test <spec>", "write a Playwright test that reads in the scenario's world, and compares")
     .action(async (files: string[], _options: unknown, command: Command) => {
-      await run(files, command.optsWithGlobals<SimulateOptions>());
+      await (await import("./simulate.ts")).run(files, command.optsWithGlobals<SimulateOptions>());
     });
-}
-
-async function run(files: readonly string[], options: SimulateOptions): Promise<void> {
-  const [file] = files as [string];
-  const { scenario, trace, isLogAlone } = await loadInput(files, options);
-  if (options.writeTest !== undefined) {
-    if (isLogAlone) throw new AgaroseError("USAGE", "--write-test needs a scenario: a log has no places", { file });
-    // Its owner may have changed it.
-    return writeText(options.writeTest, latencyTestOf(scenario, file), "wx");
-  }
-  const withQuantiles = options.html !== undefined;
-  const factors = options.cacheSizes ?? (isLogAlone ? LOG_FACTORS : withQuantiles ? PAGE_FACTORS : undefined);
-  // Every cache size plays all requests once more.
-  const passes = 1 + (factors?.length ?? 0);
-  const { results, sizes } = await withProgress(
-    (show) => {
-      const onProgress = (done: number): void => show("comparing policies", done / passes);
-      const now = (): number => performance.now();
-      const played = trace ? withCacheFactor(scenario, trace.share) : scenario;
-      const rows = simulate(played, { now, withQuantiles, onProgress, ...(trace ? { trace } : {}) });
-      const bySize =
-        factors &&
-        simulateSizes(scenario, factors, trace, (done) =>
-          show("comparing cache sizes", (1 + done * (passes - 1)) / passes),
-        );
-      return { results: rows, sizes: bySize };
-    },
-    { hint: hintOf(scenario, passes) },
-  );
-  if (options.html !== undefined) await writeText(options.html, renderHtml(scenario, results, sizes));
-  const plain = results.map(({ quantilesMs: _plotted, ...row }) => row);
-  const json = {
-    results: plain,
-    ...(sizes ? { bySize: sizes } : {}),
-    ...(trace ? { trace: { ...trace.report, share: trace.share } } : {}),
-  };
-  printResult(options.json ?? false, json, linesOf(scenario, plain, sizes));
-}
-
-/** How to wait less. */
-function hintOf({ runs }: Scenario, passes: number): string {
-  const ways = [
-    ...(runs > 1 ? [`--runs 1 plays 1 of ${runs} runs`] : []),
-    ...(passes > 1 ? [`--cache-sizes 1 plays 2 passes instead of ${passes}`] : []),
-  ];
-  return ways.length > 0 ? ways.join(", ") : "fewer requests, objects or policies in the scenario take less";
-}
-
-interface Input {
-  readonly scenario: Scenario;
-  readonly trace: Trace | undefined;
-  readonly isLogAlone: boolean;
-}
-
-/** A scenario, one with a log to replay in it, or a log alone. */
-async function loadInput(files: readonly string[], options: SimulateOptions): Promise<Input> {
-  const [file] = files as [string];
-  const isLog = file === "-" || options.format !== undefined || (await formatOfLog(file)) !== undefined;
-  const isLogAlone = options.trace === undefined && isLog;
-  if (isLogAlone) {
-    const trace = await loadTrace(files, options, 1);
-    return { scenario: scenarioFor(trace, options), trace, isLogAlone };
-  }
-  if (files.length > 1) {
-    const message = `${file} is a scenario, and of those one is simulated: give its logs by --trace, got ${files.length} files`;
-    throw new AgaroseError("USAGE", message, { files });
-  }
-  const scenario = await loadScenario(file, options);
-  const trace =
-    options.trace === undefined ? undefined : await loadTrace(options.trace, options, scenario.requests.perSecond);
-  return { scenario, trace, isLogAlone };
-}
-
-async function loadTrace(
-  files: readonly string[],
-  { format, strict, readsMax }: SimulateOptions,
-  perSecond: number,
-): Promise<Trace> {
-  const options = { format, isStrict: strict ?? false, perSecond, ...(readsMax === undefined ? {} : { readsMax }) };
-  const trace = await withProgress((show) => readTrace(files, options, show));
-  for (const line of reportLines(files, trace)) logLine(line);
-  return trace;
-}
-
-function linesOf(scenario: Scenario, rows: readonly SimulationRow[], sizes: CacheSizes | undefined): string[] {
-  return [...tableOf(scenario, rows), ...(sizes ? adviseLines(sizes) : [])];
-}
-
-async function writeText(file: string, text: string, flag: "w" | "wx" = "w"): Promise<void> {
-  try {
-    await writeFile(file, text, { flag });
-  } catch (error) {
-    throw new AgaroseError("USAGE", `cannot write ${file}: ${(error as Error).message}`, { file }, error);
-  }
-  logLine(`wrote ${file}`);
 }
 
 function parseCount(text: string): number {

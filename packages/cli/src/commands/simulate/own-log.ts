@@ -73,18 +73,6 @@ export async function readTrace(files: readonly string[], options: LogOptions, s
   return builder.finish();
 }
 
-/** Returns the format of that name. Throws USAGE for any other. */
-export function parseFormat(text: string): LogFormat {
-  const format = LOG_FORMATS.find((name) => name === text);
-  if (format) return format;
-  throw new AgaroseError("USAGE", `--format must be one of ${LOG_FORMATS.join(", ")}, got ${text}`, { text });
-}
-
-/** Collects the values of an option that may be given several times. */
-export function collect(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
-}
-
 /** Says how much was read, which part of it is used, and which lines could not be used. */
 export function reportLines(files: readonly string[], { report, keys, share }: Trace): string[] {
   const { reads, readsKept, malformedLines, malformed } = report;

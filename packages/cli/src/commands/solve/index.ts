@@ -1,24 +1,11 @@
-/** `agarose solve FILE`: the exact multiple-choice knapsack on an instance from a file. */
-
-import { readFile } from "node:fs/promises";
-import { text as textOf } from "node:stream/consumers";
-import { AgaroseError, isRecord } from "@agarose/core";
-import { solveKnapsack } from "@agarose/solver";
-import type { KnapsackInstance, KnapsackSolution } from "@agarose/solver";
+/**
+ * The help of `agarose solve`.
+ */
+import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
-import type { GlobalOptions } from "../../lib/context.ts";
-import { printResult } from "../../lib/output.ts";
+import type { SolveOptions } from "./solve.ts";
 
-/** Instances of up to this many options are solved repeatedly until the code is compiled; both times are printed. */
-const WARM_UP_OPTIONS_MAX = 20_000;
-const WARM_UP_MS = 150;
-const WARM_UP_RUNS = 20;
-
-interface SolveOptions extends GlobalOptions {
-  readonly timeLimit?: number;
-}
-
-/** Adds `agarose solve FILE`. Rejects with KNAPSACK_INVALID, naming the field, for an instance that cannot be used. */
+/** Adds `agarose solve FILE`. */
 export function register(program: Command): void {
   program
     .command("solve")
@@ -27,102 +14,12 @@ export function register(program: Command): void {
     .addHelpText("after", "\nms is a run of compiled code, as in a long-lived process; firstMs is the first run here.")
     .option("--time-limit <ms>", "stop the proof after this many milliseconds and print the gap", parseMs)
     .action(async (file: string, _options: unknown, command: Command) => {
-      const { timeLimit, json } = command.optsWithGlobals<SolveOptions>();
-      const instance = parseInstance(await readText(file));
-      const solution = solveMeasured(instance, timeLimit);
-      printResult(json ?? false, toJson(solution), describe(instance, solution));
+      await (await import("./solve.ts")).solve(file, command.optsWithGlobals<SolveOptions>());
     });
-}
-
-const now = (): number => performance.now();
-
-interface Measured extends KnapsackSolution {
-  /** What the very first run took, compiling included; `ms` is what the last one did. */
-  readonly firstMs: number;
-}
-
-/** Solves with a clock; small instances are run a few times more, so that `ms` is what a long-lived process sees. */
-function solveMeasured(instance: KnapsackInstance, timeLimitMs?: number): Measured {
-  const limits = { now, ...(timeLimitMs === undefined ? {} : { timeLimitMs }) };
-  const first = solveKnapsack(instance, limits);
-  let last = first;
-  if (instance.weights.length <= WARM_UP_OPTIONS_MAX && first.optimal) {
-    const end = now() + WARM_UP_MS;
-    for (let run = 0; run < WARM_UP_RUNS && now() < end; run++) last = solveKnapsack(instance, limits);
-  }
-  return { ...(last.optimal ? last : first), firstMs: first.ms ?? 0 };
-}
-
-/** Checks the shape of the file; the numbers themselves are the solver's to check. */
-export function parseInstance(text: string): KnapsackInstance {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch (error) {
-    throw invalid(`the file is not JSON: ${(error as Error).message}`);
-  }
-  if (!isRecord(json) || typeof json["capacity"] !== "number" || !Array.isArray(json["objects"])) {
-    throw invalid('the file must hold {"capacity": number, "objects": [{"weights": […], "values": […]}, …]}');
-  }
-  const objects: unknown[] = json["objects"];
-  const start = new Uint32Array(objects.length + 1);
-  const weights: number[] = [];
-  const values: number[] = [];
-  for (const [i, object] of objects.entries()) {
-    const listed = isRecord(object) ? { weights: object["weights"], values: object["values"] } : {};
-    if (!Array.isArray(listed.weights) || !Array.isArray(listed.values)) {
-      throw invalid(`object ${i} needs two lists, "weights" and "values"`, { object: i });
-    }
-    if (listed.weights.length !== listed.values.length) {
-      throw invalid(`object ${i} has ${listed.weights.length} weights but ${listed.values.length} values`, {
-        object: i,
-      });
-    }
-    for (const [j, weight] of listed.weights.entries()) {
-      const value: unknown = listed.values[j];
-      if (typeof weight !== "number" || typeof value !== "number") {
-        throw invalid(`object ${i}, option ${j}: weight and value must be numbers`, { object: i, option: j });
-      }
-      weights.push(weight);
-      values.push(value);
-    }
-    start[i + 1] = weights.length;
-  }
-  return { capacity: json["capacity"], start, weights: Float64Array.from(weights), values: Float64Array.from(values) };
-}
-
-function toJson({ choice, ...rest }: KnapsackSolution): object {
-  return { ...rest, choice: Array.from(choice) };
-}
-
-function describe(
-  instance: KnapsackInstance,
-  { value, weight, choice, upperBound, optimal, ms, firstMs }: Measured,
-): string[] {
-  const taken = choice.filter((option) => option >= 0).length;
-  const proof = optimal ? "optimal" : `not proven: at most ${upperBound}, gap ${(upperBound - value).toPrecision(3)}`;
-  return [
-    `value     ${value} (${proof})`,
-    `weight    ${weight} of ${instance.capacity}`,
-    `objects   ${taken} of ${choice.length} have an option`,
-    `time      ${ms?.toFixed(2)} ms (${firstMs.toFixed(2)} ms the first time)`,
-  ];
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await (file === "-" ? textOf(process.stdin) : readFile(file, "utf8"));
-  } catch (error) {
-    throw new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
-  }
 }
 
 function parseMs(text: string): number {
   const ms = Number(text);
   if (Number.isFinite(ms) && ms >= 0) return ms;
   throw new AgaroseError("USAGE", `--time-limit must be a number of milliseconds >= 0, got ${text}`, { text });
-}
-
-function invalid(message: string, details: Record<string, unknown> = {}): AgaroseError {
-  return new AgaroseError("KNAPSACK_INVALID", message, details);
 }

@@ -13,12 +13,6 @@ export interface ReportOptions {
   readonly jsonLines?: boolean;
 }
 
-/** The option that chooses JSON lines, for `Command.option`. */
-export const JSON_LINES = [
-  "--json-lines",
-  "print one JSON document for each object, then one with the summary",
-] as const;
-
 /** Prints one result after another on stdout. Each method resolves when there is room for more. */
 export class ReportStream {
   readonly #format: ReportFormat;

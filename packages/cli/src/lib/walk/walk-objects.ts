@@ -8,12 +8,6 @@ import { mapOrdered } from "./ordered-pool.ts";
 import type { ReportOptions, ReportStream } from "./report-stream.ts";
 import { WalkCursor, type Cursor } from "./walk-cursor.ts";
 
-/** The option that names a cursor file, for `Command.option`. */
-export const CURSOR = [
-  "--cursor <file>",
-  "keep the last key that is done in this file, and continue after it when the file is there",
-] as const;
-
 /** Options of the commands that walk. */
 export interface WalkOptions extends ReportOptions {
   readonly prefix?: string;

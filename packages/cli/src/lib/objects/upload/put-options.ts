@@ -1,7 +1,6 @@
 /**
  * Options of the commands that store files: response headers, and how many objects at a time.
  */
-import { Option } from "commander";
 import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
 import { describedAsStored } from "./object-headers.ts";
 import { freeDescriptors } from "../../files/descriptors.ts";
@@ -16,21 +15,6 @@ const WIDTH = { start: 16, min: 2, max: 64 };
 const DESCRIPTORS = 13;
 const UNIT_BYTES = 256 * 1024;
 const UNITS_MAX = 12;
-
-/** `--header`, for `Command.addOption`. `parseHeaders` takes its value. */
-export function headerOption(): Option {
-  const names = [...HEADERS_ALLOWED].join(", ");
-  return new Option("--header <line>", `response header "name: value", repeatable: ${names}`)
-    .argParser(collect)
-    .default([]);
-}
-
-/** `--jobs`, for `Command.addOption`. `widthOf` takes its value. */
-export function jobsOption(): Option {
-  return new Option("--jobs <count>", "objects stored at a time; default: as many as the stores take").argParser(
-    jobCount,
-  );
-}
 
 /**
  * How many units may be under way: those of `--jobs`, or as many as the stores take. Neither is more than this process
@@ -64,15 +48,4 @@ export function parseHeaders(lines: readonly string[]): Record<string, string> {
       );
     }),
   );
-}
-
-/** Adds the value of an option that may be repeated to those before it. */
-export function collect(value: string, before: readonly string[]): string[] {
-  return [...before, value];
-}
-
-function jobCount(value: string): number {
-  const jobs = Number(value);
-  if (Number.isInteger(jobs) && jobs >= 1 && jobs <= 64) return jobs;
-  throw new AgaroseError("USAGE", `--jobs ${value} is not a whole number from 1 to 64`);
 }

@@ -1,0 +1,125 @@
+/**
+ * `agarose deploy`: every PoP of Wrangler's configuration, or some, through Wrangler: KV namespaces, the Worker, its
+ * secrets.
+ */
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { AgaroseError } from "@agarose/core";
+import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
+import type { GlobalOptions } from "../../lib/context.ts";
+import { regionWarnings } from "./check-regions.ts";
+import { commandOf, planDeployment, SECRETS, type Step } from "./deployment.ts";
+import { peerSteps } from "./peers.ts";
+import { ENV_PREFIX } from "./secret-variables.ts";
+import { trustProblems, trustVariables } from "./publisher-keys.ts";
+import { runDeployment, type TakenStep } from "./run-deployment.ts";
+import { installedWrangler, readEnvironments } from "./wrangler.ts";
+import { logLine, printResult } from "../../lib/output.ts";
+
+/** The options of `agarose deploy`. */
+export interface DeployOptions extends GlobalOptions {
+  readonly wrangler?: string;
+  readonly pops?: string[];
+  readonly secrets?: string;
+  readonly dryRun?: boolean;
+}
+
+const SECRET_BYTES = 32;
+
+/**
+ * Runs `agarose deploy`. Rejects with CONFIG_INVALID before any step, and with STORE_FAILED at the first step that
+ * fails.
+ */
+export async function deploy(options: DeployOptions): Promise<void> {
+  const config = options.wrangler ?? (existsSync("wrangler.jsonc") ? "wrangler.jsonc" : "wrangler.toml");
+  const secrets = { ...secretsOfEnvironment(), ...(await secretsOfFile(options.secrets)) };
+  const environments = await readEnvironments(config, options.pops);
+  const own = await ownConfig(options.config);
+  const trust = trustVariables(own);
+  const peers = peerSteps(
+    await readEnvironments(config),
+    environments.map(({ name }) => name),
+    own?.pops ?? [],
+    "PEER_KEY" in secrets,
+  );
+  const steps = planDeployment(environments, Object.keys(secrets), peers, trust);
+  const dryRun = options.dryRun ?? false;
+  const [problem, ...more] = trustProblems(environments, trust);
+  if (problem !== undefined && !dryRun) throw new AgaroseError("CONFIG_INVALID", problem, { more });
+  const onStep = (step: Step): void => logLine(`${step.pop}: ${step.kind}`);
+  const newSecret = (): string => randomBytes(SECRET_BYTES).toString("hex");
+  const trustWarnings = problem === undefined ? [] : [problem, ...more];
+  const warnings = [...trustWarnings, ...regionWarnings(environments, own), ...peers.warnings];
+  for (const warning of warnings) logLine(`warning: ${warning}`);
+  const taken = await runDeployment(steps, {
+    config,
+    wrangler: installedWrangler(),
+    secrets,
+    dryRun,
+    newSecret,
+    onStep,
+  });
+  printResult(options.json ?? false, { dryRun, steps: taken, warnings }, [
+    ...taken.flatMap((one) => linesOf(one, config)),
+    ...(dryRun ? [] : ["then: agarose status, once a minute has passed"]),
+  ]);
+}
+
+/** A step as it was taken or would be, in order. */
+function linesOf({ step, outcome }: TakenStep, config: string): string[] {
+  const did = outcome === "done" ? "done " : "would";
+  const writes =
+    step.kind === "namespace" ? [`${did}  write its id into ${config}, in place of ${step.placeholder}`] : [];
+  return [`${did}  ${commandOf(step, config)}`, ...writes];
+}
+
+/** The configuration to compare with; undefined where there is none. */
+async function ownConfig(given: string | undefined): Promise<Config | undefined> {
+  const path = await findConfig(given);
+  return given !== undefined || existsSync(path) ? loadConfig(path) : undefined;
+}
+
+function secretsOfEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    SECRETS.flatMap((name) => {
+      const value = process.env[`${ENV_PREFIX}${name}`];
+      return value ? [[name, value]] : [];
+    }),
+  );
+}
+
+/** Throws USAGE for a name that is not a secret of a PoP; its value is never shown. */
+async function secretsOfFile(path: string | undefined): Promise<Record<string, string>> {
+  if (path === undefined) return {};
+  const content = path === "-" ? await text(process.stdin) : await readFile(path, "utf8").catch(unreadable(path));
+  let json: unknown;
+  try {
+    json = JSON.parse(content);
+  } catch {
+    throw new AgaroseError("USAGE", `--secrets ${path} is not JSON: {"ADMIN_TOKEN": "…"} is expected`);
+  }
+  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+    throw new AgaroseError("USAGE", `--secrets ${path} is not a JSON object`);
+  }
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [secretName(name), secretText(name, value)]));
+}
+
+function secretName(name: string): string {
+  if ((SECRETS as readonly string[]).includes(name)) return name;
+  throw new AgaroseError("USAGE", `${name} is not a secret of a PoP: use ${SECRETS.join(", ")}`);
+}
+
+/** Bucket credentials may be given as an object, all other secrets as strings. */
+function secretText(name: string, value: unknown): string {
+  if (typeof value === "string" && value !== "") return value;
+  if (name === "BUCKET_CREDENTIALS" && typeof value === "object" && value !== null) return JSON.stringify(value);
+  throw new AgaroseError("USAGE", `secret ${name} is empty or not a string`);
+}
+
+function unreadable(path: string) {
+  return (error: unknown): never => {
+    throw new AgaroseError("USAGE", `--secrets ${path} cannot be read: ${(error as Error).message}`, { path }, error);
+  };
+}

@@ -1,0 +1,43 @@
+/**
+ * `agarose expire`: removes the objects that are older than the rules of the configuration allow.
+ */
+import { randomUUID } from "node:crypto";
+import { AgaroseError } from "@agarose/core";
+import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
+import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount } from "../../lib/output.ts";
+import { ReportStream } from "../../lib/walk/report-stream.ts";
+import type { WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { expireObjects, type ExpireTotals } from "./expire-objects.ts";
+
+/** The options of `agarose expire`. */
+export type Options = GlobalOptions & Omit<WalkOptions, "prefix"> & ConfirmOptions;
+
+const HOUR_MS = 3_600_000;
+
+/** Runs `agarose expire`. The command exits with 1 when an object could not be removed. */
+export async function expire(options: Options): Promise<number> {
+  return withContext(options, WRITING, async (context) => {
+    if (context.config.expire.length === 0) {
+      throw new AgaroseError("USAGE", "`expire` in the configuration has no rule: add one, such as tmp/ after 30d");
+    }
+    const rules = context.config.expire.map(
+      ({ prefix, time }) => `${JSON.stringify(prefix)} after ${time / HOUR_MS} h`,
+    );
+    const summary = [`This removes every object that is older than its rule allows: ${rules.join(", ")}.`];
+    await confirm({ summary, question: "Remove them?" }, options, context.signal);
+    const report = new ReportStream(options);
+    try {
+      const totals = await expireObjects(options, report, { ...context, nowMs: Date.now, newName: randomUUID });
+      await report.end({ ...totals }, [summaryOf(totals, options)]);
+      return totals.failed === 0 ? EXIT_OK : EXIT_FAILED;
+    } catch (error) {
+      return report.fail(error);
+    }
+  });
+}
+
+function summaryOf({ expired, bytes, skipped, failed }: ExpireTotals, { dryRun = false }: Options): string {
+  const what = `${formatCount(expired, "object")} ${dryRun ? "to be removed" : "removed"} (${formatBytes(bytes)})`;
+  return `${what}, ${skipped} skipped, ${failed} failed`;
+}

@@ -1,0 +1,51 @@
+/**
+ * `agarose gateway`: an S3 endpoint in front of put and get.
+ */
+import { once } from "node:events";
+import { AgaroseError } from "@agarose/core";
+import type { Credentials } from "@agarose/dev-world/s3-wire";
+import { findConfig, loadConfig } from "../../lib/config.ts";
+import { openContext, withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import type { Consistency } from "../../lib/objects/manifests.ts";
+import { printResult } from "../../lib/output.ts";
+import { BUCKET, KEY_ID, SECRET } from "./exchange.ts";
+import { startGateway } from "./server.ts";
+
+/** The options of `agarose gateway`. */
+export interface GatewayCommandOptions extends GlobalOptions {
+  readonly port: number;
+  readonly host: string;
+  readonly spool: number;
+  readonly uploads?: string;
+  readonly consistency: Consistency;
+}
+
+const GIB = 1024 ** 3;
+/** How long requests that are under way may take once the gateway is to end. */
+const GRACE_MS = 30_000;
+
+/** Runs `agarose gateway`. The command ends with exit code 0 on SIGINT and SIGTERM; a second signal ends it at once. */
+export async function gateway(options: GatewayCommandOptions): Promise<void> {
+  const credentials = credentialsOf(process.env);
+  await withContext(options, WRITING, async (context) => {
+    const opened: ReturnType<typeof openContext>[] = [];
+    const reload = async (): Promise<CommandContext> => {
+      const next = openContext(await loadConfig(await findConfig(options.config)), options, WRITING, context.signal);
+      opened.push(next);
+      return next.context;
+    };
+    const running = await startGateway({ ...options, spoolBytes: options.spool * GIB, credentials, context, reload });
+    printResult(context.json, { url: running.url, bucket: BUCKET }, [`${running.url}  bucket ${BUCKET}`]);
+    if (!context.signal.aborted) await once(context.signal, "abort");
+    await running.close(GRACE_MS);
+    for (const { close } of opened) close();
+  });
+}
+
+/** The keys of clients. Throws USAGE without them: a gateway is never open to all. */
+function credentialsOf(env: NodeJS.ProcessEnv): Credentials {
+  const { [KEY_ID]: accessKeyId, [SECRET]: secretAccessKey } = env;
+  if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey };
+  const absent = accessKeyId ? SECRET : KEY_ID;
+  throw new AgaroseError("USAGE", `${absent} is not set: choose the keys that clients of the gateway sign with`);
+}

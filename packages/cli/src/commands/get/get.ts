@@ -1,0 +1,126 @@
+/**
+ * `agarose get`: reads an object into a file or to stdout.
+ */
+import { fstatSync, writeSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  AgaroseError,
+  parseKey,
+  parseRange,
+  readKind,
+  shownBytes,
+  systemClock,
+  type ByteRange,
+  type Manifest,
+  type ReadReport,
+} from "@agarose/core";
+import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { writeAll, writeNamed } from "../../lib/files/whole-file.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { shownManifest } from "../../lib/objects/encryption/opened.ts";
+import { getObject } from "../../lib/objects/get-object.ts";
+import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
+import { readManifest, type Consistency } from "../../lib/objects/manifests.ts";
+import { formatBytes, printResult } from "../../lib/output.ts";
+import { startProgress } from "../../lib/progress.ts";
+
+/** The options of `agarose get`. */
+export interface GetOptions extends GlobalOptions {
+  readonly range?: string;
+  readonly consistency: Consistency;
+}
+
+const STDOUT = "-";
+
+/** Runs `agarose get KEY [FILE]`. A read that cannot be completed rejects, and FILE is as it was. */
+export async function get(key: string, file: string | undefined, options: GetOptions): Promise<void> {
+  if (file === STDOUT && options.json) throw new AgaroseError("USAGE", "stdout cannot take both the object and --json");
+  parseKey(key);
+  await withContext(options, READING, async (command) => {
+    const { consistency } = options;
+    const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
+    const knownRegions = new KnownRegions(context, false);
+    const manifest = await readManifest(key, { ...context, consistency, knownRegions });
+    await show(key, file, manifest, options, context);
+    await knownRegions.flush();
+  });
+}
+
+async function show(
+  key: string,
+  file: string | undefined,
+  manifest: Manifest,
+  options: GetOptions,
+  context: CommandContext,
+): Promise<void> {
+  const shown = await shownManifest(manifest, context.config);
+  const range = options.range === undefined ? undefined : rangeOf(options.range, shown.bytes);
+  const startedMs = performance.now();
+  if (file === STDOUT) {
+    await read(manifest, range, writeStdout, context);
+    return;
+  }
+  const path = await targetPath(key, file);
+  const report = await writeNamed(path, (write) => read(manifest, range, write, context));
+  const bytes = range ? range.end - range.start : shown.bytes;
+  const result = {
+    key,
+    file: path,
+    version: manifest.version,
+    bytes,
+    contentType: shown.contentType,
+    read: readKind(report),
+    ms: Math.round(performance.now() - startedMs),
+  };
+  printResult(context.json, result, [`${path}  ${formatBytes(bytes)}  ${shown.contentType}  ${result.read}`]);
+}
+
+async function read(
+  manifest: Manifest,
+  range: ByteRange | undefined,
+  write: (part: Uint8Array) => Promise<unknown>,
+  context: CommandContext,
+): Promise<ReadReport> {
+  const progress = startProgress("get", { quiet: context.json });
+  progress.addTotal(range ? range.end - range.start : shownBytes(manifest));
+  try {
+    return await getObject(manifest, range, write, { ...context, onBytes: (bytes) => progress.add(bytes) });
+  } finally {
+    progress.stop();
+  }
+}
+
+/** Writes to stdout. A file takes all of the part or fails; a pipe is waited for, and one that closes ends the read. */
+async function writeStdout(part: Uint8Array): Promise<void> {
+  // Node writes to a file with one call, which may take less than it is given.
+  if (fstatSync(process.stdout.fd).isFile()) {
+    return writeAll(part, "stdout", async (rest) => ({ bytesWritten: writeSync(process.stdout.fd, rest) }));
+  }
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error): void =>
+      reject(new AgaroseError("ABORTED", `stdout was closed before the end: ${error.message}`, {}, error));
+    process.stdout.once("error", onError);
+    process.stdout.write(part, (error) => {
+      if (error) return;
+      process.stdout.removeListener("error", onError);
+      resolve();
+    });
+  });
+}
+
+async function targetPath(key: string, file: string | undefined): Promise<string> {
+  const name = key.slice(key.lastIndexOf("/") + 1);
+  if (file === undefined) return name;
+  const isFolder = await stat(file).then(
+    (status) => status.isDirectory(),
+    () => file.endsWith("/"),
+  );
+  return isFolder ? join(file, name) : file;
+}
+
+function rangeOf(text: string, bytes: number): ByteRange {
+  const range = parseRange(text.includes("=") ? text : `bytes=${text}`, bytes);
+  if (range) return range;
+  throw new AgaroseError("USAGE", `--range ${text} is not FIRST-LAST, FIRST- or -COUNT`, { range: text });
+}

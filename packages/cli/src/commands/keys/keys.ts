@@ -1,0 +1,53 @@
+/**
+ * `agarose keys`: the key pair by which a publisher signs manifests, and the secrets that encrypt objects. Keys are
+ * Ed25519: PEM for the private, `ed25519:…` for the public.
+ */
+import { acceptUnsigned } from "@agarose/core";
+import { findConfig, loadConfig } from "../../lib/config.ts";
+import type { GlobalOptions } from "../../lib/context.ts";
+import { printResult } from "../../lib/output.ts";
+import { configuredPublicKey } from "../../lib/signing.ts";
+import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
+import { tryPutInForce } from "./in-force.ts";
+import { createKey } from "./new-key.ts";
+
+/** Makes a key pair, and configures it where there is none. */
+export async function create(file: string, { config: given, json = false }: GlobalOptions): Promise<void> {
+  const publicKey = await createKey(file);
+  const path = await findConfig(given);
+  const fields = await readFields(path);
+  const isFirst = fields !== undefined && fields["publicKeys"] === undefined && fields["signing"] === undefined;
+  if (isFirst) {
+    const { unsigned: _unsigned, ...others } = fields;
+    await writeFields(path, { ...others, publicKeys: [publicKey], signing: signingWith(file, path) });
+    // What the buckets said until now was signed by nobody.
+    const step = { config: await loadConfig(path), change: {}, trust: acceptUnsigned };
+    await tryPutInForce(step, { ...(given !== undefined && { config: given }) });
+  }
+  printResult(json, { file, publicKey, config: isFirst ? path : undefined }, [
+    `private key  ${file}: keep it secret, and out of version control`,
+    `public key   ${publicKey}`,
+    ...(isFirst
+      ? [
+          `configured   ${path} has both`,
+          "then: `agarose init` and `agarose deploy`, which give the public key to the web app and the PoPs;",
+          "if objects are stored already: `agarose upgrade --vouch`, which signs them",
+        ]
+      : fields
+        ? [`${path} has a key already: \`agarose keys rotate\` replaces it; this one is not used`]
+        : [
+            `add them to ${path}: "publicKeys": ["${publicKey}"], "signing": ${JSON.stringify(signingWith(file, path))}`,
+          ]),
+  ]);
+}
+
+/** Prints the public key of the configured private key, and those that are trusted. */
+export async function show({ config: path, json = false }: GlobalOptions): Promise<void> {
+  const { signing, publicKeys = [] } = await loadConfig(await findConfig(path));
+  const own = signing && !signing.command ? await configuredPublicKey(signing) : undefined;
+  printResult(json, { signing: own, publicKeys }, [
+    ...(own ? [`signs with  ${own}`] : []),
+    ...publicKeys.map((key) => `trusts      ${key}`),
+    ...(publicKeys.length === 0 ? ["trusts      every manifest, signed or not"] : []),
+  ]);
+}

@@ -1,0 +1,88 @@
+/**
+ * `agarose ls`: lists objects.
+ */
+import { isTombstone, shownBytes, systemClock, toAgaroseError } from "@agarose/core";
+import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
+import { shownManifest } from "../../lib/objects/encryption/opened.ts";
+import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
+import { readManifest, type Consistency, type ReadContext } from "../../lib/objects/manifests.ts";
+import { EXIT_OK, formatBytes, printable } from "../../lib/output.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { majorityRecord } from "../../lib/walk/listed-object.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
+
+/** The options of `agarose ls`. */
+export interface LsOptions extends GlobalOptions, ReportOptions {
+  readonly long?: boolean;
+  readonly after?: string;
+  readonly consistency: Consistency;
+}
+
+interface LsEntry {
+  readonly key: string;
+  readonly modified: string;
+  readonly bytes?: number;
+  readonly contentType?: string;
+  readonly version?: string;
+  /** Why its manifest cannot be used. */
+  readonly problem?: string;
+}
+
+type LsContext = CommandContext & ReadContext & { readonly breaker: Breaker };
+
+const MANIFESTS_AT_A_TIME = 16;
+
+/** Runs `agarose ls [PREFIX]`. Keys come in the order of their encoded names; lengths are in bytes. */
+export async function ls(prefix: string, options: LsOptions): Promise<number> {
+  return withContext(options, READING, async (command) => {
+    const { consistency } = options;
+    const own = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
+    const knownRegions = new KnownRegions(own, false);
+    const context = { ...own, consistency, knownRegions };
+    const listing = new KeyListing(prefix, context, { after: options.after });
+    const report = new ReportStream(options);
+    try {
+      const entries = mapOrdered(liveGroups(listing, context), MANIFESTS_AT_A_TIME, async (group) => {
+        const entry = entryOf(group);
+        return options.long ? describe(entry, group, context) : entry;
+      });
+      for await (const entry of entries) await report.item(entry, [lineOf(entry)]);
+      const { regionsFailed, complete } = listing;
+      if (!complete && consistency === "strong") throw listing.incomplete();
+      await knownRegions.flush();
+      await report.end({ regionsFailed, complete }, []);
+      listing.warn();
+      return EXIT_OK;
+    } catch (error) {
+      return report.fail(error);
+    }
+  });
+}
+
+/** Each region has its own time, and the latest is when the newest manifest was written. */
+function entryOf({ key, manifests }: KeyGroup): LsEntry {
+  return { key, modified: new Date(Math.max(...manifests.map(({ modifiedMs }) => modifiedMs))).toISOString() };
+}
+
+async function describe(entry: LsEntry, group: KeyGroup, context: LsContext): Promise<LsEntry> {
+  const { config, signal, consistency } = context;
+  try {
+    const listed = consistency === "strong" ? await majorityRecord(group, context) : undefined;
+    const manifest = listed && !isTombstone(listed) ? listed : await readManifest(entry.key, context);
+    // Without the secret, the type is what everyone sees.
+    const { contentType, version } = await shownManifest(manifest, config).catch(() => manifest);
+    return { ...entry, bytes: shownBytes(manifest), contentType, version };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { ...entry, problem: toAgaroseError(error).code };
+  }
+}
+
+function lineOf({ key, modified, bytes, contentType, version, problem }: LsEntry): string {
+  if (problem) return `${modified}  ${problem}  ${printable(key)}`;
+  if (bytes === undefined) return printable(key);
+  return `${modified}  ${formatBytes(bytes).padStart(10)}  ${version}  ${contentType}  ${printable(key)}`;
+}

@@ -1,0 +1,54 @@
+/**
+ * `agarose pop`: one PoP on this machine, with its chunk cache on disk and its state in SQLite.
+ */
+import { existsSync } from "node:fs";
+import { AgaroseError } from "@agarose/core";
+import { startPop, type Pop } from "@agarose/pop";
+import { findConfig, loadConfig } from "../../lib/config.ts";
+import type { GlobalOptions } from "../../lib/context.ts";
+import { stopSignal } from "../dev/stop-signal.ts";
+import { EXIT_OK, printResult } from "../../lib/output.ts";
+import { parseListen, readVariables } from "./variables.ts";
+
+/** The options of `agarose pop`. */
+export interface PopCommandOptions extends GlobalOptions {
+  readonly data: string;
+  readonly listen: string;
+  readonly vars?: string;
+  readonly behindProxy?: boolean;
+}
+
+/** Runs `agarose pop`. The command runs until a signal, or rejects with CONFIG_INVALID before it listens. */
+export async function pop(name: string | undefined, options: PopCommandOptions): Promise<number> {
+  const stop = stopSignal();
+  const { host, port } = parseListen(options.listen);
+  const path = await findConfig(options.config);
+  // Without a configuration the variables say everything; one that was named must be there.
+  const config = options.config === undefined && !existsSync(path) ? undefined : await loadConfig(path);
+  const variables = await readVariables({ name, file: options.vars, config, environment: process.env });
+  const running = await startPop({
+    variables,
+    folder: options.data,
+    host,
+    port,
+    behindProxy: options.behindProxy ?? false,
+  });
+  try {
+    await checkHealth(running);
+    printResult(options.json ?? false, { ok: true, pop: variables["POP"], url: running.url, pid: process.pid }, [
+      `PoP ${variables["POP"]} listens on ${running.url}; Ctrl-C ends it`,
+    ]);
+    await stop.asked;
+  } finally {
+    await running.close();
+  }
+  return EXIT_OK;
+}
+
+/** Throws CONFIG_INVALID with what the PoP itself finds wrong with its variables. */
+async function checkHealth({ url }: Pop): Promise<void> {
+  const response = await fetch(`${url}/healthz`);
+  if (response.ok) return void (await response.body?.cancel());
+  const { error } = (await response.json()) as { error?: { message?: string } };
+  throw new AgaroseError("CONFIG_INVALID", error?.message ?? `the PoP answers ${response.status}`);
+}

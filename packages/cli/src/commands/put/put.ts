@@ -1,0 +1,234 @@
+/**
+ * `agarose put`: stores files, folders and stdin as objects.
+ */
+import { stat } from "node:fs/promises";
+import mime from "mime";
+import { isTombstone, parseKey, systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
+import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
+import { startProgress, type Progress } from "../../lib/progress.ts";
+import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.ts";
+import { findAbsentKeys } from "./absent-keys.ts";
+import type { InputFile, SkippedEntry } from "../../lib/files/folder-entries.ts";
+import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
+import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
+import { shownManifest } from "../../lib/objects/encryption/opened.ts";
+import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
+import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
+import { completeLate } from "../../lib/objects/repair/late-regions.ts";
+import { hashFile } from "../../lib/objects/upload/file-hash.ts";
+import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { parseHeaders, unitsOf, widthOf } from "../../lib/objects/upload/put-options.ts";
+
+/** The options of `agarose put`. */
+export interface PutOptions extends GlobalOptions {
+  readonly key?: string;
+  readonly prefix?: string;
+  readonly contentType?: string;
+  readonly header: readonly string[];
+  readonly jobs?: number;
+  readonly force?: boolean;
+  readonly follow?: boolean;
+  readonly purge: boolean;
+  readonly dryRun?: boolean;
+}
+
+type PutReport = PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
+
+const PLANNED_AT_A_TIME = 8;
+const CONTENT_TYPE_DEFAULT = "application/octet-stream";
+
+/**
+ * Runs `agarose put FILE…`. An object is readable as a whole or not at all; the command exits with 1 when one failed.
+ */
+export async function put(paths: readonly string[], options: PutOptions): Promise<number> {
+  const headers = parseHeaders(options.header);
+  const { jobs } = options;
+  const width = widthOf(jobs);
+  return withContext(options, { ...WRITING, onThrottle: () => width.throttle() }, async (context) => {
+    const { files, skipped, dotFiles } = await collectInputs(paths, options);
+    for (const { path, reason } of skipped) logLine(`warning: ${path} is not stored: ${reason}`);
+    if (dotFiles.length > 0) {
+      logLine(`notice: ${formatCount(dotFiles.length, "dot file")} stored too, such as ${dotFiles[0]}`);
+    }
+    if (options.dryRun) return planPuts(files, skipped, headers, options, context);
+    const progress = startProgress("put", { quiet: context.json });
+    const breaker = new Breaker(systemClock);
+    const claimRemovals = new ClaimRemovals({ ...context, clock: systemClock, breaker });
+    const shared = { breaker, claimRemovals };
+    try {
+      const sizes = await announceTotal(files, context, progress);
+      const listing = { ...context, clock: systemClock, breaker };
+      const absent = await findAbsentKeys(
+        files.map(({ key }) => key),
+        listing,
+      );
+      const reports = await mapAdaptive(
+        files,
+        width,
+        (file) => (jobs === undefined ? unitsOf(sizes.get(file)) : 1),
+        (file) => putFile(file, headers, options, { ...context, ...shared, isAbsent: absent.has(file.key) }, progress),
+      );
+      await claimRemovals.flush();
+      const completed = await withLateRegions(reports, context);
+      const pops = options.purge ? await purgePops(context.config, replacedOf(completed)) : [];
+      progress.stop();
+      printReports(completed, { skipped, pops }, context.json);
+      return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : 0;
+    } finally {
+      progress.stop();
+    }
+  });
+}
+
+/** The keys of which PoPs may hold an older version: a first one has generation 1. */
+function replacedOf(reports: readonly PutReport[]): string[] {
+  return reports.flatMap((report) => (report.outcome === "stored" && report.generation > 1 ? [report.key] : []));
+}
+
+/** What a put would do to one key. `unchanged`: the object has this content, and `--force` is not given. */
+interface Plan {
+  readonly key: string;
+  readonly outcome: "new" | "replaced" | "unchanged";
+  /** Of the object that is there. */
+  readonly generation?: number;
+}
+
+/** Prints what a put would do. It reads the files and the manifests, and writes nothing. */
+async function planPuts(
+  files: readonly InputFile[],
+  skipped: readonly SkippedEntry[],
+  headers: Record<string, string>,
+  options: PutOptions,
+  context: CommandContext,
+): Promise<number> {
+  const breaker = new Breaker(systemClock);
+  const plans: Plan[] = [];
+  const look = (file: InputFile): Promise<Plan> => planPut(file, headers, options, { ...context, breaker });
+  for await (const plan of mapOrdered(files, PLANNED_AT_A_TIME, look)) plans.push(plan);
+  const lineOf = ({ key, outcome, generation }: Plan): string =>
+    `would be ${outcome.padEnd(9)}  ${printable(key)}${generation === undefined ? "" : `  generation ${generation}`}`;
+  printResult(
+    context.json,
+    { objects: plans, dryRun: true, ...(skipped.length > 0 && { skipped }) },
+    plans.map(lineOf),
+  );
+  return EXIT_OK;
+}
+
+async function planPut(
+  { path, key }: InputFile,
+  headers: Record<string, string>,
+  options: PutOptions,
+  context: CommandContext & { readonly breaker: Breaker },
+): Promise<Plan> {
+  parseKey(key);
+  const { newest } = await checkManifests(key, context);
+  if (!newest || isTombstone(newest)) return { key, outcome: "new" };
+  const { generation } = newest;
+  // What stdin has is not known before it is read.
+  if (options.force || path === STDIN) return { key, outcome: "replaced", generation };
+  const contentType = options.contentType ?? mime.getType(key) ?? CONTENT_TYPE_DEFAULT;
+  const shown = await shownManifest(newest, context.config).catch(() => undefined);
+  const sorted = (record: Readonly<Record<string, string>>): string =>
+    JSON.stringify(Object.entries(record).toSorted());
+  const isAlike = shown?.contentType === contentType && sorted(shown.headers) === sorted(headers);
+  if (!isAlike) return { key, outcome: "replaced", generation };
+  const reader = await fileSource(path).open();
+  try {
+    const { sha256 } = await hashFile(reader, context.signal, () => {});
+    return { key, outcome: sha256 === shown.sha256 ? "unchanged" : "replaced", generation };
+  } finally {
+    await reader.close();
+  }
+}
+
+/** The reports once more, after late regions have got what they were left out of. */
+async function withLateRegions(reports: readonly PutReport[], context: CommandContext): Promise<PutReport[]> {
+  const stored = reports.filter((report) => report.outcome !== "failed");
+  const complete = await completeLate(stored, { ...context, clock: systemClock, nowMs: Date.now });
+  return reports.map((report) =>
+    report.outcome !== "failed" && complete.has(report.key)
+      ? { ...report, missing: [], regionsWithoutManifest: [] }
+      : report,
+  );
+}
+
+/** Stores one file. A failure is reported and does not keep the others from being stored. */
+async function putFile(
+  { path, key }: InputFile,
+  headers: Record<string, string>,
+  options: PutOptions,
+  context: CommandContext & Pick<PutContext, "breaker" | "claimRemovals" | "isAbsent">,
+  progress: Progress,
+): Promise<PutReport> {
+  const spooled = path === STDIN ? await spoolStdin(process.stdin, context.signal) : undefined;
+  try {
+    const contentType = options.contentType ?? mime.getType(key) ?? CONTENT_TYPE_DEFAULT;
+    const object = {
+      key,
+      source: fileSource(spooled?.path ?? path),
+      contentType,
+      headers,
+      force: options.force ?? false,
+      examine: true,
+    };
+    return await putObject(object, { ...context, nowMs: Date.now, onBytes: (_pass, bytes) => progress.add(bytes) });
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    return { key, outcome: "failed", error: toAgaroseError(error) };
+  } finally {
+    await spooled?.remove();
+  }
+}
+
+/** Adds the total: every byte is hashed once, and n / k of it uploaded. Returns the bytes of each file. */
+async function announceTotal(
+  files: readonly InputFile[],
+  { config }: CommandContext,
+  progress: Progress,
+): Promise<Map<InputFile, number>> {
+  const sizes = new Map<InputFile, number>();
+  for (const file of files) {
+    if (file.path === STDIN) continue;
+    const { size } = await stat(file.path);
+    sizes.set(file, size);
+    const { k, placement } = layoutOf(config, file.key, size);
+    progress.addTotal(Math.round(size * (1 + placement.length / k)));
+  }
+  return sizes;
+}
+
+function printReports(
+  reports: readonly PutReport[],
+  { skipped, pops }: { readonly skipped: readonly SkippedEntry[]; readonly pops: readonly PopPurge[] },
+  json: boolean,
+): void {
+  const only = reports.length === 1 ? reports[0] : undefined;
+  if (only?.outcome === "failed") throw only.error;
+  const lines = reports.map((report) =>
+    report.outcome === "failed"
+      ? `failed     ${printable(report.key)}  ${report.error.code}: ${printable(report.error.message)}`
+      : `${report.outcome.padEnd(9)}  ${printable(report.key)}  ${formatBytes(report.bytes)}  ${report.version}`,
+  );
+  printResult(
+    json,
+    { objects: reports, ...(skipped.length > 0 && { skipped }), ...(pops.length > 0 && { pops }) },
+    lines,
+  );
+  warnOfUnpurged(pops);
+  for (const report of reports) {
+    if (report.outcome === "failed") continue;
+    for (const { region, problem } of report.regionsWithoutManifest) {
+      logLine(`warning: ${region} did not take the manifest of ${printable(report.key)}: ${problem}`);
+    }
+    if (report.missing.length > 0) {
+      const chunks = formatCount(report.missing.length, "chunk");
+      logLine(`warning: ${chunks} of ${printable(report.key)} could not be stored: run \`agarose repair\` later`);
+    }
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * `agarose recode`: stores objects again under the code and the placement that the configuration says now.
+ */
+import { AgaroseError, checkCode, type Code } from "@agarose/core";
+import type { Config } from "../../lib/config.ts";
+import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
+import { hottestKeys, type HeatOptions } from "./hottest.ts";
+import { recodeObjects, type RecodeOptions } from "./recode-objects.ts";
+
+/** The options of `agarose recode`. */
+export interface Options extends GlobalOptions, HeatOptions, Omit<RecodeOptions, "prefix" | "json"> {
+  readonly code?: Code | "auto";
+}
+
+/** Runs `agarose recode [PREFIX]`. The command exits with 1 when an object could not be stored again. */
+export async function recode(prefix: string, options: Options): Promise<number> {
+  const { code } = options;
+  checkRate(options);
+  if (code === undefined && options.hottest !== undefined) {
+    throw new AgaroseError("USAGE", "--hottest needs the code of the hottest objects: add --code");
+  }
+  const hot = await hottestKeys(options);
+  return withContext(options, WRITING, async (command) => {
+    const { config } = command;
+    if (code === undefined) return recodeObjects({ name: "recode" }, { ...options, prefix }, command);
+    if (code !== "auto") checkCode({ ...code, stripeBytes: config.stripeBytes });
+    const coded: Config = { ...config, code, codes: [], hot: undefined };
+    if (!hot) return recodeObjects({ name: "recode" }, { ...options, prefix }, { ...command, config: coded });
+    // Refuses a code that is unsafe before anything happens.
+    layoutOf(coded, prefix, 0);
+    const configOf = (key: string): Config => (hot.has(key) ? coded : config);
+    return recodeObjects({ name: `recode hottest ${codeName(code)}`, configOf }, { ...options, prefix }, command);
+  });
+}
+
+function codeName(code: Code | "auto"): string {
+  return code === "auto" ? code : `${code.k}+${code.m}`;
+}
+
+/** Throws USAGE for a rate without --dry-run. */
+export function checkRate({ rate, dryRun }: Pick<RecodeOptions, "rate" | "dryRun">): void {
+  if (rate === undefined || dryRun) return;
+  throw new AgaroseError("USAGE", "--rate is for --dry-run: add it, or leave --rate out");
+}

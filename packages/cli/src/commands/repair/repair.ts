@@ -1,0 +1,169 @@
+/**
+ * `agarose repair`: verifies objects and rewrites what is missing or damaged.
+ */
+import { AgaroseError, parseKey, systemClock } from "@agarose/core";
+import { adminTokenOf } from "../../lib/admin-token.ts";
+import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import type { RepairReport } from "../../lib/objects/repair/repair-object.ts";
+import { repairLines, repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
+import {
+  refuseUnknown,
+  unreachableLine,
+  unreachableRegions,
+  type UnreachableRegion,
+} from "../../lib/objects/verdicts.ts";
+import { requireMajority, type FailedRegion } from "../../lib/objects/keys.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../lib/output.ts";
+import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
+import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { keysBehind } from "../status/pop-report.ts";
+
+/** The options of `agarose repair`. */
+export interface RepairOptions extends GlobalOptions, WalkOptions {
+  readonly quick?: boolean;
+  readonly queued?: boolean;
+}
+
+interface Totals {
+  readonly sound: number;
+  readonly repaired: number;
+  readonly damaged: number;
+  readonly failed: number;
+  readonly regionsUnreachable: readonly UnreachableRegion[];
+}
+
+type RepairContext = CommandContext & { readonly breaker: Breaker };
+
+const NONE: Totals = { sound: 0, repaired: 0, damaged: 0, failed: 0, regionsUnreachable: [] };
+/** One reads, encodes and uploads with all there is. */
+const OBJECTS_AT_A_TIME = 1;
+const OBJECTS_AT_A_TIME_QUICK = 8;
+/** More than these are looked at twice, rather than kept in memory. */
+const QUEUED_REMEMBERED_MAX = 100_000;
+const POP_TIMEOUT_MS = 5_000;
+
+/** Runs `agarose repair`. The command exits with 1 while an object is still damaged. */
+export async function repair(keys: readonly string[], options: RepairOptions): Promise<number> {
+  if (options.queued && keys.length > 0) throw new AgaroseError("USAGE", "give either keys or --queued");
+  return withContext(options, WRITING, async (command) => {
+    const quick = options.quick ?? false;
+    const context = { ...command, breaker: new Breaker(systemClock) };
+    const report = new ReportStream(options);
+    const done = new Set<string>();
+    const walk: Walk<RepairOutcome, Totals> = {
+      name: quick ? "repair quick" : "repair",
+      keys,
+      options,
+      ...(quick && { kinds: quickKinds(context.config) }),
+      objectsAtATime: quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME,
+      async act(key, group) {
+        // Done a moment ago, from the queue.
+        if (group && done.has(key)) return undefined;
+        const listed = quick && group ? await quickVerdict(group, context) : undefined;
+        if (listed) return { key, outcome: "sound", ...unchanged(listed) };
+        const outcome = await repairOne(key, quick, context);
+        if (!group && outcome.outcome !== "failed") refuseUnknown([outcome.before]);
+        return outcome;
+      },
+      add,
+      print: (outcome) => ({ value: outcome, lines: repairLines(outcome) }),
+    };
+    try {
+      const queued = keys.length > 0 ? NONE : await emptyQueue(walk, done, report, context);
+      const walked = options.queued ? NONE : await walkObjects(walk, NONE, report, context);
+      const { regionsUnreachable, ...counts } = sumOf(queued, walked);
+      const objects = counts.sound + counts.repaired + counts.damaged + counts.failed;
+      await report.end(counts, [
+        ...regionsUnreachable.map(unreachableLine),
+        `${formatCount(objects, "object")}, ${counts.repaired} repaired, ${counts.damaged} still damaged, ${counts.failed} failed`,
+      ]);
+      return counts.damaged + counts.failed === 0 ? EXIT_OK : EXIT_FAILED;
+    } catch (error) {
+      return report.fail(error);
+    }
+  });
+}
+
+/**
+ * Repairs what the repair queue of any region names, and then what PoPs name. An entry goes when its object is whole.
+ *
+ * @throws NO_QUORUM when so few regions can be listed that entries may be missing.
+ */
+async function emptyQueue(
+  walk: Walk<RepairOutcome, Totals>,
+  done: Set<string>,
+  report: ReportStream,
+  context: RepairContext,
+): Promise<Totals> {
+  const { stores, signal, breaker } = context;
+  const failed: FailedRegion[] = [];
+  const prefix = walk.options.prefix ?? "";
+  const entries: AsyncIterable<KeyGroup> = keyGroups(stores, prefix, signal, {
+    kinds: ["repairs"],
+    onFailure({ region: { name } }, error) {
+      breaker.open(name);
+      failed.push({ region: name, problem: error.message });
+      logLine(`warning: the repair queue of ${name} cannot be listed: ${error.message}`);
+    },
+  });
+  let totals = NONE;
+  const repairAll = async (keys: AsyncIterable<{ readonly key: string }>): Promise<void> => {
+    for await (const outcome of mapOrdered(keys, walk.objectsAtATime, ({ key }) => repairOne(key, true, context))) {
+      await report.item(outcome, repairLines(outcome));
+      totals = add(totals, outcome);
+      if (done.size < QUEUED_REMEMBERED_MAX) done.add(outcome.key);
+    }
+  };
+  await repairAll(entries);
+  await repairAll(seenByPops(prefix, done, context));
+  requireMajority(prefix, failed, stores);
+  return totals;
+}
+
+/** What PoPs have found regions to lack: they cannot write to the queue. */
+async function* seenByPops(
+  prefix: string,
+  done: ReadonlySet<string>,
+  { config }: RepairContext,
+): AsyncGenerator<{ readonly key: string }> {
+  const keys = await keysBehind(config.pops, adminTokenOf, { fetch, timeoutMs: POP_TIMEOUT_MS });
+  for (const key of keys) if (key.startsWith(prefix) && !done.has(key) && isKey(key)) yield { key };
+}
+
+/** Whether a PoP names something that can be a key. */
+function isKey(text: string): boolean {
+  try {
+    return parseKey(text) === text;
+  } catch {
+    return false;
+  }
+}
+
+function sumOf(a: Totals, b: Totals): Totals {
+  const regions = new Map([...a.regionsUnreachable, ...b.regionsUnreachable].map((one) => [one.region, one]));
+  return {
+    sound: a.sound + b.sound,
+    repaired: a.repaired + b.repaired,
+    damaged: a.damaged + b.damaged,
+    failed: a.failed + b.failed,
+    regionsUnreachable: [...regions.values()],
+  };
+}
+
+function unchanged(verdict: RepairReport["before"]): RepairReport {
+  return { before: verdict, chunksWritten: 0, manifestsWritten: 0, after: verdict };
+}
+
+function add(totals: Totals, outcome: RepairOutcome): Totals {
+  const known = new Set(totals.regionsUnreachable.map(({ region }) => region));
+  const found = outcome.outcome === "failed" ? [] : unreachableRegions([outcome.after]);
+  return {
+    ...totals,
+    [outcome.outcome]: totals[outcome.outcome] + 1,
+    regionsUnreachable: [...totals.regionsUnreachable, ...found.filter(({ region }) => !known.has(region))],
+  };
+}

@@ -1,0 +1,40 @@
+/**
+ * `agarose restore`: brings a version back that `keep` keeps.
+ */
+import { systemClock } from "@agarose/core";
+import type { ConfirmOptions } from "../../lib/confirm.ts";
+import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { findRestorable, restoreVersion } from "../../lib/objects/history/restore-object.ts";
+import { printResult } from "../../lib/output.ts";
+import { startProgress } from "../../lib/progress.ts";
+import { dueLine, dueOf, reportOf, restoredLine, warnOfRestored } from "./restore-report.ts";
+
+/** The options of `agarose restore`. */
+export interface RestoreOptions extends GlobalOptions, Pick<ConfirmOptions, "dryRun"> {
+  readonly version?: string;
+}
+
+/** Runs `agarose restore KEY`. The command exits with 1 when nothing that fits is kept, or it cannot be read. */
+export async function restore(key: string, { version, dryRun = false, ...options }: RestoreOptions): Promise<void> {
+  await withContext(options, WRITING, async (command) => {
+    const context = { ...command, nowMs: Date.now, breaker: new Breaker(systemClock) };
+    const found = await findRestorable(key, version === undefined ? {} : { version }, context);
+    if (dryRun) {
+      const due = dueOf(found);
+      printResult(context.json, { ...due, dryRun }, [dueLine(due)]);
+      return;
+    }
+    const progress = startProgress("restore", { quiet: context.json });
+    progress.addTotal(found.kept.bytes);
+    try {
+      const put = await restoreVersion(found, { ...context, onBytes: (_pass, bytes) => progress.add(bytes) });
+      progress.stop();
+      const report = reportOf(found, put);
+      printResult(context.json, report, [restoredLine(report)]);
+      warnOfRestored(report);
+    } finally {
+      progress.stop();
+    }
+  });
+}

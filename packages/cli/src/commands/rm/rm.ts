@@ -1,0 +1,184 @@
+/**
+ * `agarose rm`: removes objects. A tombstone takes the place of each manifest, so that no region brings it back.
+ */
+import { AgaroseError, isTombstone, parseKey, systemClock, toAgaroseError } from "@agarose/core";
+import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
+import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { findRestorable, restoreVersion } from "../../lib/objects/history/restore-object.ts";
+import { removableKeys } from "../../lib/objects/keys.ts";
+import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
+import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
+import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import {
+  dueLine,
+  dueOf,
+  reportOf,
+  restoredLine,
+  warnOfRestored,
+  type RestoreDue,
+  type RestoreReport,
+} from "../restore/restore-report.ts";
+
+/** The options of `agarose rm`. */
+export interface RmOptions extends GlobalOptions, ConfirmOptions {
+  readonly prefix?: boolean;
+  readonly all?: boolean;
+  readonly undelete?: boolean;
+  readonly purge: boolean;
+}
+
+type Failed = { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
+type Due = { readonly key: string; readonly outcome: "due" };
+type RmReport = (RemoveResult & { readonly outcome: "removed" }) | Due | Failed;
+
+const OBJECTS_AT_A_TIME = 4;
+
+/** Runs `agarose rm KEY…`. The command exits with 1 when a key has no object, or when too few regions answer. */
+export async function rm(names: readonly string[], options: RmOptions): Promise<number> {
+  if (options.undelete) return undelete(names, options);
+  checkNames(names, options);
+  const { all = false, dryRun = false } = options;
+  const isMany = options.prefix === true || all;
+  if (!isMany) names.forEach(parseKey);
+  return withContext(options, WRITING, async (context) => {
+    const keys = isMany ? await keysBelow(all ? [""] : names, context) : names;
+    if (isMany && keys.length > 0) await confirm(dangerOf(keys, names, all), options, context.signal);
+    const breaker = new Breaker(systemClock);
+    const found: (RmReport | undefined)[] = [];
+    const act = dryRun ? lookAtOne : removeOne;
+    const removing = mapOrdered(keys, OBJECTS_AT_A_TIME, (key) => act(key, context, breaker));
+    for await (const report of removing) found.push(report);
+    const reports = found.flatMap((report) => report ?? []);
+    if (!isMany) refuseUnknown(keys[found.indexOf(undefined)]);
+    const only = reports.length === 1 ? reports[0] : undefined;
+    if (only?.outcome === "failed") throw only.error;
+    const removed = reports.flatMap(({ key, outcome }) => (outcome === "removed" ? [key] : []));
+    const pops = options.purge ? await purgePops(context.config, removed) : [];
+    printResult(
+      context.json,
+      { objects: reports, ...(dryRun && { dryRun }), ...(pops.length > 0 && { pops }) },
+      reports.map(lineOf),
+    );
+    warnOfUnpurged(pops);
+    return reports.map(warn).includes(false) ? EXIT_FAILED : EXIT_OK;
+  });
+}
+
+/** Throws USAGE where what is to be removed is not said, or is everything and not said to be. */
+function checkNames(names: readonly string[], { prefix = false, all = false }: RmOptions): void {
+  const usage = (message: string): AgaroseError => new AgaroseError("USAGE", message);
+  if (all && names.length > 0) throw usage("--all removes every object: give it without keys, or leave it out");
+  if (!all && names.length === 0) throw usage("give the keys of the objects to remove, or --all for every object");
+  if (prefix && !all && names.includes("")) {
+    throw usage("an empty prefix begins every key, so every object would be removed: write --all if you mean that");
+  }
+}
+
+function dangerOf(keys: readonly string[], prefixes: readonly string[], isTotal: boolean): Danger {
+  const where = isTotal ? "every object of the deployment" : `the keys that begin with ${sampleOf(prefixes)}`;
+  return {
+    summary: [`This removes ${where}: ${formatCount(keys.length, "object")}, such as ${sampleOf(keys)}.`],
+    question: `Remove ${formatCount(keys.length, "object")}?`,
+    isTotal,
+  };
+}
+
+/** Brings removed objects back, one after the other: each is read and stored with all there is. */
+async function undelete(keys: readonly string[], options: RmOptions): Promise<number> {
+  if (options.prefix || options.all) {
+    throw new AgaroseError("USAGE", "--undelete takes keys: leave --prefix and --all out");
+  }
+  checkNames(keys, options);
+  keys.forEach(parseKey);
+  return withContext(options, WRITING, async (command) => {
+    const context = { ...command, nowMs: Date.now, breaker: new Breaker(systemClock) };
+    const reports: (RestoreReport | RestoreDue | Failed)[] = [];
+    for (const key of keys) {
+      try {
+        const found = await findRestorable(key, { isRemoved: true }, context);
+        reports.push(options.dryRun ? dueOf(found) : reportOf(found, await restoreVersion(found, context)));
+      } catch (error) {
+        if (keys.length === 1 || context.signal.aborted) throw error;
+        reports.push({ key, outcome: "failed", error: toAgaroseError(error) });
+      }
+    }
+    const lineOfRestored = (report: (typeof reports)[number]): string =>
+      report.outcome === "failed"
+        ? failedLine(report)
+        : report.outcome === "due"
+          ? dueLine(report)
+          : restoredLine(report);
+    printResult(
+      context.json,
+      { objects: reports, ...(options.dryRun && { dryRun: true }) },
+      reports.map(lineOfRestored),
+    );
+    for (const report of reports) {
+      if (report.outcome !== "failed" && report.outcome !== "due") warnOfRestored(report);
+    }
+    return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : EXIT_OK;
+  });
+}
+
+function failedLine({ key, error }: Failed): string {
+  return `failed   ${printable(key)}  ${error.code}: ${printable(error.message)}`;
+}
+
+async function keysBelow(prefixes: readonly string[], context: CommandContext): Promise<string[]> {
+  const found = await Promise.all(prefixes.map((prefix) => removableKeys(prefix, context)));
+  return [...new Set(found.flat())];
+}
+
+/** Removes one object. A failure is reported and does not keep the others from being removed. */
+async function removeOne(key: string, context: CommandContext, breaker: Breaker): Promise<RmReport | undefined> {
+  try {
+    const result = await removeObject(key, { ...context, breaker, nowMs: Date.now });
+    return result && { ...result, outcome: "removed" };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { key, outcome: "failed", error: toAgaroseError(error) };
+  }
+}
+
+/** Whether there is anything to remove, for a dry run. */
+async function lookAtOne(key: string, context: CommandContext, breaker: Breaker): Promise<Due | Failed | undefined> {
+  try {
+    const { newest, verdicts } = await checkManifests(key, { ...context, breaker });
+    const isGone = newest !== undefined && isTombstone(newest) && verdicts.every(({ state }) => state === "sound");
+    const isAbsent = verdicts.every(({ state }) => state === "missing" || state === "unreachable");
+    return isGone || isAbsent ? undefined : { key, outcome: "due" };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { key, outcome: "failed", error: toAgaroseError(error) };
+  }
+}
+
+function lineOf(report: RmReport): string {
+  if (report.outcome === "failed") return failedLine(report);
+  if (report.outcome === "due") return `would be removed  ${printable(report.key)}`;
+  return `removed  ${printable(report.key)}  ${formatCount(report.chunksRemoved, "chunk")}`;
+}
+
+/** Says on stderr what is left, and returns whether nothing is. */
+function warn(report: RmReport): boolean {
+  if (report.outcome === "failed") return false;
+  if (report.outcome === "due") return true;
+  for (const { region, name, problem } of report.leftovers) {
+    logLine(`left     ${region} ${printable(name)}: ${printable(problem)}`);
+  }
+  for (const { region, problem } of report.regionsWithoutTombstone) {
+    logLine(
+      `left     ${region} still has ${printable(report.key)}: ${printable(problem)}; \`agarose repair\` removes it`,
+    );
+  }
+  return report.leftovers.length + report.regionsWithoutTombstone.length === 0;
+}
+
+function refuseUnknown(key: string | undefined): void {
+  if (key === undefined) return;
+  const message = `no region holds anything of ${JSON.stringify(key)}: check it with \`agarose ls\``;
+  throw new AgaroseError("OBJECT_NOT_FOUND", message, { key });
+}

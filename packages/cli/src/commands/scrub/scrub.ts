@@ -1,0 +1,115 @@
+/**
+ * `agarose scrub`: finds by listings what is missing, reads a part in full, and repairs first what is nearest to being
+ * lost. With `--every` it walks again until it is asked to end.
+ */
+import { systemClock, toAgaroseError } from "@agarose/core";
+import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { unreachableLine } from "../../lib/objects/verdicts.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
+import { ReportStream } from "../../lib/walk/report-stream.ts";
+import type { WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { waitFor } from "./deep-reads.ts";
+import { HotObjects, type HotOutcome, type HotTotals } from "./hot-objects.ts";
+import { checkMetricsPath, writeMetrics } from "./metrics.ts";
+import { redundancyLines } from "./redundancy.ts";
+import { scrubObjects } from "./scrub-objects.ts";
+import type { Totals } from "./totals.ts";
+
+/** The options of `agarose scrub`. */
+export interface Options extends GlobalOptions, WalkOptions {
+  readonly dryRun?: boolean;
+  readonly every?: number;
+  readonly sample?: number;
+  readonly age?: number;
+  readonly bandwidth?: number;
+  readonly money?: number;
+  readonly metrics?: string;
+}
+
+/** Runs `agarose scrub`. The command exits with 1 when an object stays damaged or a region did not answer. */
+export async function scrub(options: Options): Promise<number> {
+  const { every, metrics } = options;
+  if (metrics !== undefined) await checkMetricsPath(metrics);
+  return withContext(options, WRITING, async (context) => {
+    if (every === undefined) return walkOnce(options, context);
+    while (!context.signal.aborted) {
+      const startMs = systemClock.now();
+      await walkOnce(options, context).catch((error: unknown) => {
+        const { code, message } = toAgaroseError(error);
+        // What the operator must change does not change by itself. A region comes back.
+        if (code === "USAGE") throw error;
+        logLine(`${code}: ${message}`);
+      });
+      await waitFor(startMs + every - systemClock.now(), systemClock, context.signal).catch(() => {});
+    }
+    return EXIT_OK;
+  });
+}
+
+async function walkOnce(options: Options, context: CommandContext): Promise<number> {
+  const { sample, age, every, bandwidth, money, metrics } = options;
+  const deep = {
+    ...(sample !== undefined && { share: sample }),
+    ...(age !== undefined && { ageMs: age }),
+    ...(every !== undefined && { everyMs: every }),
+    ...(bandwidth !== undefined && { bytesPerSecond: bandwidth }),
+    ...(money !== undefined && { usd: money }),
+  };
+  const report = new ReportStream(options);
+  const startMs = Date.now();
+  const hot = hotObjects(options, context);
+  const own = { ...context, nowMs: Date.now };
+  try {
+    const see = hot && { onGroup: (group: KeyGroup) => hot.see(group) };
+    const totals = await scrubObjects({ ...options, ...see, deep }, report, own);
+    const item = (object: HotOutcome): Promise<void> => report.item(object, [hotLine(object)]);
+    const isWhole = totals.regionsUnreachable.length === 0;
+    if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses the code of `hot`");
+    const heat = isWhole
+      ? await hot?.settle(options.prefix ?? "", own, { dryRun: options.dryRun ?? false, item })
+      : undefined;
+    if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
+    await report.end({ ...totals, ...(heat && { hot: heat }) }, [
+      ...redundancyLines(totals.found, totals.left),
+      ...totals.regionsUnreachable.map(unreachableLine),
+      ...readLines(totals),
+      ...(heat ? [heatLine(heat)] : []),
+      summaryOf(totals),
+    ]);
+    return totals.damaged + totals.failed + totals.unchecked + (heat?.failed ?? 0) === 0 ? EXIT_OK : EXIT_FAILED;
+  } catch (error) {
+    return report.fail(error);
+  }
+}
+
+/** Undefined without `hot`, and for a part of the objects: what is stored in all must be known. */
+function hotObjects({ cursor }: Options, { config }: CommandContext): HotObjects | undefined {
+  if (!config.hot) return undefined;
+  if (cursor === undefined) return new HotObjects(config);
+  logLine("notice: with --cursor, no object gets or loses the code of `hot`");
+  return undefined;
+}
+
+function hotLine(object: HotOutcome): string {
+  const key = printable(object.key);
+  if (object.outcome !== "failed") return `${object.outcome.padEnd(8)}  ${key}`;
+  return `failed    ${key}  ${object.error.code}: ${printable(object.error.message)}`;
+}
+
+function heatLine({ hot, heated, cooled, failed }: HotTotals): string {
+  return `${formatCount(hot, "hot object")}, ${heated} heated, ${cooled} cooled, ${failed} failed`;
+}
+
+function readLines({ readBytes, readUsd, unread }: Totals): string[] {
+  const price = readUsd > 0 ? ` for $${readUsd.toFixed(4)}` : "";
+  return [
+    ...(readBytes > 0 ? [`${formatBytes(readBytes)} read in full${price}`] : []),
+    ...(unread > 0 ? [`${formatCount(unread, "object")} left unread: raise --money`] : []),
+  ];
+}
+
+function summaryOf({ objects, repaired, damaged, failed, unchecked }: Totals): string {
+  const rest = unchecked > 0 ? `, ${unchecked} not checked in full because a region did not answer` : "";
+  return `${formatCount(objects, "object")}, ${repaired} repaired, ${damaged} still damaged, ${failed} failed${rest}`;
+}

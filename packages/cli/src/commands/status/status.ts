@@ -1,0 +1,98 @@
+/**
+ * `agarose status`: the state of all PoPs of the configuration. Exits with 1 when something is wrong with one.
+ */
+import { AgaroseError } from "@agarose/core";
+import { adminTokenOf } from "../../lib/admin-token.ts";
+import { findConfig, loadConfig } from "../../lib/config.ts";
+import type { GlobalOptions } from "../../lib/context.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../lib/output.ts";
+import { popReport, type IdeaStatus, type PopReport } from "./pop-report.ts";
+
+/** The options of `agarose status`. */
+export interface StatusOptions extends GlobalOptions {
+  readonly timeout: number;
+}
+
+/** Runs `agarose status`. The command exits with 1 when a PoP does not answer or reports a problem. */
+export async function status(options: StatusOptions): Promise<number> {
+  const path = await findConfig(options.config);
+  const { pops } = await loadConfig(path);
+  if (pops.length === 0) {
+    throw new AgaroseError("CONFIG_INVALID", `${path} names no PoPs: add "pops": [{ "name", "url" }]`, { path });
+  }
+  const reports = await Promise.all(
+    pops.map((pop) =>
+      popReport(pop, { fetch, token: adminTokenOf(pop.name), nowMs: Date.now(), timeoutMs: options.timeout * 1000 }),
+    ),
+  );
+  printResult(options.json ?? false, { ok: reports.every(isWell), pops: reports }, linesOf(reports));
+  return reports.every(isWell) ? EXIT_OK : EXIT_FAILED;
+}
+
+function isWell({ problems }: PopReport): boolean {
+  return problems.length === 0;
+}
+
+function linesOf(reports: readonly PopReport[]): string[] {
+  const header = ["PoP", "", "epoch", "policy", "cache", "objects", "hits", "period", "down"];
+  const rows = reports.map(({ name, problems, warnings, state }) => [
+    name,
+    problems.length > 0 ? "WRONG" : warnings.length > 0 ? "warn" : "ok",
+    ...(state
+      ? [
+          String(state.epoch),
+          state.policy,
+          `${formatBytes(state.cachedBytes)} of ${formatBytes(state.capacityBytes)}`,
+          String(state.objects),
+          state.stripeHitRatio === null ? "-" : `${(100 * state.stripeHitRatio).toFixed(0)}%`,
+          state.periodAgeSeconds === null ? "-" : `${state.periodAgeSeconds} s ago`,
+          state.regionsDown.join(",") || "-",
+        ]
+      : header.slice(2).map(() => "-")),
+  ]);
+  const widths = header.map((_, i) => Math.max(...[header, ...rows].map((row) => row[i]!.length)));
+  const table = [header, ...rows].map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join("  ")
+      .trimEnd(),
+  );
+  const remarks = reports.flatMap(({ name, problems, warnings, notes }) => [
+    ...problems.map((problem) => `${name}: ${problem}`),
+    ...warnings.map((warning) => `${name}: warning: ${warning}`),
+    ...notes.map((note) => `${name}: (${note})`),
+  ]);
+  return [...table, ...reports.flatMap(ideaLines), ...remarks];
+}
+
+const IDEA_WORDS: Readonly<Record<string, string>> = {
+  lateBinding: "late binding",
+  functional: "functional chunks",
+  recovered: "recovered chunks",
+};
+
+/** Which ideas are at work at a PoP and what each saves; then those that are not, with the reason; and lambda. */
+function ideaLines({ name, state }: PopReport): string[] {
+  if (!state || state.ideas.length === 0) return [];
+  const wordOf = (idea: string): string => IDEA_WORDS[idea] ?? idea;
+  const saved = (idea: IdeaStatus): string => {
+    if (idea.name === "recovered") return ` ${state.recoveredChunks} decodes so far`;
+    const { savedMs, savedUsd } = idea;
+    const egress = savedUsd ? ` and $${(1e6 * savedUsd).toFixed(2)} of egress a million reads` : "";
+    return savedMs === null ? "" : ` ${savedMs.toFixed(0)} ms${egress}`;
+  };
+  const working = state.ideas.filter(({ atWork }) => atWork).map((idea) => `${wordOf(idea.name)}${saved(idea)}`);
+  const idle = state.ideas.filter(({ atWork }) => !atWork).map((idea) => `${wordOf(idea.name)} (${idea.reason})`);
+  return [
+    ...(working.length > 0 ? [`${name}: saves a read, by estimate: ${working.join(", ")}`] : []),
+    ...(idle.length > 0 ? [`${name}: not at work: ${idle.join(", ")}`] : []),
+    ...(state.regretMs === null
+      ? []
+      : [
+          `${name}: the best contents for the last period would have saved ${state.regretMs.toFixed(0)} ms more a read`,
+        ]),
+    ...(state.imbalancePercent === null
+      ? []
+      : [`${name}: the busiest region gets ${state.imbalancePercent.toFixed(0)}% more requests than the mean`]),
+  ];
+}

@@ -1,0 +1,91 @@
+/**
+ * `agarose verify`: reads every stored byte of objects and says what is damaged and what still reads.
+ */
+import { systemClock } from "@agarose/core";
+import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import {
+  hasKeptDamage,
+  refuseUnknown,
+  stateOf,
+  unreachableLine,
+  unreachableRegions,
+  verdictLines,
+  type UnreachableRegion,
+} from "../../lib/objects/verdicts.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount } from "../../lib/output.ts";
+import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
+import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
+import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
+import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+
+/** The options of `agarose verify`. */
+export interface VerifyOptions extends GlobalOptions, WalkOptions {
+  readonly quick?: boolean;
+}
+
+interface Totals {
+  readonly objects: number;
+  readonly unsound: number;
+  /** Objects with missing or wrong bytes, the unreadable ones included. */
+  readonly damaged: number;
+  readonly unreadable: number;
+  /** Objects without known damage that could not be checked in full. */
+  readonly unchecked: number;
+  readonly regionsUnreachable: readonly UnreachableRegion[];
+}
+
+const NONE: Totals = { objects: 0, unsound: 0, damaged: 0, unreadable: 0, unchecked: 0, regionsUnreachable: [] };
+const OBJECTS_AT_A_TIME = 2;
+const OBJECTS_AT_A_TIME_QUICK = 16;
+
+/** Runs `agarose verify`. The command exits with 1 when an object is damaged or a region did not answer. */
+export async function verify(keys: readonly string[], options: VerifyOptions): Promise<number> {
+  return withContext(options, READING, async (command) => {
+    const quick = options.quick ?? false;
+    const context = { ...command, breaker: new Breaker(systemClock), quick };
+    const report = new ReportStream(options);
+    const walk: Walk<ObjectVerdict, Totals> = {
+      name: quick ? "verify quick" : "verify",
+      keys,
+      options,
+      ...(quick && { kinds: quickKinds(context.config) }),
+      objectsAtATime: quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME,
+      async act(key, group) {
+        const listed = quick && group ? await quickVerdict(group, context) : undefined;
+        const verdict = listed ?? (await verifyWithHistory(key, context));
+        if (!group) refuseUnknown([verdict]);
+        return group && verdict.removed && !hasKeptDamage(verdict) ? undefined : verdict;
+      },
+      add: addVerdict,
+      print: (verdict) => ({ value: { ...verdict, state: stateOf(verdict) }, lines: verdictLines(verdict) }),
+    };
+    try {
+      const { objects, unsound, ...totals } = await walkObjects(walk, NONE, report, context);
+      await report.end(totals, [...totals.regionsUnreachable.map(unreachableLine), summaryOf({ ...totals, objects })]);
+      return unsound === 0 ? EXIT_OK : EXIT_FAILED;
+    } catch (error) {
+      return report.fail(error);
+    }
+  });
+}
+
+function addVerdict(totals: Totals, verdict: ObjectVerdict): Totals {
+  const state = stateOf(verdict);
+  const known = new Set(totals.regionsUnreachable.map(({ region }) => region));
+  const regions = unreachableRegions([verdict]).filter(({ region }) => !known.has(region));
+  return {
+    objects: totals.objects + 1,
+    unsound: totals.unsound + (verdict.sound ? 0 : 1),
+    damaged: totals.damaged + (state === "damaged" || state === "unreadable" ? 1 : 0),
+    unreadable: totals.unreadable + (state === "unreadable" ? 1 : 0),
+    unchecked: totals.unchecked + (state === "unchecked" ? 1 : 0),
+    regionsUnreachable: [...totals.regionsUnreachable, ...regions],
+  };
+}
+
+function summaryOf({ objects, damaged, unreadable, unchecked }: Omit<Totals, "unsound">): string {
+  const rest = unchecked > 0 ? `, ${unchecked} not checked in full because a region did not answer` : "";
+  return `${formatCount(objects, "object")}, ${damaged} damaged, ${unreadable} unreadable${rest}`;
+}
