@@ -5,6 +5,7 @@ import { isTombstone, parseKey, AgaroseError, toAgaroseError, type Clock } from 
 import type { CommandContext } from "../context.ts";
 import { logLine } from "../output.ts";
 import { keyGroups, type KeyGroup, type Kind } from "../walk/key-groups.ts";
+import { mayBeTombstone, mustBeTombstone } from "../walk/listed-length.ts";
 import { majorityEtag, majorityRecord, type ListedContext } from "../walk/listed-object.ts";
 import { mapOrdered } from "../walk/ordered-pool.ts";
 import type { Breaker } from "./commit/ask-regions.ts";
@@ -12,8 +13,6 @@ import { majorityOf } from "./commit/write-context.ts";
 import { readRecord, type ReadContext } from "./manifests.ts";
 import { checkManifests } from "./verify-object.ts";
 
-/** A tombstone is shorter than this and twice its name; a manifest is longer, but for some of format 1. */
-export const LISTED_TOMBSTONE_BYTES_MAX = 400;
 const TOMBSTONES_AT_A_TIME = 16;
 
 type CheckedManifests = Awaited<ReturnType<typeof checkManifests>>;
@@ -174,7 +173,10 @@ async function isLive(group: KeyGroup, silent: number, context: LiveContext): Pr
   const needed = majorityOf(context.stores);
   if (context.stores.length - silent - group.manifests.length >= needed) return false;
   const etag = majorityEtag(group, context);
-  if (etag !== undefined && !isSuspect(group, etag)) return true;
+  const same = etag === undefined ? [] : group.manifests.filter((manifest) => manifest.etag === etag);
+  // Lengths count as ETags do: by what a majority lists.
+  if (same.filter((manifest) => !mayBeTombstone(manifest)).length >= needed) return true;
+  if (same.filter((manifest) => mustBeTombstone(group.key, manifest)).length >= needed) return false;
   const listed = await majorityRecord(group, context);
   if (listed) return !isTombstone(listed);
   try {
@@ -200,7 +202,15 @@ export function removableGroups(listing: Groups, context: ListingContext): Async
 
 /** Whether `removableGroups` leaves a group out. */
 export async function isRemoved(group: KeyGroup, context: ListingContext): Promise<boolean> {
-  return isSuspect(group) && isGoneEverywhere(await checkManifests(group.key, context));
+  if (!group.manifests.some(mayBeTombstone)) return false;
+  return haveOneTombstone(group, context) || isGoneEverywhere(await checkManifests(group.key, context));
+}
+
+/** Whether all regions list one tombstone under the key. */
+function haveOneTombstone({ key, manifests }: KeyGroup, { stores }: ListingContext): boolean {
+  const etag = manifests[0]?.etag;
+  if (etag === undefined || manifests.length < stores.length) return false;
+  return manifests.every((manifest) => manifest.etag === etag && mustBeTombstone(key, manifest));
 }
 
 function isGoneEverywhere({ newest, verdicts }: CheckedManifests): boolean {
@@ -214,13 +224,9 @@ async function* groupsBut(
   context: ListingContext,
 ): AsyncGenerator<KeyGroup> {
   const judged = mapOrdered(listing.groups(), TOMBSTONES_AT_A_TIME, async (group) => {
-    return { group, isLeftOut: isSuspect(group) && leavesOut(await checkManifests(group.key, context)) };
+    if (!group.manifests.some(mayBeTombstone)) return { group, isLeftOut: false };
+    if (haveOneTombstone(group, context)) return { group, isLeftOut: true };
+    return { group, isLeftOut: leavesOut(await checkManifests(group.key, context)) };
   });
   for await (const { group, isLeftOut } of judged) if (!isLeftOut) yield group;
-}
-
-/** Whether one of the manifests, or of those with an ETag, is short enough for a tombstone. */
-function isSuspect({ manifests }: KeyGroup, etag?: string): boolean {
-  const judged = etag === undefined ? manifests : manifests.filter((manifest) => manifest.etag === etag);
-  return judged.some(({ bytes, name }) => bytes <= LISTED_TOMBSTONE_BYTES_MAX + 2 * name.length);
 }

@@ -1,6 +1,7 @@
 /**
  * What the listings and the manifests say of a listed object, with as few requests as that takes.
  */
+import { hash } from "node:crypto";
 import { isTombstone, systemClock, type Clock, type Manifest, type ManifestRecord } from "@agarose/core";
 import { readRegion, type RegionManifest } from "../objects/commit/region-survey.ts";
 import { majorityOf } from "../objects/commit/write-context.ts";
@@ -63,6 +64,8 @@ async function listedRecord(
   { key, manifests }: KeyGroup,
   context: ListedContext,
 ): Promise<ManifestRecord | undefined> {
+  const md5 = etag.replaceAll('"', "").toLowerCase();
+  if (!/^[\da-f]{32}$/.test(md5)) return undefined;
   const listing = manifests.filter((manifest) => manifest.etag === etag);
   // Spread over the regions by key.
   const first = key.length % listing.length;
@@ -70,8 +73,8 @@ async function listedRecord(
   const awaited = holders.filter(({ region }) => !context.breaker.isOpen(region.name));
   const read = (store: Store, signal: AbortSignal): Promise<RegionManifest> =>
     readRegion(key, store, signal, context.trust);
-  // The listing may be older than what the region has now.
-  const isGood = (region: RegionManifest): boolean => region.etag === etag && region.record !== undefined;
+  // The listing may be older than what the region has now, and a region may say anything of what it sends.
+  const isGood = ({ record, bytes }: RegionManifest): boolean => record !== undefined && hash("md5", bytes!) === md5;
   const outcomes = await askRegions(awaited, read, { enough: 1, isGood }, { clock: systemClock, ...context });
   return outcomes.flatMap(({ value }) => (value && isGood(value) ? value.record! : []))[0];
 }

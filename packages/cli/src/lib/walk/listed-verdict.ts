@@ -5,11 +5,11 @@ import { chunkBytes, isTombstone, LEAF_LIST, roundRobin, type Manifest } from "@
 import type { Config } from "../config.ts";
 import { storedChunks } from "../objects/chunk-listing.ts";
 import { leafListBytes } from "../objects/leaf-lists/leaf-lists.ts";
-import { LISTED_TOMBSTONE_BYTES_MAX } from "../objects/keys.ts";
 import { keptRegions } from "../objects/layout/object-layout.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, Kind, RegionObject } from "./key-groups.ts";
 import { currentNames } from "../store/region-names.ts";
+import { mayBeTombstone } from "./listed-length.ts";
 import { commonRecord, type ListedContext } from "./listed-object.ts";
 
 /** What `quickVerdict` needs listed of a key beside its manifests. */
@@ -37,7 +37,7 @@ export async function quickVerdict(group: KeyGroup, context: QuickContext): Prom
 function haveOneManifest({ manifests }: KeyGroup, { regions }: Config): boolean {
   const [first] = manifests;
   if (!first?.etag || manifests.length !== regions.length) return false;
-  if (first.bytes <= LISTED_TOMBSTONE_BYTES_MAX + 2 * first.name.length) return false;
+  if (mayBeTombstone(first)) return false;
   return manifests.every(({ etag, bytes }) => etag === first.etag && bytes === first.bytes);
 }
 
