@@ -27,6 +27,8 @@ export const CREDENTIALS = { accessKeyId: "world", secretAccessKey: "world-secre
 export type Fault = (request: IncomingMessage, response: ServerResponse, name: string) => boolean | Promise<boolean>;
 
 export interface WorldOptions {
+  /** The clock of the regions. Default: that of this machine. */
+  readonly nowMs?: () => number;
   readonly k?: number;
   readonly m?: number;
   /** Whether codes go by size instead. */
@@ -44,7 +46,7 @@ export interface RunResult {
 export type World = Awaited<ReturnType<typeof startTestWorld>>;
 
 export async function startTestWorld(options: WorldOptions = {}) {
-  const { k = 4, m = 2, auto = false, stripeBytes = 1000, survive = { regions: 2, providers: 2 } } = options;
+  const { k = 4, m = 2, auto = false, stripeBytes = 1000, survive = { regions: 2, providers: 2 }, nowMs } = options;
   const dir = await mkdtemp(join(tmpdir(), "agarose-world-"));
   const faults = new Map<string, Fault>();
   /** How often each region's fault answered. */
@@ -52,7 +54,9 @@ export async function startTestWorld(options: WorldOptions = {}) {
   const endpoint = await startS3Endpoint({
     ...CREDENTIALS,
     buckets: REGIONS.map(bucketOf),
+    ...(nowMs && { nowMs }),
     async intercept(request, response) {
+      if (nowMs) response.setHeader("date", new Date(nowMs()).toUTCString());
       const [, bucket = "", ...path] = new URL(request.url ?? "/", "http://x").pathname.split("/");
       const region = bucket.slice("bucket-".length);
       const broke = await faults.get(region)?.(request, response, decodeURIComponent(path.join("/")));

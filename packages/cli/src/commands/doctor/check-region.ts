@@ -316,12 +316,13 @@ class RegionCheck {
     // The Date header counts whole seconds, so half of one is its best guess.
     const skewMs = Math.round(nowMs - (serverMs + 500));
     const state = Math.abs(skewMs) > SKEW_MS_FAIL ? "fail" : Math.abs(skewMs) > SKEW_MS_WARN ? "warn" : "ok";
-    const advice = state === "ok" ? "" : ": set this machine's clock, or signatures are refused";
-    this.#add(
-      "clock",
-      state,
-      `this machine is ${Math.abs(skewMs / 1000).toFixed(0)} s ${skewMs < 0 ? "behind" : "ahead of"} the server${advice}`,
-    );
+    const skew = `${Math.abs(skewMs / 1000).toFixed(0)} s ${skewMs < 0 ? "behind" : "ahead of"} the server`;
+    if (state === "ok") return this.#add("clock", state, `this machine is ${skew}`);
+    const times = `it says ${new Date(nowMs).toISOString()}, the server ${new Date(serverMs).toISOString()}`;
+    const remedy =
+      "set this machine's clock, as by NTP: requests are refused once before they are signed by the server's time, " +
+      "and gc and expire delete nothing";
+    this.#add("clock", state, `this machine is ${skew} (${times}): ${remedy}`);
   }
 
   #allowsOrigin(response: Response): boolean {

@@ -67,6 +67,10 @@ export class ReadWriteReadStore implements Store {
     return this.#store.takesChecksums ?? true;
   }
 
+  get clockAheadMs(): number {
+    return this.#store.clockAheadMs ?? 0;
+  }
+
   close(): void {
     this.#store.close();
   }

@@ -41,7 +41,7 @@ const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {
 export function openClient(region: RegionConfig, options: S3StoreOptions): S3Client {
   const proxyEnv = proxiesOf(process.env) as NodeJS.ProcessEnv | undefined;
   const agent = { keepAlive: true, maxSockets: SOCKETS, ...(proxyEnv && { proxyEnv }) };
-  return new S3Client({
+  const client = new S3Client({
     endpoint: region.endpoint,
     region: region.awsRegion,
     forcePathStyle: true,
@@ -62,6 +62,8 @@ export function openClient(region: RegionConfig, options: S3StoreOptions): S3Cli
     logger: SILENT,
     ...(options.credentials && { credentials: options.credentials }),
   });
+  followClock(client);
+  return client;
 }
 
 /**
@@ -77,6 +79,36 @@ export function waitForDescriptors(client: S3Client, onThrottle: () => void = ()
     },
     { step: "deserialize", priority: "low", name: "waitForDescriptors" },
   );
+}
+
+/** A clock that is wrong by less is no reason for a refusal: S3 allows 15 minutes. */
+const SKEW_MS_MAX = 5 * 60_000;
+
+/**
+ * Sends a request once more, by the store's clock, that the store has refused because this machine's is wrong. The SDK
+ * learns the clock from each answer, but then tries every failure again, and nothing where one try is all there is.
+ */
+function followClock(client: S3Client): void {
+  const follow =
+    <A extends { readonly request: unknown }, R>(next: (args: A) => Promise<R>) =>
+    async (args: A): Promise<R> => {
+      const signedBy = client.config.systemClockOffset;
+      try {
+        return await next(args);
+      } catch (error) {
+        const { $metadata } = error as {
+          readonly $metadata?: { httpStatusCode?: number; clockSkewCorrected?: boolean };
+        };
+        if ($metadata) $metadata.clockSkewCorrected = false;
+        const { body } = args.request as { readonly body?: unknown };
+        const isGone = body instanceof Readable || body instanceof ReadableStream;
+        const isSkewed = Math.abs(client.config.systemClockOffset - signedBy) > SKEW_MS_MAX;
+        if (isGone || !isSkewed || $metadata?.httpStatusCode !== 403) throw error;
+        return next(args);
+      }
+    };
+  const place = { relation: "before", toMiddleware: "httpSigningMiddleware", name: "followClock" } as const;
+  client.middlewareStack.addRelativeTo(follow, place);
 }
 
 /**
@@ -174,7 +206,10 @@ export function storeFailure(
   };
   // A HEAD has no body to name its error, so its 403 comes as one without a name of its own.
   if (CREDENTIAL_PROBLEMS.has(problem) || status === 403) {
-    const hint = `its keys come from ${keysFrom}: check them and the bucket's policy`;
+    const hint =
+      problem === "RequestTimeTooSkewed"
+        ? `this machine's clock says ${new Date().toISOString()}, and the store's another time: set the clock that is wrong`
+        : `its keys come from ${keysFrom}: check them and the bucket's policy`;
     return new AgaroseError(
       "CREDENTIALS_REFUSED",
       `region ${name} refused ${what} (${said}): ${hint}`,

@@ -151,6 +151,11 @@ export class S3Store implements Store {
     return this.#takesChecksums;
   }
 
+  /** Of the SDK, which signs by it. */
+  get clockAheadMs(): number {
+    return this.#client.config.systemClockOffset;
+  }
+
   /** Whether streams are sent with a checksum behind their bytes: true until the store has refused one. */
   get takesTrailers(): boolean {
     return this.#takesTrailers;

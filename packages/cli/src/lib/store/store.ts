@@ -34,6 +34,8 @@ export interface Store {
   removeMatching(name: string, etag: string, signal?: AbortSignal): Promise<void>;
   /** Whether uploads carry checksum headers: true until the store has refused them. */
   readonly takesChecksums?: boolean;
+  /** Milliseconds by which the region's clock is ahead of this machine's, by its last answer. Default: 0. */
+  readonly clockAheadMs?: number;
   close(): void;
 }
 

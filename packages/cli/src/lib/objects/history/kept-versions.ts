@@ -15,7 +15,10 @@ export interface KeptVersion {
   readonly manifest: Manifest;
   /** The regions that list a copy, by name. */
   readonly regions: readonly string[];
-  /** When the last region may let go of it, by the clock of that region, in ms since 1970. */
+  /**
+   * When the last region may let go of it, in ms since 1970 by this machine's clock. Regions count by their own, from
+   * which this one may differ by days.
+   */
   readonly keptUntilMs: number;
 }
 
@@ -111,7 +114,8 @@ function regionsOf(copies: readonly HistoryCopy[], { stores }: KeptContext): str
 }
 
 function untilMs(key: string, copies: readonly HistoryCopy[], { config }: KeptContext): number {
-  return Math.max(...copies.map(({ modifiedMs }) => modifiedMs)) + keepMsOf(key, config);
+  const storedMs = copies.map(({ store, modifiedMs }) => modifiedMs - (store.clockAheadMs ?? 0));
+  return Math.max(...storedMs) + keepMsOf(key, config);
 }
 
 /** The generation that took the place of the copy: the end of its name. */
