@@ -36,7 +36,8 @@ export async function startPopProcess(options: PopOptions, onLog: (line: string)
   for (const stream of [child.stdout!, child.stderr!]) {
     createInterface({ input: stream }).on("line", onLog);
   }
-  child.send(options);
+  // All clients of a test have one address, unless it says otherwise.
+  child.send({ ...options, variables: { FILL_CLIENTS_MIN: "1", ...options.variables } });
   const [{ url }] = (await Promise.race([
     once(child, "message"),
     once(child, "exit").then(([code]) => Promise.reject(new Error(`the PoP ended with ${code}`))),

@@ -59,6 +59,7 @@ export interface Status {
     errors: string[];
   };
   readonly behind: { readonly key: string; readonly regions: string[] }[];
+  readonly fillEgress: { readonly bytes: number; readonly bytesPerDayMax: number; readonly refusedStripes: number };
   readonly spending: { readonly usd: number; readonly writes: number; readonly reads: number };
   readonly isolate: {
     chunkCache: { hits: number; misses: number; malformed: number; kvFailures: number };

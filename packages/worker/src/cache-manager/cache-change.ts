@@ -22,6 +22,21 @@ export interface CacheChange {
   readonly announce: readonly LedgerEntry[];
 }
 
+/**
+ * Returns the most bytes that a stripe of a fill fetches while all sources are sound: each chunk that it lacks, or any k
+ * where one of those is to be computed.
+ */
+export function fetchedBytesPerStripe({ entry, plan: { object } }: Fill): number {
+  const missing = entry.target.filter((chunk) => !entry.chunks.includes(chunk));
+  const isComputed = missing.some((chunk) => chunk >= object.k + object.m);
+  return (isComputed ? object.k : Math.min(object.k, missing.length)) * (entry.chunkBytes / entry.stripes);
+}
+
+/** Returns the same of all stripes that are left to do. */
+export function fetchedBytes(fill: Fill): number {
+  return fetchedBytesPerStripe(fill) * (fill.entry.stripes - fill.entry.done);
+}
+
 /** Returns the change that turns the ledger into the plan. */
 export function diffCache(ledger: readonly LedgerEntry[], planned: readonly PlannedContents[]): CacheChange {
   const byVersion = new Map(ledger.map((entry) => [entry.version, entry]));
@@ -90,6 +105,8 @@ function sameChunks(a: readonly number[], b: readonly number[]): boolean {
 export interface ChangeBudget {
   /** Writes and deletes. */
   readonly writes: number;
+  /** What may be fetched from the regions. */
+  readonly egressBytes: number;
   /** Capacity of the chunk cache. */
   readonly capacityBytes: number;
 }
@@ -98,11 +115,14 @@ export interface ChangeBudget {
 export interface AffordableChange extends CacheChange {
   /** Stripes that wait for money. */
   readonly waiting: number;
+  /** Stripes of fills that the egress budget refuses. */
+  readonly refused: number;
 }
 
 /**
- * Trims a change to the write budget: best value per write first, plus the evictions that each fill needs. The rest
- * waits and keeps serving. The last fill may exceed the budget: it begins, and the next period continues it.
+ * Trims a change to the budgets: best value per write first, plus the evictions that each fill needs. The rest waits and
+ * keeps serving. The last fill may exceed the write budget: it begins, and the next period continues it. None may exceed
+ * the egress of the day, because half a fill has displaced what served and serves nothing until tomorrow.
  */
 export function affordableChange(
   change: CacheChange,
@@ -112,15 +132,21 @@ export function affordableChange(
   const steps = stepsOf(change, ledger);
   const evictions = steps.filter(({ bytes, fill }) => bytes < 0 || !fill);
   const additions = steps.filter(({ bytes, fill }) => bytes >= 0 && fill);
-  let { writes } = budget;
+  let { writes, egressBytes } = budget;
+  let refused = 0;
   let room = budget.capacityBytes - ledger.reduce((sum, entry) => sum + bytesOf(entry), 0);
   const chosen: Step[] = [];
   const choose = (step: Step): void => {
     chosen.push(step);
     writes -= step.writes;
     room -= step.bytes;
+    egressBytes -= step.egressBytes;
   };
   for (const addition of additions) {
+    if (addition.egressBytes > egressBytes) {
+      refused += addition.writes;
+      continue;
+    }
     const needed = evictionsFor(evictions, addition.bytes - room);
     const roomWrites = needed.reduce((sum, eviction) => sum + eviction.writes, 0);
     if (writes <= roomWrites) break;
@@ -128,7 +154,8 @@ export function affordableChange(
     choose(addition);
   }
   for (const eviction of evictions) {
-    if (writes <= 0) break;
+    // What is to take its place cannot come yet.
+    if (writes <= 0 || refused > 0) break;
     choose(eviction);
   }
   const versions = new Set(chosen.map(({ version }) => version));
@@ -137,7 +164,8 @@ export function affordableChange(
     evict: change.evict.filter(({ version }) => versions.has(version)),
     fill: chosen.flatMap(({ fill }) => fill ?? []),
     announce: change.announce.filter(({ version }) => versions.has(version)),
-    waiting: waiting.reduce((sum, step) => sum + step.writes, 0),
+    waiting: waiting.reduce((sum, step) => sum + step.writes, 0) - refused,
+    refused,
   };
 }
 
@@ -147,6 +175,7 @@ interface Step {
   readonly writes: number;
   /** How many more bytes the entry takes afterwards. */
   readonly bytes: number;
+  readonly egressBytes: number;
   /** Undefined for an eviction. */
   readonly fill: Fill | undefined;
 }
@@ -158,12 +187,13 @@ function stepsOf({ evict, fill }: CacheChange, ledger: readonly LedgerEntry[]): 
       version,
       writes: stripes,
       bytes: -(before.get(version) ?? 0),
+      egressBytes: 0,
       fill: undefined,
     })),
     ...fill.map((job) => {
       const { version, stripes, done, target, chunkBytes } = job.entry;
       const bytes = target.length * chunkBytes - (before.get(version) ?? 0);
-      return { version, writes: stripes - done, bytes, fill: job };
+      return { version, writes: stripes - done, bytes, egressBytes: fetchedBytes(job), fill: job };
     }),
   ];
 }

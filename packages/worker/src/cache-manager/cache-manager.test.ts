@@ -12,7 +12,7 @@ import { FetchedStripes } from "../read/fetched-stripes.ts";
 import { FrontCache } from "../read/front-cache.ts";
 import type { LedgerEntry, PeriodReport } from "../state/ledger.ts";
 import { mergeRegion, type RegionState } from "../region-manager/region-estimates.ts";
-import { addSpending, type Spending } from "../state/spending.ts";
+import { addEgress, addSpending, type FillEgress, type Spending } from "../state/spending.ts";
 import type { SpendingSettings } from "./write-budget.ts";
 
 /** What `PopState` keeps, in memory. */
@@ -24,10 +24,11 @@ class MemoryState implements StatePort {
 
   plan: Uint8Array | undefined;
   spending: Spending | undefined;
+  fillEgress: FillEgress | undefined;
 
   async beginPeriod() {
-    const { epoch, regions, lastPeriod, spending } = this;
-    return { epoch, ledger: [...this.ledger.values()], regions, lastPeriod, spending, behind: [] };
+    const { epoch, regions, lastPeriod, spending, fillEgress } = this;
+    return { epoch, ledger: [...this.ledger.values()], regions, lastPeriod, spending, fillEgress, behind: [] };
   }
   async loadPlan() {
     return this.plan;
@@ -35,8 +36,9 @@ class MemoryState implements StatePort {
   async savePlan(plan: Uint8Array) {
     this.plan = plan;
   }
-  async spend(spending: Spending) {
+  async spend(spending: Spending, egress?: FillEgress) {
     this.spending = addSpending(this.spending, spending);
+    if (egress) this.fillEgress = addEgress(this.fillEgress, egress);
   }
   async mergeRegions(probes: Parameters<StatePort["mergeRegions"]>[0]) {
     this.regions = probes.map((probe) =>
@@ -133,6 +135,7 @@ async function setUp(stripes: number) {
       cacheBytes: 1e9,
       policy: "exact",
       spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
+      fillEgressBytesPerDay: 1e9,
       storageUsdPerGbMonth: 0.5,
       waitingUsdPerHour: 1,
       delta: 1,
@@ -140,7 +143,7 @@ async function setUp(stripes: number) {
       recovered: true,
     },
     state,
-    closePeriod: async () => [{ key: "x", requests: 1, popularity: 1 }],
+    closePeriod: async () => [{ key: "x", requests: 1, popularity: 1, mayFill: true }],
     forgetKeys: async () => {},
     mayLookUp: () => true,
     findManifest: async () => manifest,
@@ -238,7 +241,7 @@ test("when the month's money is spent, what is cached serves on, and everything 
   const period = (key: string) =>
     runPeriod(
       budgeted(
-        { ...options(), now: () => nowMs, closePeriod: async () => [{ key, requests: 1, popularity: 1 }] },
+        { ...options(), now: () => nowMs, closePeriod: async () => [{ key, requests: 1, popularity: 1, mayFill: true }] },
         { usdPerMonth: 2 * USD_PER_WRITE },
       ),
     );

@@ -10,6 +10,7 @@ import { probeRegions, SIZED_EVERY, sizedTargets } from "../region-manager/regio
 import type { LedgerEntry, PeriodReport } from "../state/ledger.ts";
 import type { PopSnapshot } from "../state/pop-state.ts";
 import { CacheWriter, noWrites, type WriteCounts } from "./cache-writer.ts";
+import { EgressBudget } from "./egress-budget.ts";
 import type { PeriodContext } from "./period-context.ts";
 import { planPeriod, type PeriodPlan } from "./period-plan.ts";
 import { publishConfiguration } from "./publish.ts";
@@ -37,12 +38,14 @@ class Period {
   readonly #startMs: number;
   readonly #ledger: Map<string, LedgerEntry>;
   readonly #writeBudget: WriteBudget;
+  readonly #egressBudget: EgressBudget;
   readonly #errors: string[] = [];
   #regions: readonly RegionEstimate[];
   #epoch: number;
   #planned: Pick<PeriodPlan, "candidates" | "popular"> = { candidates: 0, popular: [] };
   #counts: WriteCounts = noWrites();
   #waiting = 0;
+  #refused = 0;
   #savings: Savings | undefined;
 
   constructor(context: PeriodContext, snapshot: PopSnapshot) {
@@ -53,6 +56,7 @@ class Period {
     this.#epoch = snapshot.epoch;
     this.#writeBudget = new WriteBudget(context.settings.spending, snapshot.spending, context.now());
     this.#writeBudget.reserve(PUBLISHING_WRITES);
+    this.#egressBudget = new EgressBudget(context.settings.fillEgressBytesPerDay, snapshot.fillEgress, context.now());
   }
 
   async run(): Promise<PeriodReport> {
@@ -74,6 +78,7 @@ class Period {
       ledger: this.#ledger,
       regions: this.#regions,
       writeBudget: this.#writeBudget,
+      egressBudget: this.#egressBudget,
       onError: (error) => this.#note(error),
     });
   }
@@ -82,23 +87,29 @@ class Period {
     const { state } = this.#context;
     this.#planned = { candidates, popular };
     this.#waiting = change.waiting;
+    this.#refused = change.refused;
     const writer = new CacheWriter(this.#context, {
       ledger: this.#ledger,
       estimates: this.#regions,
       manifestOf,
       writeBudget: this.#writeBudget,
+      egressBudget: this.#egressBudget,
       untilMs: this.#startMs + WORK_MS,
       onError: (error) => this.#note(error),
     });
     this.#counts = writer.counts;
     // The state records the money before it is spent, so a killed period has recorded too much rather than too little.
     const reserved = writer.atMost(change);
-    await state.spend(reserved);
+    const reservedBytes = writer.fetchesAtMost(change);
+    await state.spend(reserved, this.#egressBudget.of(reservedBytes));
     try {
       await writer.apply(change);
     } finally {
       const { writes, reads } = this.#writeBudget.spent;
-      await state.spend(this.#writeBudget.priceOf(writes - reserved.writes, reads - reserved.reads));
+      await state.spend(
+        this.#writeBudget.priceOf(writes - reserved.writes, reads - reserved.reads),
+        this.#egressBudget.of(this.#egressBudget.spentBytes - reservedBytes),
+      );
       this.#savings = savings();
     }
   }
@@ -128,6 +139,7 @@ class Period {
       epoch: this.#epoch,
       ...this.#planned,
       ...this.#counts,
+      refused: this.#refused + this.#counts.refused,
       waiting: this.#waiting,
       ...(this.#savings ? { savings: this.#savings } : {}),
       usd: this.#writeBudget.spent.usd,

@@ -15,6 +15,8 @@ export interface CacheSettings {
   /** Whether the cache holds data chunks of regions that are down instead of parity. */
   readonly recovered: boolean;
   readonly spending: SpendingSettings;
+  /** What fills may fetch from the regions in one day, UTC. */
+  readonly fillEgressBytesPerDay: number;
   /** The price of a GB in the cache for a month. */
   readonly storageUsdPerGbMonth: number;
   /** What an hour of readers' waiting is worth in US dollars; 0: only milliseconds count. */
@@ -53,6 +55,11 @@ export const CACHE_VARIABLES = {
     "What KV operations of one calendar month may cost; the rest waits. Empty: no limit.",
     Infinity,
   ),
+  FILL_EGRESS_BYTES_PER_DAY: wholeNumber(
+    "How many bytes the PoP fetches from the regions to fill its cache on one day, UTC; the rest waits, and what serves stays. Reads are not part of it.",
+    20e9,
+    Number.MAX_SAFE_INTEGER,
+  ),
   KV_WRITE_USD_PER_MILLION: amount("The price of a million KV writes or deletes.", 5),
   KV_READ_USD_PER_MILLION: amount("The price of a million KV reads.", 0.5),
   KV_STORAGE_USD_PER_GB_MONTH: amount("The price of a GB in KV for a month.", 0.5),
@@ -77,6 +84,7 @@ export function parseCacheSettings(env: object): CacheSettings {
       usdPerPeriod: variables.BUDGET_USD_PER_PERIOD,
       usdPerMonth: variables.BUDGET_USD_PER_MONTH,
     },
+    fillEgressBytesPerDay: variables.FILL_EGRESS_BYTES_PER_DAY,
     storageUsdPerGbMonth,
     waitingUsdPerHour: variables.WAITING_USD_PER_HOUR,
   };

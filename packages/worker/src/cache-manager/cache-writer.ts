@@ -8,7 +8,8 @@ import { inParallel, withTimeout } from "../platform/async.ts";
 import { OPERATIONS_MAX } from "../platform/operation-budget.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
 import type { Spending } from "../state/spending.ts";
-import { advance, type CacheChange } from "./cache-change.ts";
+import { advance, fetchedBytes, fetchedBytesPerStripe, type CacheChange } from "./cache-change.ts";
+import type { EgressBudget } from "./egress-budget.ts";
 import type { PeriodContext } from "./period-context.ts";
 import { fillStripe } from "./stripe-fill.ts";
 import type { WriteBudget } from "./write-budget.ts";
@@ -21,6 +22,7 @@ export interface CacheWriterOptions {
   /** Resolves to the manifest of an object to fill, or to undefined when its key names another version now. */
   readonly manifestOf: (object: ObjectShape) => Promise<Manifest | undefined>;
   readonly writeBudget: WriteBudget;
+  readonly egressBudget: EgressBudget;
   /** On the clock: the writer starts nothing new after that. */
   readonly untilMs: number;
   readonly onError: (error: unknown) => void;
@@ -36,11 +38,13 @@ export interface WriteCounts {
   filledBytes: number;
   /** Not done, for lack of time or budget or because of an error. */
   left: number;
+  /** Those of them that the egress budget has refused. */
+  refused: number;
 }
 
 /** Returns the counts before anything is done. */
 export function noWrites(): WriteCounts {
-  return { written: 0, evicted: 0, reconstructed: 0, fetchedBytes: 0, filledBytes: 0, left: 0 };
+  return { written: 0, evicted: 0, reconstructed: 0, fetchedBytes: 0, filledBytes: 0, left: 0, refused: 0 };
 }
 
 const KV_DEADLINE_MS = 10_000;
@@ -70,6 +74,12 @@ export class CacheWriter {
     const fills = fill.reduce((sum, { entry }) => sum + entry.stripes - entry.done, 0);
     const writes = Math.min(deletes + fills, writeBudget.writesLeft, OPERATIONS_MAX);
     return writeBudget.priceOf(writes, Math.min(fills, writes));
+  }
+
+  /** Returns the most bytes that `apply` will fetch from the regions while they are sound. */
+  fetchesAtMost({ fill }: CacheChange): number {
+    const bytes = fill.reduce((sum, job) => sum + fetchedBytes(job), 0);
+    return Math.min(bytes, this.#options.egressBudget.bytesLeft);
   }
 
   /** Applies `change` within time and budget. Rejects when the ledger cannot be written. */
@@ -104,9 +114,14 @@ export class CacheWriter {
   }
 
   async #fill({ fill }: CacheChange): Promise<void> {
-    const jobs = fill.flatMap(({ entry, plan }) =>
-      Array.from({ length: entry.stripes - entry.done }, (_, i) => ({ entry, plan, stripe: entry.done + i })),
-    );
+    const { egressBudget } = this.#options;
+    const jobs = fill.flatMap((job) => {
+      const { entry, plan } = job;
+      const bytes = fetchedBytesPerStripe(job);
+      return Array.from({ length: entry.stripes - entry.done }, (_, i) => {
+        return { entry, plan, bytes, stripe: entry.done + i };
+      });
+    });
     const done = new Map<string, Set<number>>(fill.map(({ entry }) => [entry.version, new Set()]));
     const manifests = new Map<string, Promise<Manifest | undefined>>();
     const manifestOf = (object: ObjectShape): Promise<Manifest | undefined> => {
@@ -117,13 +132,16 @@ export class CacheWriter {
       return found;
     };
     let unrecorded = 0;
-    await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { object }, stripe }) => {
+    await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { object }, bytes, stripe }) => {
       // In the worst case no chunk comes from its region or a peer, and a rebuild tries all other chunks.
       const sources = this.#context.fillPeers ? 2 : 1;
       const operations = sources * (entry.target.length + object.k + object.m) + 3;
+      const isRefused = egressBudget.bytesLeft <= 0 || egressBudget.bytesLeft < bytes;
+      if (isRefused) this.counts.refused++;
       const isDone =
+        !isRefused &&
         this.#mayStart(operations) &&
-        (await this.#holding(operations, async () => {
+        (await this.#holding({ operations, bytes }, async () => {
           const manifest = await manifestOf(object);
           return manifest !== undefined && this.#fillStripe(entry, manifest, stripe);
         }));
@@ -139,9 +157,15 @@ export class CacheWriter {
     await this.#recordProgress(fill, done);
   }
 
-  /** Runs a task that may take so many operations and one KV write. */
-  #holding<T>(operations: number, task: () => Promise<T>): Promise<T> {
-    return this.#context.budget.hold(operations, () => this.#options.writeBudget.hold(1, task));
+  /** Runs a task that may take so many operations, one KV write and so many bytes of the regions. */
+  #holding<T>(
+    { operations, bytes }: { readonly operations: number; readonly bytes: number },
+    task: () => Promise<T>,
+  ): Promise<T> {
+    const { egressBudget, writeBudget } = this.#options;
+    return this.#context.budget.hold(operations, () =>
+      writeBudget.hold(1, () => egressBudget.hold(bytes, task)),
+    );
   }
 
   /** Records how far each object is, so that the next period continues where a killed one stopped. */
@@ -182,6 +206,7 @@ export class CacheWriter {
         regions: settings.regions,
         estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
         peers: await fillPeers?.sourcesOf(manifest),
+        onRegionBytes: (bytes) => this.#options.egressBudget.spend(bytes),
         onPeer: fillPeers?.note.bind(fillPeers),
         fetch,
         clock,

@@ -7,10 +7,10 @@ import { type ObjectShape, Planner, type RegionEstimate, type Savings, SLOTS } f
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import { fnv1a } from "../request-monitor/frequency-sketch.ts";
-import type { KeyPopularity } from "../request-monitor/request-monitor.ts";
-import type { LedgerEntry } from "../state/ledger.ts";
+import type { LedgerEntry, PeriodReport } from "../state/ledger.ts";
 import { egressOf, pricesOf } from "./cache-settings.ts";
 import { affordableChange, diffCache, leftovers, type AffordableChange } from "./cache-change.ts";
+import type { EgressBudget } from "./egress-budget.ts";
 import type { PeriodContext } from "./period-context.ts";
 import { ABSENT_MAX, lookUp } from "./planner/look-up.ts";
 import { decodePlannerState, encodePlannerState } from "./planner/planner-state.ts";
@@ -21,6 +21,7 @@ export interface PeriodPlanOptions {
   readonly ledger: ReadonlyMap<string, LedgerEntry>;
   readonly regions: readonly RegionEstimate[];
   readonly writeBudget: WriteBudget;
+  readonly egressBudget: EgressBudget;
   readonly onError: (error: unknown) => void;
 }
 
@@ -30,7 +31,7 @@ export interface PeriodPlan {
   /** Objects that competed for the cache. */
   readonly candidates: number;
   /** The most popular keys, in requests per period. */
-  readonly popular: readonly KeyPopularity[];
+  readonly popular: NonNullable<PeriodReport["popular"]>;
   /**
    * Resolves to the manifest of an object to fill, or to undefined when its key names another version now. Rejects as
    * `findManifest` does.
@@ -50,21 +51,25 @@ const REPORTED_MAX = 100;
 /** Plans a period. Rejects when the request monitor or the PoP's state is unavailable. */
 export async function planPeriod(context: PeriodContext, options: PeriodPlanOptions): Promise<PeriodPlan> {
   const { settings, state, turn, findManifest } = context;
-  const { ledger, regions, writeBudget, onError } = options;
+  const { ledger, regions, writeBudget, egressBudget, onError } = options;
   const { peers, mayChange } = turn;
-  const requests = await context.closePeriod(SLOTS);
+  const counted = await context.closePeriod(SLOTS);
   const afford = (planned: Parameters<typeof diffCache>[1]): AffordableChange => {
     const change = diffCache([...ledger.values()], planned);
     const isFree = mayChange || settings.policy === "off";
     return affordableChange(isFree ? change : leftovers(change, ledger), [...ledger.values()], {
       writes: writeBudget.writesLeft,
+      egressBytes: egressBudget.bytesLeft,
       capacityBytes: settings.cacheBytes,
     });
   };
-  const popular = requests.slice(0, REPORTED_MAX).map(({ key, popularity }) => ({ key, popularity }));
+  const popular = counted.slice(0, REPORTED_MAX).map(({ key, popularity }) => ({ key, popularity }));
   if (settings.policy === "off") {
     return { change: afford([]), candidates: 0, popular, manifestOf: async () => undefined, savings: () => undefined };
   }
+  // What is cached already may stay for one client, too.
+  const cachedKeys = new Set([...ledger.values()].filter(({ target }) => target.length > 0).map(({ key }) => key));
+  const requests = counted.filter(({ key, mayFill }) => mayFill || cachedKeys.has(key));
   const before = await state.loadPlan();
   const planner = new Planner(
     {

@@ -11,6 +11,7 @@ import type { LedgerEntry } from "../state/ledger.ts";
 import type { PopSnapshot } from "../state/pop-state.ts";
 import { LEASE_MS } from "./cache-manager.ts";
 import { CacheWriter } from "./cache-writer.ts";
+import { EgressBudget } from "./egress-budget.ts";
 import { periodContext } from "./period.ts";
 import type { PeriodContext } from "./period-context.ts";
 import { publishConfiguration } from "./publish.ts";
@@ -86,6 +87,7 @@ async function remove(
     estimates: snapshot.regions,
     manifestOf: async () => undefined,
     writeBudget,
+    egressBudget: new EgressBudget(0, undefined, now()),
     untilMs: clock.now() + WORK_MS,
     onError: note,
   });

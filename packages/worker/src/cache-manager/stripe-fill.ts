@@ -33,6 +33,8 @@ export interface StripeFillOptions extends FillSourceOptions {
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly codec: () => Promise<Codec>;
+  /** Called with the bytes of each answer of a region, also of those that are of no use. */
+  readonly onRegionBytes?: ((bytes: number) => void) | undefined;
   /** Called after each request to a peer: whether it delivered the right bytes. */
   readonly onPeer?: ((name: string, isGood: boolean) => void) | undefined;
 }
@@ -65,7 +67,11 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
   if (wanted.some((chunk) => !atHand.has(chunk))) await take(await fetched());
   const found = new Map([...atHand].filter(([chunk]) => wanted.includes(chunk)));
   let fetchedBytes = 0;
-  const sources = fillSources(options).map((source) => counting(source, (bytes) => (fetchedBytes += bytes)));
+  const sources = fillSources(options).map((source) => counting(source, (bytes) => {
+      fetchedBytes += bytes;
+      if (source.kind === "region") options.onRegionBytes?.(bytes);
+    }),
+  );
   await Promise.all(
     wanted.map(async (chunk) => {
       // k chunks are at hand: computing this one takes no request.

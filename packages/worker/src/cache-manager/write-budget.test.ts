@@ -1,8 +1,9 @@
 import type { PlannedContents } from "@agarose/solver";
 import { expect, test } from "vitest";
-import { affordableChange, diffCache } from "./cache-change.ts";
+import { affordableChange, diffCache, fetchedBytes } from "./cache-change.ts";
+import { EgressBudget } from "./egress-budget.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
-import { addSpending } from "../state/spending.ts";
+import { addEgress, addSpending, type FillEgress } from "../state/spending.ts";
 import { WriteBudget, type SpendingSettings } from "./write-budget.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 21);
@@ -53,13 +54,19 @@ const wanted = (version: string, worth: number, changes: Partial<PlannedContents
   worth,
   ...changes,
 });
-const afford = (ledger: LedgerEntry[], planned: PlannedContents[], writes: number, capacityBytes = 400) => {
-  const change = affordableChange(diffCache(ledger, planned), ledger, { writes, capacityBytes });
+const afford = (
+  ledger: LedgerEntry[],
+  planned: PlannedContents[],
+  writes: number,
+  { capacityBytes = 400, egressBytes = Infinity } = {},
+) => {
+  const change = affordableChange(diffCache(ledger, planned), ledger, { writes, egressBytes, capacityBytes });
   return {
     fill: change.fill.map(({ entry: { version } }) => version),
     evict: change.evict.map(({ version }) => version),
     announced: change.announce.map(({ version }) => version).toSorted(),
     waiting: change.waiting,
+    ...(change.refused > 0 ? { refused: change.refused } : {}),
   };
 };
 
@@ -96,4 +103,49 @@ test("an object larger than what there is money for is begun, and not before its
   const large = wanted("a", 3, { object: { ...wanted("a", 3).object, stripes: 100 } });
   expect(afford([], [large], 10)).toMatchObject({ fill: ["a"], waiting: 0 });
   expect(afford([entry("x"), entry("y")], [large], 2)).toMatchObject({ fill: [], evict: ["x"] });
+});
+
+test("what the regions may not deliver today is refused, and what it would displace stays", () => {
+  const ledger = [entry("x"), entry("y")];
+  const planned = [wanted("a", 3), wanted("b", 5)];
+  const both = afford(ledger, planned, Infinity, { egressBytes: 400 });
+  expect(both).toMatchObject({ fill: ["b", "a"], evict: ["x", "y"], waiting: 0 });
+  expect(both).not.toHaveProperty("refused");
+  const one = afford(ledger, planned, Infinity, { egressBytes: 200 });
+  expect(one).toMatchObject({ fill: ["b"], evict: ["x"], refused: 2, waiting: 2 });
+  expect(afford(ledger, planned, Infinity, { egressBytes: 199 }), "half a fill would serve nothing").toMatchObject({
+    fill: [],
+    evict: [],
+    refused: 4,
+  });
+  expect(afford(ledger, planned, Infinity, { egressBytes: 0 })).toMatchObject({ fill: [], evict: [], refused: 4 });
+  expect(afford(ledger, [], Infinity, { egressBytes: 0 }), "nothing is to take their place").toMatchObject({
+    evict: ["x", "y"],
+  });
+});
+
+test("a fill fetches the chunks that it lacks, and k where one of those is computed", () => {
+  const bytesOf = (chunks: number[], before: LedgerEntry[] = []): number =>
+    fetchedBytes(diffCache(before, [wanted("a", 1, { chunks })]).fill[0]!);
+  expect(bytesOf([1, 2])).toBe(200);
+  expect(bytesOf([1, 6])).toBe(400);
+  expect(bytesOf([1, 2, 3], [entry("a")])).toBe(100);
+  expect(bytesOf([1], [entry("a")])).toBe(0);
+  expect(bytesOf([1, 2], [entry("a", { chunks: [], done: 1 })]), "of the stripes that are left").toBe(100);
+});
+
+test("an egress budget is of one day, UTC", async () => {
+  const left = (before?: FillEgress): number => new EgressBudget(1_000, before, NOW_MS).bytesLeft;
+  expect(left()).toBe(1_000);
+  expect(left({ day: "2026-11-21", bytes: 700 })).toBe(300);
+  expect(left({ day: "2026-11-21", bytes: 1_700 })).toBe(0);
+  expect(left({ day: "2026-11-20", bytes: 700 })).toBe(1_000);
+  const budget = new EgressBudget(1_000, undefined, NOW_MS);
+  budget.spend(100);
+  await budget.hold(300, async () => expect(budget.bytesLeft).toBe(600));
+  expect(budget.bytesLeft).toBe(900);
+  const spent = addEgress(addEgress(undefined, budget.of(500)), budget.of(-400));
+  expect(spent).toEqual({ day: "2026-11-21", bytes: 100 });
+  expect(addEgress(spent, { day: "2026-11-22", bytes: 5 })).toEqual({ day: "2026-11-22", bytes: 5 });
+  expect(addEgress(spent, { day: "2026-11-20", bytes: 5 })).toEqual(spent);
 });

@@ -30,7 +30,7 @@ interface Asked {
 async function ask({ key = "members/a", authorization, query = "", nowS = NOW_S, ...other }: Asked): Promise<string> {
   const request = { key, authorization, query: new URLSearchParams(query), nowMs: nowS * 1000 };
   try {
-    return (await checkAccess(request, { ...settings, ...other.settings })) ? "private" : "open";
+    return (await checkAccess(request, { ...settings, ...other.settings })) !== undefined ? "private" : "open";
   } catch (error) {
     expect(error).toMatchObject({ name: "AgaroseError", code: "FORBIDDEN" });
     return (error as Error).message;

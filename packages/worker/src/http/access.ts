@@ -97,16 +97,21 @@ export function isPrivate(key: string, { privatePrefixes, publicPrefixes }: Pref
   return closed >= 0 && closed >= longestPrefix(key, publicPrefixes);
 }
 
-/** Resolves to whether the key is private. Rejects with FORBIDDEN when it is and the request may not read it. */
+/**
+ * Resolves to the name of the token by which the request may read a private key, or to undefined for a key that anyone
+ * may read. Rejects with FORBIDDEN where it may not.
+ */
 export async function checkAccess(
   request: AccessRequest,
   settings: Omit<AccessSettings, "adminToken" | "secrets">,
-): Promise<boolean> {
-  if (!isPrivate(request.key, settings)) return false;
+): Promise<string | undefined> {
+  if (!isPrivate(request.key, settings)) return undefined;
   const [, token] = /^Bearer (.+)$/i.exec(request.authorization ?? "") ?? [];
-  if (token !== undefined && settings.readToken && (await equalSecrets(token, settings.readToken))) return true;
+  if (token !== undefined && settings.readToken && (await equalSecrets(token, settings.readToken))) {
+    return "READ_TOKEN";
+  }
   const problem = await problemOfSignature(request, settings.signingKey);
-  if (problem === undefined) return true;
+  if (problem === undefined) return `signature ${request.query.get("signature")}`;
   throw new AgaroseError(
     "FORBIDDEN",
     `${JSON.stringify(request.key)} is private: ${problem}. It needs \`Authorization: Bearer <READ_TOKEN>\` or ` +

@@ -176,8 +176,8 @@ export function noSuchRoute({ req }: Context<AppEnv>): Response {
   return new Response(body, { status: 404, headers });
 }
 
-/** Resolves to whether `key` is private. Rejects with FORBIDDEN where the request may not read it. */
-export function checkReader(c: Context<AppEnv>, key: string): Promise<boolean> {
+/** Resolves and rejects as `checkAccess` does. */
+export function checkReader(c: Context<AppEnv>, key: string): Promise<string | undefined> {
   const authorization = c.req.header("authorization");
   const query = new URL(c.req.url).searchParams;
   return checkAccess({ key, authorization, query, nowMs: Date.now() }, settingsOf(c.env).access);

@@ -10,6 +10,7 @@ import { EVERYWHERE_VARIABLES, isEverywhere } from "../region-manager/everywhere
 import { REGION_VARIABLES } from "../region-manager/region-settings.ts";
 import { parseLocation, PLACE_VARIABLES, type PopLocation } from "../region-manager/place.ts";
 import { parseReadSettings, READ_VARIABLES, type ReadSettings } from "../read/read-settings.ts";
+import { CANDIDATE_VARIABLES, parseFillClientsMin } from "../request-monitor/fill-candidates.ts";
 import { TELEMETRY_VARIABLES } from "../request-monitor/telemetry-token.ts";
 import { ACCESS_VARIABLES, parseAccessSettings, type AccessSettings } from "./access.ts";
 
@@ -21,6 +22,7 @@ export const VARIABLES = {
   ...REGION_VARIABLES,
   ...READ_VARIABLES,
   ...CACHE_VARIABLES,
+  ...CANDIDATE_VARIABLES,
   ...ACCESS_VARIABLES,
   ...TELEMETRY_VARIABLES,
 };
@@ -31,6 +33,8 @@ export interface Settings extends ReadSettings, CacheSettings {
   readonly location: PopLocation | undefined;
   /** Whether one Worker serves all continents. */
   readonly everywhere: boolean;
+  /** Clients that must ask for an object on one day before the cache is filled with it. */
+  readonly fillClientsMin: number;
   readonly access: AccessSettings;
 }
 
@@ -51,6 +55,7 @@ export function parseSettings(env: object): Settings {
     ...read,
     everywhere,
     ...parseCacheSettings(env),
+    fillClientsMin: parseFillClientsMin(env),
     location: parseLocation(env),
     access: parseAccessSettings(env),
   };

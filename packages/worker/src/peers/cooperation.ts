@@ -70,7 +70,8 @@ export async function takeTurn(options: TurnOptions): Promise<OwnTurn> {
       popState(env).snapshot(),
     ]);
     const { isOurs, peers, inForce } = await peerState(env).beginTurn({
-      popular: popular.map(({ key, popularity }) => [key, popularity] as const),
+      // What a peer may not fill for one client alone, it must not fill for another PoP's one either.
+      popular: popular.flatMap(({ key, popularity, mayFill }) => (mayFill ? [[key, popularity] as const] : [])),
       regions,
       probes,
       waitMs: TURN_WAIT_MS,

@@ -22,6 +22,7 @@ import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts
 import { fetchBound } from "../region-manager/buckets/bound-bucket.ts";
 import { isBelow } from "../region-manager/buckets/bucket-signer.ts";
 import { latencyOf } from "../region-manager/region-latency.ts";
+import { clientNetwork } from "../request-monitor/telemetry-token.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { popState } from "../state/pop-state-stub.ts";
 import type { CacheContext } from "./chunk-cache.ts";
@@ -121,10 +122,15 @@ export class Invocation {
     return options.refetch ? manifests.refetch(key, context) : manifests.get(key, context);
   }
 
-  /** Counts a request for `key`, within the client's share. */
-  count(key: string): void {
+  /**
+   * Counts a request for `part` of the object of `key`, 0 to 1, within the client's share.
+   *
+   * @param token by which the client may read a private key; it counts by its network without one.
+   */
+  count(key: string, part: number, token: string | undefined): void {
     const { counter, shares } = this.isolate;
-    if (shares.admits(this.#client, key)) counter.count(key, this.waitUntil);
+    if (!shares.admits(this.#client, key, part)) return;
+    counter.count(key, this.waitUntil, [token ?? clientNetwork(this.#client)]);
   }
 
   async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {

@@ -28,6 +28,7 @@ import { continentOf } from "../region-manager/everywhere.ts";
 import { Laggards } from "../region-manager/laggards.ts";
 import { RegionLimits } from "../region-manager/region-limits.ts";
 import { monitorShard, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
+import { parseFillClientsMin } from "../request-monitor/fill-candidates.ts";
 import { ClientShares } from "../request-monitor/client-shares.ts";
 import { RequestCounter } from "../request-monitor/request-counter.ts";
 import { TelemetryBuffer } from "../request-monitor/telemetry-buffer.ts";
@@ -122,11 +123,15 @@ function createIsolate(env: Bindings): Isolate {
     sha256: systemSha256,
   });
   const peers = new PeersSnapshot(clock);
-  const counter = new RequestCounter(clock, {
-    count: async (shard, entries) => monitorShard(env, shard).count(entries),
-    suspect: async (versions) => popState(env).suspect(versions),
-    notePeers: (epoch) => peers.update(epoch, async () => peerState(env).inForce()),
-  });
+  const counter = new RequestCounter(
+    clock,
+    {
+      count: async (shard, entries) => monitorShard(env, shard).count(entries),
+      suspect: async (versions) => popState(env).suspect(versions),
+      notePeers: (epoch) => peers.update(epoch, async () => peerState(env).inForce()),
+    },
+    parseFillClientsMin(env),
+  );
   return {
     settings,
     clock,
@@ -141,7 +146,7 @@ function createIsolate(env: Bindings): Isolate {
     telemetry: new TelemetryBuffer(clock, {
       report: async (reports) => popState(env).report(reports),
       isKnown: (key) => manifests.isKnown(key),
-      count: (key, waitUntil, reads) => counter.count(key, waitUntil, reads),
+      count: counter.count.bind(counter),
     }),
     tokens: new TelemetryTokens(settings.pop, Date.now),
     traffic: new Traffic(),

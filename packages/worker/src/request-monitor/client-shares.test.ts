@@ -40,3 +40,16 @@ test("requests without a client address always count: there is no platform that 
   const shares = new ClientShares(() => nowMs);
   expect(Array.from({ length: 50 }, () => shares.admits(undefined, "k")).every(Boolean)).toBe(true);
 });
+
+test("a request for a part of an object counts with that probability, and one for a whole object always", () => {
+  const shares = new ClientShares(
+    () => nowMs,
+    () => 0.3,
+  );
+  expect([1, 0.35, 0.3, 1 / 16e6].map((part) => shares.admits("203.0.113.7", "video", part))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+});

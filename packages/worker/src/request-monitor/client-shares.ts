@@ -15,16 +15,26 @@ const PAIRS = 16_384;
 /** The shares of the clients of one isolate. */
 export class ClientShares {
   readonly #now: () => number;
+  readonly #random: () => number;
   #term = 0;
   #sketch = new FrequencySketch(PAIRS);
 
-  /** @param now milliseconds since 1970. */
-  constructor(now: () => number) {
+  /**
+   * @param now milliseconds since 1970.
+   * @param random returns a number from 0 to below 1.
+   */
+  constructor(now: () => number, random: () => number = Math.random) {
     this.#now = now;
+    this.#random = random;
   }
 
-  /** Returns whether a request of `client` for `key` counts. Requests without a client address always do. */
-  admits(client: string | undefined, key: string): boolean {
+  /**
+   * Returns whether a request of `client` for a `part` of the object, 0 to 1, counts. With that probability it does, so
+   * that counts stay whole numbers, and many small ranges weigh what they read. Without a client address there is no
+   * share.
+   */
+  admits(client: string | undefined, key: string, part = 1): boolean {
+    if (this.#random() >= part) return false;
     if (client === undefined) return true;
     const term = Math.floor(this.#now() / TERM_MS);
     if (term !== this.#term) this.#sketch = new FrequencySketch(PAIRS);

@@ -4,8 +4,9 @@ import { MONITOR_SHARDS, shardOf } from "./monitor-shards.ts";
 import { RequestCounter } from "./request-counter.ts";
 import { COUNTED_KEYS_MAX } from "./request-tally.ts";
 
-function setUp() {
+function setUp(clientsMax?: number) {
   const counted = new Map<string, number>();
+  const clients: [key: string, clients: readonly string[] | undefined][] = [];
   let refusals = 0;
   let held: Promise<void> | undefined;
   const background: Promise<unknown>[] = [];
@@ -17,20 +18,24 @@ function setUp() {
         refusals--;
         throw new Error("overloaded");
       }
-      for (const [key, requests] of entries) counted.set(key, (counted.get(key) ?? 0) + requests);
+      for (const [key, requests, names] of entries) {
+        counted.set(key, (counted.get(key) ?? 0) + requests);
+        clients.push([key, names]);
+      }
       return 0;
     },
     suspect: async () => {},
     notePeers: async () => {},
-  });
+  }, clientsMax);
   return {
     counter,
     counted,
+    clients,
     background,
     refuse: (times: number) => void (refusals = times),
     /** Makes Durable Objects answer no sooner than `until`. */
     hold: (until: Promise<void>) => void (held = until),
-    count: (key: string) => counter.count(key, waitUntil),
+    count: (key: string, ...clients: string[]) => counter.count(key, waitUntil, clients),
     flush: () => counter.flush(waitUntil),
   };
 }
@@ -65,6 +70,26 @@ test("what a Durable Object refuses is handed on the next time", async () => {
   count("a");
   await flush();
   expect(counted.get("a")).toBe(2);
+  log.mockRestore();
+});
+
+test("hands on no more clients of a key than a fill needs, each once, also after a refusal, and none where one is enough", async () => {
+  const log = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const { count, clients, flush, refuse } = setUp(2);
+  for (const client of ["net1", "net1", "net2", "net3"]) count("a", client);
+  count("b", "net1");
+  refuse(2);
+  await flush();
+  expect(clients).toEqual([]);
+  await flush();
+  expect(clients.toSorted()).toEqual([
+    ["a", ["net1", "net2"]],
+    ["b", ["net1"]],
+  ]);
+  const single = setUp(1);
+  single.count("a", "net1");
+  await single.flush();
+  expect(single.clients).toEqual([["a", undefined]]);
   log.mockRestore();
 });
 

@@ -10,10 +10,13 @@ import { COUNTED_KEYS_MAX, RequestTally } from "./request-tally.ts";
 
 const SUSPECTS_MAX = 256;
 
+/** Requests for a key, and who made them: no more clients than a fill needs. */
+export type CountedKey = readonly [key: string, requests: number, clients?: readonly string[]];
+
 /** Where an isolate hands its notes to. */
 export interface CountSink {
   /** Adds requests by key to a shard; resolves to the newest publication of `PeerState` that the shard knows. */
-  count(shard: number, entries: readonly (readonly [key: string, requests: number])[]): Promise<number>;
+  count(shard: number, entries: readonly CountedKey[]): Promise<number>;
   /** Makes the next period check these versions in the cache. */
   suspect(versions: readonly string[]): Promise<void>;
   /** Takes the newest publication of `PeerState`, after each batch. */
@@ -25,10 +28,15 @@ export class RequestCounter {
   readonly #tally = new RequestTally(COUNTED_KEYS_MAX);
   readonly #sink: CountSink;
   readonly #flusher: BatchFlusher;
+  readonly #clientsMax: number;
+  /** By key. */
+  #clients = new Map<string, Set<string>>();
   #suspects = new Set<string>();
 
-  constructor(clock: Clock, sink: CountSink) {
+  /** @param clientsMax clients that a fill needs: of more, no name is kept; of 1, none. */
+  constructor(clock: Clock, sink: CountSink, clientsMax = 1) {
     this.#sink = sink;
+    this.#clientsMax = clientsMax;
     this.#flusher = new BatchFlusher(clock, () => this.#handOn());
   }
 
@@ -37,9 +45,10 @@ export class RequestCounter {
     return this.#tally.dropped;
   }
 
-  /** Counts requests for `key`. */
-  count(key: string, waitUntil: WaitUntil, requests = 1): void {
+  /** Counts requests for `key` by `clients`. */
+  count(key: string, waitUntil: WaitUntil, clients: readonly string[], requests = 1): void {
     this.#tally.add(key, requests);
+    this.#noteClients(key, clients);
     this.#flusher.plan(waitUntil);
   }
 
@@ -57,10 +66,24 @@ export class RequestCounter {
     await this.#flusher.flush(waitUntil);
   }
 
+  #noteClients(key: string, clients: readonly string[]): void {
+    if (this.#clientsMax <= 1) return;
+    const known = this.#clients.get(key) ?? new Set();
+    if (!this.#clients.has(key) && this.#clients.size >= COUNTED_KEYS_MAX) return;
+    this.#clients.set(key, known);
+    for (const client of clients) if (known.size < this.#clientsMax) known.add(client);
+  }
+
   async #handOn(): Promise<boolean> {
     const suspects = [...this.#suspects];
     this.#suspects.clear();
-    const shards = Map.groupBy(this.#tally.drain(), ([key]) => shardOf(key));
+    const clients = this.#clients;
+    this.#clients = new Map();
+    const counted = Array.from(this.#tally.drain(), ([key, requests]): CountedKey => {
+      const known = clients.get(key);
+      return known ? [key, requests, [...known]] : [key, requests];
+    });
+    const shards = Map.groupBy(counted, ([key]) => shardOf(key));
     let peersEpoch = 0;
     const accepted = await Promise.all([
       ...[...shards].map(([shard, entries]) =>
@@ -68,7 +91,10 @@ export class RequestCounter {
           async () => {
             peersEpoch = Math.max(peersEpoch, await this.#sink.count(shard, entries));
           },
-          () => this.#tally.restore(entries),
+          () => {
+            this.#tally.restore(entries.map(([key, requests]) => [key, requests]));
+            for (const [key, , names = []] of entries) this.#noteClients(key, names);
+          },
         ),
       ),
       ...(suspects.length > 0 ? [accepts(() => this.#sink.suspect(suspects))] : []),

@@ -10,6 +10,8 @@
  * seconds after a write.
  */
 import { DurableObject } from "cloudflare:workers";
+import { FillCandidates, parseFillClientsMin } from "./fill-candidates.ts";
+import type { CountedKey } from "./request-counter.ts";
 import { RequestTally, SHARD_KEYS_MAX } from "./request-tally.ts";
 import { decodeCounts, encodeCounts } from "./saved-counts.ts";
 import { findColo } from "../region-manager/place.ts";
@@ -20,6 +22,8 @@ export interface KeyPopularity {
   readonly key: string;
   /** Requests per period, averaged. */
   readonly popularity: number;
+  /** Whether enough clients have asked for it today (`FILL_CLIENTS_MIN`). */
+  readonly mayFill: boolean;
 }
 
 /** How popular a key is, and how often it was requested. */
@@ -42,6 +46,7 @@ const SAVE_INTERVAL_MS = 5_000;
 /** One shard. Its public methods are called by RPC. */
 export class RequestMonitor extends DurableObject {
   readonly #pending = new RequestTally(SHARD_KEYS_MAX);
+  readonly #candidates: FillCandidates;
   readonly #stored: SqlBlob;
   readonly #saved: SqlBlob;
   /** When the counts were last written, of this object's clock. */
@@ -53,6 +58,7 @@ export class RequestMonitor extends DurableObject {
 
   constructor(state: DurableObjectState, env: object) {
     super(state, env);
+    this.#candidates = new FillCandidates({ clientsMin: parseFillClientsMin(env), now: Date.now });
     this.#stored = new SqlBlob(state.storage.sql, "popularity");
     const bytes = this.#stored.load();
     this.#popularity = new Map(bytes ? decodeCounts(bytes) : []);
@@ -61,8 +67,9 @@ export class RequestMonitor extends DurableObject {
     if (saved) for (const [key, requests] of decodeCounts(saved)) this.#pending.add(key, requests);
   }
 
-  /** Adds requests by key to the running period; returns the number of the newest publication of `PeerState`. */
-  count(entries: readonly (readonly [key: string, requests: number])[]): number {
+  /** Adds requests by key to the running period; resolves to the number of the newest publication of `PeerState`. */
+  async count(entries: readonly CountedKey[]): Promise<number> {
+    await this.#candidates.note(entries.map(([key, , clients = []]) => [key, clients]));
     for (const [key, requests] of entries) this.#pending.add(key, requests);
     this.#saveSometimes(Date.now());
     return this.#peersEpoch;
@@ -97,7 +104,9 @@ export class RequestMonitor extends DurableObject {
 
   /** Returns the `limit` most popular keys as of the last closed period, most popular first. */
   popular(limit: number): KeyPopularity[] {
-    return [...this.#popularity].slice(0, limit).map(([key, popularity]) => ({ key, popularity }));
+    return [...this.#popularity].slice(0, limit).map(([key, popularity]) => {
+      return { key, popularity, mayFill: this.#candidates.has(key) };
+    });
   }
 
   /** Resolves to the data center that runs this object, or to null where that cannot be found out. */

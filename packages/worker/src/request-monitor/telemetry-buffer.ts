@@ -7,7 +7,7 @@ import { inParallel } from "../platform/async.ts";
 import { BatchFlusher, type WaitUntil } from "../platform/batch-flusher.ts";
 import { log } from "../platform/log.ts";
 import type { RegionSample } from "../region-manager/region-estimates.ts";
-import { OWN, type ClientReport, type ReportedReads } from "./telemetry-intake.ts";
+import { OWN, type AdmittedReads, type ClientReport } from "./telemetry-intake.ts";
 
 const REPORTS_MAX = 200;
 const OWN_SAMPLES_MAX = 128;
@@ -18,11 +18,11 @@ const CHECKS_AT_ONCE = 6;
 /** Where an isolate hands its reports to. */
 export interface ReportSink {
   /** Takes the reports; resolves to the reads among them that count. */
-  report(reports: readonly ClientReport[]): Promise<readonly ReportedReads[]>;
+  report(reports: readonly ClientReport[]): Promise<readonly AdmittedReads[]>;
   /** Resolves to whether this PoP knows the key's object. */
   isKnown(key: string): Promise<boolean>;
   /** Counts reads. */
-  count(key: string, waitUntil: WaitUntil, reads: number): void;
+  count(key: string, waitUntil: WaitUntil, networks: readonly string[], reads: number): void;
 }
 
 /** The reports that an isolate has gathered. */
@@ -70,11 +70,16 @@ export class TelemetryBuffer {
     try {
       const admitted = await this.#sink.report(reports);
       // A client could report keys that do not exist, and fill the periods with lookups of them.
-      const reported = new Map<string, number>();
-      for (const { key, reads } of admitted) reported.set(key, (reported.get(key) ?? 0) + reads);
-      const keys = [...reported].toSorted(([, most], [, least]) => least - most).slice(0, REPORTED_KEYS_MAX);
-      await inParallel(CHECKS_AT_ONCE, keys, async ([key, reads]) => {
-        if (await this.#sink.isKnown(key)) this.#sink.count(key, waitUntil, reads);
+      const reported = Array.from(
+        Map.groupBy(admitted, ({ key }) => key),
+        ([key, all]) => {
+          const networks = [...new Set(all.flatMap(({ network }) => network ?? []))];
+          return { key, networks, reads: all.reduce((sum, { reads }) => sum + reads, 0) };
+        },
+      );
+      const most = reported.toSorted((a, b) => b.reads - a.reads).slice(0, REPORTED_KEYS_MAX);
+      await inParallel(CHECKS_AT_ONCE, most, async ({ key, networks, reads }) => {
+        if (await this.#sink.isKnown(key)) this.#sink.count(key, waitUntil, networks, reads);
       });
       return true;
     } catch (error) {

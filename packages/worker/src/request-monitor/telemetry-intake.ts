@@ -9,6 +9,8 @@ import { TERM_MS } from "./telemetry-token.ts";
 export interface ClientReport {
   /** Name of the client; `OWN` for this PoP's own reads. */
   readonly client: string;
+  /** Its network, for the reads. */
+  readonly network?: string;
   readonly samples: readonly RegionSample[];
   /** Reads that this PoP did not serve. */
   readonly reads: readonly ReportedReads[];
@@ -18,6 +20,11 @@ export interface ClientReport {
 export interface ReportedReads {
   readonly key: string;
   readonly reads: number;
+}
+
+/** Reads that count, and the network of who reported them. */
+export interface AdmittedReads extends ReportedReads {
+  readonly network: string | undefined;
 }
 
 /** The client name of this PoP itself. */
@@ -55,9 +62,9 @@ export class TelemetryIntake {
   }
 
   /** Takes a report; returns the reads in it that count. */
-  take({ client, samples, reads }: ClientReport): ReportedReads[] {
+  take({ client, network, samples, reads }: ClientReport): AdmittedReads[] {
     for (const sample of samples) this.#takeSample(client, sample);
-    return reads.length > 0 ? this.#admit(client, reads) : [];
+    return reads.length > 0 ? this.#admit(client, reads).map((admitted) => ({ ...admitted, network })) : [];
   }
 
   /** Returns the latencies of the period by region, and starts the next one without any. */

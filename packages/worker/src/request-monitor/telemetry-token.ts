@@ -121,6 +121,15 @@ export function clientAddress(headers: { get(name: string): string | null }): st
   return address.includes(":") ? `${prefix64(address)}/64` : address;
 }
 
+/**
+ * Returns the network of a client for whom `clientAddress` returned `address`: /24 of IPv4, /48 of IPv6. Who has one
+ * address has all of its network, more or less.
+ */
+export function clientNetwork(address = UNKNOWN_ADDRESS): string {
+  const separator = address.includes(":") ? ":" : ".";
+  return address.split(separator).slice(0, 3).join(separator);
+}
+
 /** The first 64 bits of an IPv6 address, as four groups without leading zeros. */
 function prefix64(address: string): string {
   const [before = "", after] = address.toLowerCase().split("::");

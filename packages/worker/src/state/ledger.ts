@@ -36,6 +36,8 @@ export interface PeriodReport {
   readonly filledBytes?: number;
   /** Work left for the next period, in stripes. */
   readonly left: number;
+  /** Stripes that the egress budget of the day refused to fill. Absent in reports of an older version. */
+  readonly refused?: number;
   /** Work that waits for money, in stripes. */
   readonly waiting: number;
   /** What each idea of the papers saves, as estimated; absent without requests. */

@@ -8,9 +8,9 @@ import { toHex } from "@agarose/core";
 import { mergeRegion, type RegionProbe, type RegionState } from "../region-manager/region-estimates.ts";
 import { findColo } from "../region-manager/place.ts";
 import { Facts, SqlBlob } from "./sql.ts";
-import { TelemetryIntake, type ClientReport, type ReportedReads } from "../request-monitor/telemetry-intake.ts";
+import { TelemetryIntake, type AdmittedReads, type ClientReport } from "../request-monitor/telemetry-intake.ts";
 import type { LedgerEntry, PeriodReport } from "./ledger.ts";
-import { addSpending, type Spending } from "./spending.ts";
+import { addEgress, addSpending, type FillEgress, type Spending } from "./spending.ts";
 
 /** Everything that a period and `/v1/status` need at once. */
 export interface PopSnapshot {
@@ -20,6 +20,8 @@ export interface PopSnapshot {
   readonly lastPeriod: PeriodReport | undefined;
   /** The spending of the last month with any. */
   readonly spending: Spending | undefined;
+  /** What fills have fetched on the last day with any. */
+  readonly fillEgress: FillEgress | undefined;
   /** Keys that regions lacked the newest version of, the latest first. */
   readonly behind: readonly KeyBehind[];
 }
@@ -57,7 +59,7 @@ export class PopState extends DurableObject {
   }
 
   /** Takes reports of clients and of this PoP's own reads. Returns the reported reads that count. */
-  report(reports: readonly ClientReport[]): ReportedReads[] {
+  report(reports: readonly ClientReport[]): AdmittedReads[] {
     return reports.flatMap((report) => this.#telemetry.take(report));
   }
 
@@ -161,9 +163,11 @@ export class PopState extends DurableObject {
     this.#plan.save(plan);
   }
 
-  /** Adds to the spending; a negative amount gives back. */
-  spend(spending: Spending): void {
+  /** Adds to the spending and to what fills fetch; a negative amount gives back. */
+  spend(spending: Spending, egress?: FillEgress): void {
     this.#facts.set("spending", addSpending(this.#facts.get<Spending>("spending"), spending));
+    if (!egress || egress.bytes === 0) return;
+    this.#facts.set("fillEgress", addEgress(this.#facts.get<FillEgress>("fillEgress"), egress));
   }
 
   /** Ends the period and keeps its report. */
@@ -185,6 +189,7 @@ export class PopState extends DurableObject {
       regions: this.#rows<RegionState>("regions"),
       lastPeriod: this.#facts.get<PeriodReport>("lastPeriod"),
       spending: this.#facts.get<Spending>("spending"),
+      fillEgress: this.#facts.get<FillEgress>("fillEgress"),
       behind: [...this.#behind].map(([key, regions]) => ({ key, regions })).toReversed(),
     };
   }

@@ -32,3 +32,23 @@ export function addSpending(before: Spending | undefined, more: Spending): Spend
     usd: before.usd + more.usd,
   };
 }
+
+/** Bytes that fills have fetched from the regions in one day, UTC. */
+export interface FillEgress {
+  /** As in "2026-11-27". */
+  readonly day: string;
+  readonly bytes: number;
+}
+
+/** Returns the egress of the day of `nowMs`. */
+export function currentEgress(spent: FillEgress | undefined, nowMs: number): FillEgress {
+  const day = new Date(nowMs).toISOString().slice(0, 10);
+  return spent?.day === day ? spent : { day, bytes: 0 };
+}
+
+/** Returns the sum of `before` and `more`, whose bytes may be negative. Only the later of two days counts. */
+export function addEgress(before: FillEgress | undefined, more: FillEgress): FillEgress {
+  if (before && before.day > more.day) return before;
+  const bytes = (before?.day === more.day ? before.bytes : 0) + more.bytes;
+  return { day: more.day, bytes: Math.max(0, bytes) };
+}

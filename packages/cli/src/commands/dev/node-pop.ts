@@ -8,7 +8,9 @@ import type { NodePop } from "@agarose/dev-world";
 /** Starts it in a folder that ends with it. Only `cron` runs periods. */
 export async function startNodePop(name: string, variables: Readonly<Record<string, string>>): Promise<NodePop> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-node-pop-"));
-  const pop = await startPop({ variables: { ...variables, POP: name }, folder, periodMs: 0 });
+  // All clients of a local world have one address.
+  const own = { FILL_CLIENTS_MIN: "1", ...variables, POP: name };
+  const pop = await startPop({ variables: own, folder, periodMs: 0 });
   return {
     name,
     url: pop.url,

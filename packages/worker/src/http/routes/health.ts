@@ -7,7 +7,7 @@ import { isolateOf } from "../../read/isolate.ts";
 import { continentOf } from "../../region-manager/everywhere.ts";
 import { quantileMs } from "../../region-manager/latency-histogram.ts";
 import { popState } from "../../state/pop-state-stub.ts";
-import { currentSpending } from "../../state/spending.ts";
+import { currentEgress, currentSpending } from "../../state/spending.ts";
 import type { AppEnv } from "../http.ts";
 import { settingsOf } from "../settings.ts";
 import { ideasOf } from "./ideas.ts";
@@ -45,13 +45,15 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     recovered,
     peers,
     spending: limits,
+    fillEgressBytesPerDay,
+    fillClientsMin,
     regions: own,
     publisherKeys,
   } = settingsOf(c.env);
   const isolate = isolateOf(c.env);
   const sources = [...own, ...(peers?.pops ?? [])].map(({ name }) => name);
   const snapshot = await popState(c.env).snapshot();
-  const { epoch, ledger, regions, lastPeriod, spending } = snapshot;
+  const { epoch, ledger, regions, lastPeriod, spending, fillEgress } = snapshot;
   const peerStatus = peers ? await peerState(c.env).status() : null;
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
   return c.json({
@@ -81,6 +83,13 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       ...currentSpending(spending, Date.now()),
       usdPerPeriodMax: Number.isFinite(limits.usdPerPeriod) ? limits.usdPerPeriod : null,
       usdPerMonthMax: Number.isFinite(limits.usdPerMonth) ? limits.usdPerMonth : null,
+    },
+    // What fills have fetched from the regions today, and what the last period would have fetched beyond that.
+    fillEgress: {
+      ...currentEgress(fillEgress, Date.now()),
+      bytesPerDayMax: fillEgressBytesPerDay,
+      clientsMin: fillClientsMin,
+      refusedStripes: lastPeriod?.refused ?? 0,
     },
     // Counters of the isolate that answers; other isolates have their own.
     isolate: {

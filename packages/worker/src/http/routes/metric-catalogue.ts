@@ -106,6 +106,10 @@ export const METRICS = {
   agarose_spending_month_usd: gauge("What KV operations of the cache manager cost this month."),
   agarose_spending_month_operations: gauge("KV operations of the cache manager this month.", ["operation"]),
   agarose_spending_month_usd_max: gauge("What they may cost in a month. Absent without a limit."),
+  agarose_fill_egress_day_bytes: gauge("What fills have fetched from the regions today, UTC.", [], {
+    alert: "reaches its maximum: look at who steers the cache before you raise FILL_EGRESS_BYTES_PER_DAY",
+  }),
+  agarose_fill_egress_day_bytes_max: gauge("What they may fetch in a day (FILL_EGRESS_BYTES_PER_DAY)."),
   agarose_read_ms: gauge("Expected time of a read, as the last period estimates it."),
   agarose_saved_ms: gauge("Estimate of how much longer a read would take without one idea of the papers.", ["idea"], {
     alert: "`cooperation` at 0 for an hour although peers answer",
@@ -130,7 +134,8 @@ export const METRICS = {
     alert: "above 0 for 10 minutes",
   }),
   agarose_period_stripes: gauge(
-    "Stripes that the last period wrote and evicted, that it left for the next, and that wait.",
+    "Stripes that the last period wrote and evicted, that it left for the next, that wait for money, and that the egress " +
+      "budget refused.",
     ["change"],
     { alert: "`left` grows for an hour: budget or capacity is too small" },
   ),

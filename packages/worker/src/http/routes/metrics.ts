@@ -5,7 +5,7 @@ import type { Counts } from "../../platform/traffic.ts";
 import { isolateOf } from "../../read/isolate.ts";
 import { quantileMs } from "../../region-manager/latency-histogram.ts";
 import { popState } from "../../state/pop-state-stub.ts";
-import { currentSpending } from "../../state/spending.ts";
+import { currentEgress, currentSpending } from "../../state/spending.ts";
 import type { AppEnv } from "../http.ts";
 import { settingsOf } from "../settings.ts";
 import { METRICS, type MetricName } from "./metric-catalogue.ts";
@@ -17,7 +17,7 @@ type Sample<L extends string> = readonly [Readonly<Record<L, string>>, number];
 export async function metrics(c: Context<AppEnv>): Promise<Response> {
   const isolate = isolateOf(c.env);
   const settings = settingsOf(c.env);
-  const { epoch, ledger, regions, lastPeriod, spending } = await popState(c.env).snapshot();
+  const { epoch, ledger, regions, lastPeriod, spending, fillEgress } = await popState(c.env).snapshot();
   const { hits, misses, malformed, kvFailures } = isolate.cache.counters;
   const text = new Exposition({ pop: settings.pop });
   text.add("agarose_configuration_epoch", [[{}, epoch]]);
@@ -114,6 +114,8 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   if (Number.isFinite(usdPerMonth)) {
     text.add("agarose_spending_month_usd_max", [[{}, usdPerMonth]]);
   }
+  text.add("agarose_fill_egress_day_bytes", [[{}, currentEgress(fillEgress, Date.now()).bytes]]);
+  text.add("agarose_fill_egress_day_bytes_max", [[{}, settings.fillEgressBytesPerDay]]);
   const savings = lastPeriod?.savings;
   if (savings) {
     text.add("agarose_read_ms", [[{}, savings.readMs]]);
@@ -140,6 +142,7 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
       [{ change: "evicted" }, lastPeriod.evicted],
       [{ change: "left" }, lastPeriod.left],
       [{ change: "waiting" }, lastPeriod.waiting],
+      [{ change: "refused" }, lastPeriod.refused ?? 0],
     ]);
     text.add("agarose_period_fill_bytes", [
       [{ bytes: "fetched" }, lastPeriod.fetchedBytes ?? 0],

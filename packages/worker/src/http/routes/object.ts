@@ -26,7 +26,7 @@ const PREFIX = "/o/";
 export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const invocation = invocationOf(c);
-  const isPrivate = await checkReader(c, key);
+  const token = await checkReader(c, key);
   const { method: requested, headers, signal } = c.req.raw;
   const client = { signal, client: clientAddress(headers) };
   const method = requested === "HEAD" ? "HEAD" : "GET";
@@ -35,12 +35,12 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
     const opened = encryption && (await openEncrypted(found, await settingsOf(c.env).access.secrets.dataKeyOf(found)));
     const shown = opened?.shown ?? found;
     const answer = partsAnswer(shown, headers, crypto.randomUUID()) ?? objectAnswer(shown, headers);
-    return { answer: isPrivate ? unshared(answer) : answer, opened, manifest: found };
+    return { answer: token !== undefined ? unshared(answer) : answer, opened, manifest: found };
   };
   const manifest = await invocation.manifest(key);
   const answered = await answerOf(manifest);
   if (method === "HEAD" || !answered.answer.range) return bodiless(answered.answer);
-  invocation.count(key);
+  invocation.count(key, partOf(answered), token);
   try {
     return await read(invocation, answered, client);
   } catch (error) {
@@ -61,6 +61,13 @@ interface Answered {
   readonly manifest: Manifest;
   /** Set for an encrypted object. */
   readonly opened: OpenedObject | undefined;
+}
+
+/** The part of the object that is asked for. */
+function partOf({ answer, manifest, opened }: Answered): number {
+  const ranges = "parts" in answer ? answer.parts.map(({ range }) => range) : [answer.range!];
+  const bytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+  return bytes / (opened?.shown ?? manifest).bytes;
 }
 
 function read(invocation: Invocation, { answer, manifest, opened }: Answered, client: ClientOfRead): Promise<Response> {

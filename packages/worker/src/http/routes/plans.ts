@@ -49,6 +49,12 @@ const BODY_MEMORY = 2;
 const BODY_GETS_MAX = 4;
 const EMPTY = new Uint8Array(0);
 
+/** A plan for one client. */
+export interface ClientPlan extends ServedPlan {
+  /** By which it may read a private key. */
+  readonly token: string | undefined;
+}
+
 /**
  * Resolves to the plan for the client that asks. Rejects with FORBIDDEN where it may not read the key, and as `planOf`
  * does.
@@ -60,15 +66,15 @@ export async function planFor(
   invocation: Invocation,
   key: string,
   knownVersion?: string,
-): Promise<ServedPlan> {
-  const isPrivate = await checkReader(c, key);
+): Promise<ClientPlan> {
+  const token = await checkReader(c, key);
   const served = await planOf(invocation, key, knownVersion);
-  const token = await telemetryToken(invocation, c.req.raw.headers);
-  const secret = isPrivate && {
+  const telemetry = await telemetryToken(invocation, c.req.raw.headers);
+  const secret = token !== undefined && {
     private: true,
     ...(await dataKeyIn(served.manifest, settingsOf(c.env).access.secrets)),
   };
-  return { ...served, plan: { ...served.plan, ...secret, ...token } };
+  return { ...served, plan: { ...served.plan, ...secret, ...telemetry }, token };
 }
 
 /** The data key of an encrypted object, where the PoP has its secret: else the client may have it. */
@@ -97,7 +103,7 @@ export function plans(c: Context<AppEnv>): Response {
   const wantsBodies = searchParams.get("bodies") === "1";
   const { lease, hasBodies } = leaseOf(memory, keys.length, wantsBodies, clientAddress(asked));
   const body = hasBodies ? (manifest: Manifest) => readDataShards(invocation, manifest, signal) : undefined;
-  const count = wantsBodies ? (key: string) => invocation.count(key) : undefined;
+  const count = wantsBodies ? (key: string, token?: string) => invocation.count(key, 1, token) : undefined;
   const next = planFrames(lease ? keys : [], { plan: (key) => planFor(c, invocation, key), body, count });
   return new Response(pacedBody({ next, lease, signal, clock }), { headers });
 }
@@ -126,11 +132,11 @@ interface KeyFrames {
 
 /** What a batch is made with. */
 interface BatchPorts {
-  readonly plan: (key: string) => Promise<ServedPlan>;
+  readonly plan: (key: string) => Promise<ClientPlan>;
   /** Reads the data shards of a small object; undefined for plans alone. */
   readonly body: ((manifest: Manifest) => Promise<Uint8Array[]>) | undefined;
   /** Counts a read of a key; undefined if the client only looks ahead. */
-  readonly count: ((key: string) => void) | undefined;
+  readonly count: ((key: string, token?: string) => void) | undefined;
 }
 
 /** Returns a function for the frames of a batch, each made when the client is ready for it; then the end frame. */
@@ -144,12 +150,12 @@ function planFrames(keys: readonly string[], { plan, body, count }: BatchPorts):
   let hasEnded = false;
   const framesOf = async (index: number, key: string): Promise<KeyFrames> => {
     try {
-      const { plan: planned, manifest } = await plan(key);
+      const { plan: planned, manifest, token } = await plan(key);
       const { cached } = planned;
       const bodyBytes = smallBodyBytes(manifest, cached.length);
       const isSent = body !== undefined && bodyBytes <= bytesLeft;
       // A client asks once more for what the plan says is cached, and that request counts.
-      if (isSent || cached.length === 0) count?.(key);
+      if (isSent || cached.length === 0) count?.(key, token);
       if (isSent) bytesLeft -= bodyBytes;
       const text = new TextEncoder().encode(JSON.stringify(planned));
       const frame = encodeFrame("plan", index, isSent ? manifest.k : 0, text);

@@ -41,7 +41,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const query = parseReadQuery(new URL(c.req.url).searchParams);
   const invocation = invocationOf(c);
-  const { plan: planned, manifest, oic } = await planFor(c, invocation, key, query.version);
+  const { plan: planned, manifest, oic, token } = await planFor(c, invocation, key, query.version);
   const headers = {
     "content-type": BUNDLE_CONTENT_TYPE,
     "cache-control": "no-store",
@@ -51,13 +51,14 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   if (c.req.raw.method === "HEAD") return new Response(null, { headers });
   const { headers: asked, signal } = c.req.raw;
   const client = clientAddress(asked);
-  invocation.count(key);
   const { cache, memory, clock, traffic } = invocation.isolate;
   const range = rangeOf(query.range, manifest);
   const pieces = range && piecesOf(manifest, range);
   const from = range ? Math.floor(range.start / manifest.stripeBytes) : query.from;
   const last = range ? Math.floor((range.end - 1) / manifest.stripeBytes) : query.to;
-  const wanted = Math.max(0, Math.min(last, stripeCount(manifest) - 1) - from + 1);
+  const stripes = stripeCount(manifest);
+  const wanted = Math.max(0, Math.min(last, stripes - 1) - from + 1);
+  invocation.count(key, range ? (range.end - range.start) / manifest.bytes : wanted / Math.max(1, stripes), token);
   const hasChunks = planned.cached.length > 0 && wanted > 0;
   const pieceBytes = pieces && !query.leaves && range!.end - range!.start <= BRIEF_BYTES_MAX ? lengthOf(pieces) : 0;
   // Where a region is down, k blocks replace one.

@@ -13,7 +13,7 @@ import { problemOf } from "../../platform/variables.ts";
 import type { Invocation } from "../../read/invocation.ts";
 import type { RegionSample } from "../../region-manager/region-estimates.ts";
 import type { ReportedReads } from "../../request-monitor/telemetry-intake.ts";
-import { clientAddress } from "../../request-monitor/telemetry-token.ts";
+import { clientAddress, clientNetwork } from "../../request-monitor/telemetry-token.ts";
 import { popState } from "../../state/pop-state-stub.ts";
 import { invocationOf, type AppEnv } from "../http.ts";
 
@@ -67,8 +67,9 @@ export async function telemetry(c: Context<AppEnv>): Promise<Response> {
   const regions = new Set(settings.regions.map(({ name }) => name));
   const { token, samples, reads } = parseReport(await c.req.text(), regions);
   if (!tokens.hasKey) await loadKey(invocation);
-  const client = await tokens.check(token, clientAddress(c.req.raw.headers));
-  buffer.report({ client, samples, reads }, invocation.waitUntil);
+  const address = clientAddress(c.req.raw.headers);
+  const client = await tokens.check(token, address);
+  buffer.report({ client, network: clientNetwork(address), samples, reads }, invocation.waitUntil);
   return new Response(null, { status: 204 });
 }
 
