@@ -241,7 +241,11 @@ test("when the month's money is spent, what is cached serves on, and everything 
   const period = (key: string) =>
     runPeriod(
       budgeted(
-        { ...options(), now: () => nowMs, closePeriod: async () => [{ key, requests: 1, popularity: 1, mayFill: true }] },
+        {
+          ...options(),
+          now: () => nowMs,
+          closePeriod: async () => [{ key, requests: 1, popularity: 1, mayFill: true }],
+        },
         { usdPerMonth: 2 * USD_PER_WRITE },
       ),
     );

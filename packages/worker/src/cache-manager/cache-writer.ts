@@ -163,9 +163,7 @@ export class CacheWriter {
     task: () => Promise<T>,
   ): Promise<T> {
     const { egressBudget, writeBudget } = this.#options;
-    return this.#context.budget.hold(operations, () =>
-      writeBudget.hold(1, () => egressBudget.hold(bytes, task)),
-    );
+    return this.#context.budget.hold(operations, () => writeBudget.hold(1, () => egressBudget.hold(bytes, task)));
   }
 
   /** Records how far each object is, so that the next period continues where a killed one stopped. */

@@ -37,7 +37,10 @@ const period = async (): Promise<number> => {
   world.buckets.requests.length = 0;
   await world.pops.cron(POP);
   const lengths = world.buckets.requests.map(({ range }) => {
-    const [first, last] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "")?.slice(1).map(Number) ?? [0, -1];
+    const [first, last] = /^bytes=(\d+)-(\d+)$/
+      .exec(range ?? "")
+      ?.slice(1)
+      .map(Number) ?? [0, -1];
     return last! - first! + 1;
   });
   // Probes that measure the transfer rate ask for whole chunks, and a fill for those of one stripe.

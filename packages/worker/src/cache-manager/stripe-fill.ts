@@ -67,7 +67,8 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
   if (wanted.some((chunk) => !atHand.has(chunk))) await take(await fetched());
   const found = new Map([...atHand].filter(([chunk]) => wanted.includes(chunk)));
   let fetchedBytes = 0;
-  const sources = fillSources(options).map((source) => counting(source, (bytes) => {
+  const sources = fillSources(options).map((source) =>
+    counting(source, (bytes) => {
       fetchedBytes += bytes;
       if (source.kind === "region") options.onRegionBytes?.(bytes);
     }),

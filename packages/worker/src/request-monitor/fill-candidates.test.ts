@@ -6,7 +6,11 @@ const DAY_MS = 86_400_000;
 
 function setUp(clientsMin: number, keysMax?: number) {
   const time = { ms: 5 * DAY_MS + 1_000 };
-  const candidates = new FillCandidates({ clientsMin, now: () => time.ms, ...(keysMax === undefined ? {} : { keysMax }) });
+  const candidates = new FillCandidates({
+    clientsMin,
+    now: () => time.ms,
+    ...(keysMax === undefined ? {} : { keysMax }),
+  });
   const ask = (key: string, ...clients: string[]): Promise<void> => candidates.note([[key, clients]]);
   return { time, candidates, ask };
 }

@@ -11,22 +11,26 @@ function setUp(clientsMax?: number) {
   let held: Promise<void> | undefined;
   const background: Promise<unknown>[] = [];
   const waitUntil = (promise: Promise<unknown>): void => void background.push(promise);
-  const counter = new RequestCounter(systemClock, {
-    count: async (_shard, entries) => {
-      await held;
-      if (refusals > 0) {
-        refusals--;
-        throw new Error("overloaded");
-      }
-      for (const [key, requests, names] of entries) {
-        counted.set(key, (counted.get(key) ?? 0) + requests);
-        clients.push([key, names]);
-      }
-      return 0;
+  const counter = new RequestCounter(
+    systemClock,
+    {
+      count: async (_shard, entries) => {
+        await held;
+        if (refusals > 0) {
+          refusals--;
+          throw new Error("overloaded");
+        }
+        for (const [key, requests, names] of entries) {
+          counted.set(key, (counted.get(key) ?? 0) + requests);
+          clients.push([key, names]);
+        }
+        return 0;
+      },
+      suspect: async () => {},
+      notePeers: async () => {},
     },
-    suspect: async () => {},
-    notePeers: async () => {},
-  }, clientsMax);
+    clientsMax,
+  );
   return {
     counter,
     counted,
