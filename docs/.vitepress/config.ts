@@ -50,6 +50,7 @@ export default defineConfig({
         "service-worker-api",
         "browsers",
         "events-and-metrics",
+        "request-costs",
         "errors",
         "scenarios",
         "format",

@@ -68,7 +68,7 @@ export const ASSUMED = {
 };
 
 /** US dollars; `included` a month. */
-const PRICES = {
+export const PRICES = {
   planUsd: 5,
   requestsPerMillion: 0.3,
   requestsIncluded: 10e6,

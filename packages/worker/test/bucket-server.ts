@@ -31,6 +31,8 @@ export interface BucketServer extends Buckets {
   /** Requests answered in the way of a fault, by region. */
   readonly fired: Map<string, number>;
   readonly requests: BucketRequest[];
+  /** Bytes of bodies since this was last set. */
+  sentBytes: number;
   /** Names of all headers that came with requests, lower-case. */
   readonly headerNames: Set<string>;
   /** The most requests that were waiting for their headers at one time since this was last set. */
@@ -101,6 +103,7 @@ export async function startBuckets(): Promise<BucketServer> {
       fire();
       await new Promise((resolve) => setTimeout(resolve, body.length / fault.bytesPerMs!));
     }
+    result.sentBytes += body.length;
     response.writeHead(status, { "content-length": body.length }).end(body);
   };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -111,6 +114,7 @@ export async function startBuckets(): Promise<BucketServer> {
     fired,
     requests,
     headerNames,
+    sentBytes: 0,
     mostWaiting: 0,
     close: () =>
       new Promise((resolve) => {

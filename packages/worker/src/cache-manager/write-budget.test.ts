@@ -144,8 +144,8 @@ test("an egress budget is of one day, UTC", async () => {
   budget.spend(100);
   await budget.hold(300, async () => expect(budget.bytesLeft).toBe(600));
   expect(budget.bytesLeft).toBe(900);
-  const spent = addEgress(addEgress(undefined, budget.of(500)), budget.of(-400));
-  expect(spent).toEqual({ day: "2026-11-21", bytes: 100 });
-  expect(addEgress(spent, { day: "2026-11-22", bytes: 5 })).toEqual({ day: "2026-11-22", bytes: 5 });
-  expect(addEgress(spent, { day: "2026-11-20", bytes: 5 })).toEqual(spent);
+  const added = addEgress(addEgress(undefined, budget.of(500)), budget.of(-400));
+  expect(added).toEqual({ day: "2026-11-21", bytes: 100 });
+  expect(addEgress(added, { day: "2026-11-22", bytes: 5 })).toEqual({ day: "2026-11-22", bytes: 5 });
+  expect(addEgress(added, { day: "2026-11-20", bytes: 5 })).toEqual(added);
 });

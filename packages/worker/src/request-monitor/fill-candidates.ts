@@ -53,7 +53,7 @@ export class FillCandidates {
   /** Whether a period may fill `key`. */
   has(key: string): boolean {
     if (this.#options.clientsMin <= 1) return true;
-    this.#beginDay();
+    void this.#beginDay();
     return this.#clients.get(key) === ENOUGH;
   }
 

@@ -39,7 +39,7 @@ function setUp(clientsMax?: number) {
     refuse: (times: number) => void (refusals = times),
     /** Makes Durable Objects answer no sooner than `until`. */
     hold: (until: Promise<void>) => void (held = until),
-    count: (key: string, ...clients: string[]) => counter.count(key, waitUntil, clients),
+    count: (key: string, ...by: string[]) => counter.count(key, waitUntil, by),
     flush: () => counter.flush(waitUntil),
   };
 }

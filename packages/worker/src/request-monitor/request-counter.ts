@@ -6,12 +6,9 @@ import type { Clock } from "@agarose/core";
 import { BatchFlusher, type WaitUntil } from "../platform/batch-flusher.ts";
 import { log } from "../platform/log.ts";
 import { shardOf } from "./monitor-shards.ts";
-import { COUNTED_KEYS_MAX, RequestTally } from "./request-tally.ts";
+import { COUNTED_KEYS_MAX, RequestTally, type CountedKey } from "./request-tally.ts";
 
 const SUSPECTS_MAX = 256;
-
-/** Requests for a key, and who made them: no more clients than a fill needs. */
-export type CountedKey = readonly [key: string, requests: number, clients?: readonly string[]];
 
 /** Where an isolate hands its notes to. */
 export interface CountSink {

@@ -11,8 +11,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { FillCandidates, parseFillClientsMin } from "./fill-candidates.ts";
-import type { CountedKey } from "./request-counter.ts";
-import { RequestTally, SHARD_KEYS_MAX } from "./request-tally.ts";
+import { RequestTally, SHARD_KEYS_MAX, type CountedKey } from "./request-tally.ts";
 import { decodeCounts, encodeCounts } from "./saved-counts.ts";
 import { findColo } from "../region-manager/place.ts";
 import { SqlBlob } from "../state/sql.ts";

@@ -9,6 +9,9 @@ export const COUNTED_KEYS_MAX = 4_096;
 /** Keys that each shard of the request monitor keeps: at most 20 MB of the longest keys. */
 export const SHARD_KEYS_MAX = 16_384;
 
+/** Requests for a key, and who made them: no more clients than a fill needs. */
+export type CountedKey = readonly [key: string, requests: number, clients?: readonly string[]];
+
 /** Counts by key. */
 export class RequestTally {
   readonly #keysMax: number;

@@ -1,0 +1,166 @@
+/** How many paid operations one hostile request of each route takes: what docs/reference/request-costs.md says. */
+import { readFile } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { HOSTILE_REQUESTS, hostileTable, type HostileRequest, type RequestCost } from "../scripts/hostile-costs.ts";
+import { ROUTES } from "../src/platform/routes.ts";
+import type { InvocationReport } from "./platform/platform-limits.ts";
+import { clientHeaders, randomBytes, readBundle, startWorld, type TestWorld } from "./world.ts";
+
+const BYTES = 8 * 2 ** 20;
+const STRIPE_BYTES = 4 * 2 ** 20;
+const LARGE = ["large/0", "large/1", "large/2", "large/3", "large/4"];
+const SMALL = Array.from({ length: 100 }, (_, i) => `small/${i}`);
+const SMALL_BYTES = 20_000;
+/** Counts are handed on two seconds after the request. */
+const FLUSH_MS = 3_000;
+const ADDRESS = "198.51.100.7";
+
+let world: TestWorld;
+let token: string;
+let version: string;
+beforeAll(async () => {
+  world = await startWorld(
+    {
+      MANIFEST_TTL_SECONDS: "3600",
+      TELEMETRY_KEY: "telemetry-key-of-tests",
+      PRIVATE_PREFIXES: '["private/"]',
+      READ_TOKEN: "read-token-of-tests",
+      FILL_CLIENTS_MIN: "2",
+    },
+    { limited: true },
+  );
+  for (const [i, key] of LARGE.entries()) {
+    ({ version } = await world.put(key, randomBytes(BYTES, i + 1), { stripeBytes: STRIPE_BYTES }));
+  }
+  for (const [i, key] of SMALL.entries()) await world.put(key, randomBytes(SMALL_BYTES, i + 100));
+  // What an isolate does once, and all manifests but those of keys that a request asks for as the first one.
+  const headers = clientHeaders("192.0.2.1");
+  for (const key of LARGE.slice(1))
+    token = (await readBundle(`${world.url}/v1/read/${key}`, key, headers)).plan.telemetry!;
+  await (await fetch(`${world.url}${plansOf(SMALL)}`, { headers })).arrayBuffer();
+  await setTimeout(FLUSH_MS);
+  ({
+    plan: { telemetry: token = "" },
+  } = await readBundle(`${world.url}/v1/read/${LARGE[1]}`, LARGE[1]!, clientHeaders(ADDRESS)));
+  await setTimeout(FLUSH_MS);
+});
+afterAll(() => world.close());
+
+const plansOf = (keys: readonly string[], more = ""): string =>
+  `/v1/plans?${new URLSearchParams(keys.map((key) => ["key", key]))}${more}`;
+
+interface Sent extends RequestInit {
+  readonly path: string;
+  readonly status: number;
+}
+
+const range = (value: string): RequestInit => ({ headers: { range: value } });
+const reads = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`ghost/${i}`, 20]));
+const report = (by: string): RequestInit => ({
+  method: "POST",
+  body: JSON.stringify({ token: by, regions: [], reads }),
+  headers: { "content-type": "text/plain" },
+});
+const guess: RequestInit = { headers: { authorization: "Bearer a-guess-of-the-token" } };
+
+/** How each row of the table is sent, after the rows above it. */
+const SENT: Readonly<Record<HostileRequest, () => Sent>> = {
+  "GET /o/, one byte, the first request for the key": () => ({
+    path: `/o/${LARGE[0]}`,
+    status: 206,
+    ...range("bytes=0-0"),
+  }),
+  "GET /o/, one byte": () => ({ path: `/o/${LARGE[1]}`, status: 206, ...range("bytes=5000000-5000000") }),
+  "GET /o/, 16 ranges of one byte": () => {
+    const starts = Array.from({ length: 16 }, (_, i) => (i * BYTES) / 16);
+    return { path: `/o/${LARGE[2]}`, status: 206, ...range(`bytes=${starts.map((start) => `${start}-${start}`)}`) };
+  },
+  "GET /o/, whole, 8 MiB": () => ({ path: `/o/${LARGE[3]}`, status: 200 }),
+  "GET /o/, If-None-Match: *": () => ({ path: `/o/${LARGE[1]}`, status: 304, headers: { "if-none-match": "*" } }),
+  "HEAD /o/": () => ({ path: `/o/${LARGE[1]}`, status: 200, method: "HEAD" }),
+  "GET /o/, a key without an object": () => ({ path: "/o/nothing", status: 404 }),
+  "GET /o/, the same key again within 10 s": () => ({ path: "/o/nothing", status: 404 }),
+  "GET /o/, a private key, a wrong token": () => ({ path: "/o/private/x", status: 403, ...guess }),
+  "GET /v1/read/, whole, 8 MiB": () => ({ path: `/v1/read/${LARGE[1]}`, status: 200 }),
+  "GET /v1/read/, one byte": () => ({ path: `/v1/read/${LARGE[4]}?range=bytes%3D5000000-5000000`, status: 200 }),
+  "GET /v1/read/, a key without an object": () => ({ path: "/v1/read/nothing-either", status: 404 }),
+  "GET /v1/plans, 100 objects": () => ({ path: plansOf(SMALL), status: 200 }),
+  "GET /v1/plans, 100 objects of 20 kB with bodies": () => ({ path: plansOf(SMALL, "&bodies=1"), status: 200 }),
+  "GET /v1/plans, 100 keys without an object": () => {
+    return { path: plansOf(Array.from({ length: 100 }, (_, i) => `ghosts/${i}`)), status: 200 };
+  },
+  "GET /v1/chunk/, not cached": () => ({
+    path: `/v1/chunk/${LARGE[1]}?version=${version}&stripe=0&chunk=0`,
+    status: 404,
+  }),
+  "POST /v1/peers, without a signature": () => ({ path: "/v1/peers", status: 403, method: "POST", body: "{}" }),
+  "POST /v1/telemetry, 100 keys without an object": () => ({ path: "/v1/telemetry", status: 204, ...report(token) }),
+  "POST /v1/telemetry, a wrong token": () => ({ path: "/v1/telemetry", status: 403, ...report("1.x") }),
+  "GET /healthz": () => ({ path: "/healthz", status: 200 }),
+  "GET /v1/status, a wrong token": () => ({ path: "/v1/status", status: 401, ...guess }),
+  "GET /metrics, a wrong token": () => ({ path: "/metrics", status: 401, ...guess }),
+  "GET /v1/oic/, a wrong token": () => ({ path: `/v1/oic/${LARGE[1]}`, status: 401, ...guess }),
+  "POST /v1/purge, a wrong token": () => ({ path: "/v1/purge", status: 401, method: "POST", body: "{}", ...guess }),
+  "GET of a path that is no route": () => ({ path: "/wp-login.php", status: 404 }),
+};
+
+interface Counted {
+  readonly invocations: InvocationReport[];
+  readonly rowsWritten: number;
+  readonly objectCalls: Readonly<Record<string, number>>;
+}
+
+/** What the request does until its counts have been handed on. */
+async function costOf({ path, status, headers, ...init }: Sent): Promise<RequestCost> {
+  const everything = async (): Promise<Counted> => (await (await fetch(`${world.url}/__limits`)).json()) as Counted;
+  await everything();
+  world.buckets.requests.length = 0;
+  world.buckets.sentBytes = 0;
+  const response = await fetch(`${world.url}${path}`, { ...init, headers: { ...clientHeaders(ADDRESS), ...headers } });
+  await response.arrayBuffer();
+  expect(response.status, path).toBe(status);
+  await setTimeout(FLUSH_MS);
+  const { invocations, rowsWritten, objectCalls } = await everything();
+  const sum = (of: (report: InvocationReport) => number): number => invocations.reduce((all, one) => all + of(one), 0);
+  return {
+    subrequests: sum((one) => one.subrequests),
+    gets: world.buckets.requests.length,
+    kvReads: sum((one) => one.kvOperations),
+    objectCalls: Object.values(objectCalls).reduce((all, calls) => all + calls, 0),
+    rows: rowsWritten,
+    egressBytes: world.buckets.sentBytes,
+  };
+}
+
+test("every route is in the table", () => {
+  for (const { method, path } of Object.values(ROUTES)) {
+    const rows = Object.keys(HOSTILE_REQUESTS).filter((name) => name.startsWith(`${method} ${path}`));
+    expect(rows.length, path).toBeGreaterThan(0);
+  }
+});
+
+/** Late answers and the shape of a hedge move a row by so much. */
+const isFarBelow = (said: number, counted: number): boolean => said > 2 * counted + 6;
+
+test("each request costs no more than the table says, and not far less", async () => {
+  for (const [name, said] of Object.entries(HOSTILE_REQUESTS) as [HostileRequest, RequestCost][]) {
+    const counted = await costOf(SENT[name]());
+    if (process.env["PRINT_COSTS"]) console.log(JSON.stringify([name, counted]));
+    for (const what of Object.keys(said) as (keyof RequestCost)[]) {
+      expect.soft(counted[what], `${name}: ${what}`).toBeLessThanOrEqual(said[what]);
+      const unit = what === "egressBytes" ? 100_000 : 1;
+      expect.soft(isFarBelow(said[what] / unit, counted[what] / unit), `${name}: ${what} ${counted[what]}`).toBe(false);
+    }
+  }
+});
+
+test("the documentation has the table that the script prints", async () => {
+  const text = await readFile(new URL("../../../docs/reference/request-costs.md", import.meta.url), "utf8");
+  const rows = (markdown: string): string[] =>
+    markdown
+      .split("\n")
+      .filter((line) => line.startsWith("|") && !/^\|[\s|:-]+$/.test(line))
+      .map((line) => line.replace(/\s+/g, " "));
+  for (const row of rows(hostileTable())) expect(rows(text)).toContain(row);
+});
