@@ -18,10 +18,18 @@ import { PROBE_PREFIX } from "./check-region.ts";
 const NAME = "identity";
 const KEYS = "keys in force";
 
-/** @param fix whether to store what is missing: the records of regions that have none, and keys that were added. */
-export async function checkIdentity(command: CommandContext, { fix }: { readonly fix: boolean }): Promise<Check[]> {
+/** How to look. */
+export interface IdentityOptions {
+  /** Whether to store what is missing: the records of regions that have none, and keys that were added. */
+  readonly fix: boolean;
+  /** Names of the regions that store objects now. The others, which may hang, are not looked into for marks. */
+  readonly writable: readonly string[];
+}
+
+export async function checkIdentity(command: CommandContext, { fix, writable }: IdentityOptions): Promise<Check[]> {
   const context: FenceContext = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
-  const shared = await sharedBuckets(command.stores, command.signal);
+  const stores = command.stores.filter(({ region }) => writable.includes(region.name));
+  const shared = await sharedBuckets(stores, command.signal);
   if (shared.length > 0) return shared;
   const subject = "regions";
   try {

@@ -52,7 +52,9 @@ export async function doctor(options: DoctorOptions): Promise<number> {
       checkPops(config.pops, signal),
     ]);
     // After the buckets are made.
-    const identity = await checkIdentity(context, { fix: options.fix === true && !options.dryRun });
+    const isWritable = ({ name, state }: Check): boolean => name === "write" && state === "ok";
+    const writable = regions.flatMap(({ checks }) => checks.filter(isWritable).map(({ subject }) => subject));
+    const identity = await checkIdentity(context, { fix: options.fix === true && !options.dryRun, writable });
     const found = [...layout, signing, ...identity, ...regions.flatMap(({ checks }) => checks), ...pops];
     const fixes = options.fix ? { fixes: regions.flatMap((region) => region.fixes) } : {};
     return report({ checks: [...refusedEverywhere(found, config), ...found], ...fixes }, json);

@@ -6,16 +6,18 @@ import { AgaroseError, type Clock } from "@agarose/core";
 /** Longer than any region takes that is going to answer. */
 const SILENT_MS_MAX = 30_000;
 
-/** Watches one request: each step may take 30 seconds. */
+/** Watches one request: each step may take 30 seconds by default. */
 export class SilenceLimit {
   /** Aborts with the caller's signal, and when the region is silent for too long. */
   readonly signal: AbortSignal;
   readonly #clock: Clock;
+  readonly #limitMs: number;
   readonly #stop = new AbortController();
   #isOver = false;
 
-  constructor(clock: Clock, signal: AbortSignal) {
+  constructor(clock: Clock, signal: AbortSignal, limitMs = SILENT_MS_MAX) {
     this.#clock = clock;
+    this.#limitMs = limitMs;
     this.signal = AbortSignal.any([signal, this.#stop.signal]);
   }
 
@@ -29,9 +31,9 @@ export class SilenceLimit {
     const over = Promise.withResolvers<never>();
     const onAbort = (): void => over.reject(this.signal.reason);
     this.signal.addEventListener("abort", onAbort, { once: true });
-    const cancel = this.#clock.after(SILENT_MS_MAX, () => {
+    const cancel = this.#clock.after(this.#limitMs, () => {
       this.#isOver = true;
-      this.#stop.abort(new AgaroseError("SOURCE_FAILED", `the region sent nothing for ${SILENT_MS_MAX} ms`));
+      this.#stop.abort(new AgaroseError("SOURCE_FAILED", `the region sent nothing for ${this.#limitMs} ms`));
     });
     try {
       return await Promise.race([step, over.promise]);

@@ -89,6 +89,8 @@ export interface ChunkDamage {
 type CheckContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker">;
 
 const CHUNKS_AT_A_TIME = 6;
+/** For a region that hung before and has not answered since. */
+const SUSPECT_MS_MAX = 2_500;
 
 /** What `verifyObject` works with. */
 export interface VerifyContext {
@@ -193,8 +195,7 @@ export async function checkManifests(
   { stores, signal, trust = acceptUnsigned, clock = systemClock, breaker = new Breaker(clock) }: VerifyContext,
 ): Promise<{ newest: ManifestRecord | undefined; verdicts: ManifestVerdict[] }> {
   // Nothing else waits for the answers, so a slow region gets its time, unless it hung before.
-  const awaited = stores.filter(({ region }) => !breaker.isOpen(region.name));
-  const regions = await surveyAll(key, { stores, signal, trust, clock, breaker }, Math.max(1, awaited.length));
+  const regions = await surveyAll(key, { stores, signal, trust, clock, breaker }, breaker.countResponsive(stores));
   const newest = newestOf(regions);
   return { newest, verdicts: manifestVerdicts(regions, newest) };
 }
@@ -233,7 +234,7 @@ export async function checkChunk(
   const region = store.region.name;
   const all = allStripes(manifest);
   if (breaker.isOpen(region)) return { chunk, region, code: "SOURCE_FAILED", stripes: all };
-  const silence = new SilenceLimit(clock, signal);
+  const silence = new SilenceLimit(clock, signal, breaker.isSuspect(region) ? SUSPECT_MS_MAX : undefined);
   try {
     const name = chunkName(manifest.key, manifest.upload, chunk);
     const response = await silence.limit(store.get(name, { signal: silence.signal }));
@@ -242,6 +243,7 @@ export async function checkChunk(
       const code = response.status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED";
       return { chunk, region, code, stripes: all };
     }
+    breaker.answered(region);
     const { corrupt, received } = await hashShards(manifest, chunk, response, silence);
     if (received !== chunkBytes(manifest)) return { chunk, region, code: "CHUNK_WRONG_LENGTH", stripes: corrupt };
     return corrupt.length > 0 ? { chunk, region, code: "CHUNK_CORRUPT", stripes: corrupt } : undefined;

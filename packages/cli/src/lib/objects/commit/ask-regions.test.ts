@@ -76,3 +76,18 @@ test("what was only sent says nothing of a region", async () => {
   await Promise.all([late, sent]);
   expect(breaker.isOpen("tokyo")).toBe(true);
 });
+
+test("a region that hung is not counted on until it answers, so that a later probe of it is short", async () => {
+  const hung = ask(60_000);
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(failed(await hung)).toEqual(["tokyo"]);
+  expect(breaker.isOpen("tokyo")).toBe(false);
+  expect(breaker.countResponsive(STORES)).toBe(2);
+  const start = performance.now();
+  const probe = ask(60_000).then(() => performance.now() - start);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await probe).toBeLessThan(LONG_MS);
+  await Promise.all([ask(10), vi.advanceTimersByTimeAsync(40_000)]);
+  await Promise.all([ask(10), vi.advanceTimersByTimeAsync(20)]);
+  expect(breaker.countResponsive(STORES)).toBe(3);
+});

@@ -49,7 +49,7 @@ const STRAGGLERS_SHARE = 0.1;
 
 /** What a command has seen of a region. */
 interface Seen {
-  openUntilMs: number;
+  openedMs: number;
   answeredMs: number;
   /** Requests of the last `OPEN_MS` or so, from `sinceMs` on. */
   answered: number;
@@ -68,12 +68,23 @@ export class Breaker {
 
   /** Whether `region` hung in the last 30 seconds. */
   isOpen(region: string): boolean {
-    return this.#of(region).openUntilMs > this.#clock.now();
+    return this.#of(region).openedMs + OPEN_MS > this.#clock.now();
+  }
+
+  /** Whether `region` has hung and has not answered since, so that nothing should wait long for it. */
+  isSuspect(region: string): boolean {
+    const { openedMs, answeredMs } = this.#of(region);
+    return openedMs > answeredMs;
+  }
+
+  /** Counts the regions of `stores` from which an answer can be expected, at least 1. */
+  countResponsive(stores: readonly Store[]): number {
+    return Math.max(1, stores.filter(({ region }) => !this.isSuspect(region.name)).length);
   }
 
   /** Notes that `region` hung. */
   open(region: string): void {
-    this.#of(region).openUntilMs = this.#clock.now() + OPEN_MS;
+    this.#of(region).openedMs = this.#clock.now();
   }
 
   /** Notes that `region` answered. */
@@ -99,7 +110,7 @@ export class Breaker {
     const never = Number.NEGATIVE_INFINITY;
     let seen = this.#seen.get(region);
     if (!seen) {
-      seen = { openUntilMs: never, answeredMs: never, answered: 0, gaveUp: 0, sinceMs: nowMs };
+      seen = { openedMs: never, answeredMs: never, answered: 0, gaveUp: 0, sinceMs: nowMs };
       this.#seen.set(region, seen);
     }
     if (nowMs - seen.sinceMs > OPEN_MS) Object.assign(seen, { answered: 0, gaveUp: 0, sinceMs: nowMs });

@@ -64,7 +64,7 @@ export async function youngVersions(
 ): Promise<{ readonly manifests: readonly Manifest[]; readonly problems: readonly UnreachableRegion[] }> {
   if (keepMsOf(key, config) === 0) return { manifests: [], problems: [] };
   const context = { ...contextOf(options), config };
-  const { versions, problems } = await keptVersions(key, context.stores.length, context);
+  const { versions, problems } = await keptVersions(key, context.breaker.countResponsive(context.stores), context);
   context.signal.throwIfAborted();
   return {
     manifests: versions.filter(({ keptUntilMs }) => keptUntilMs > nowMs()).map(({ manifest }) => manifest),

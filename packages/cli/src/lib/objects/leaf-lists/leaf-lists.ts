@@ -54,7 +54,7 @@ export async function checkLeafLists(
     store,
     run: (signal) => (quick ? headLeafList(manifest, store, signal) : readLeafList(manifest, store, signal)),
   }));
-  const outcomes = await runTasks(tasks, { enough: tasks.length }, context);
+  const outcomes = await runTasks(tasks, { enough: context.breaker.countResponsive(stores) }, context);
   return leaves.map((region) => {
     const outcome = outcomes.find(({ store }) => store.region.name === region);
     if (!outcome) return { region, code: "REGION_UNKNOWN" };

@@ -284,7 +284,9 @@ async function rewriteManifests(record: ManifestRecord, before: ObjectVerdict, c
   const copied =
     !isCommitted || isWhole ? await commitCopy(isWhole ? withoutMissing(record) : record, survey, context) : 0;
   if (copied > 0 || !isCommitted) return copied;
-  const writes = await writeRecord(record, lacking, context);
+  // A region that has not answered the look would only be waited for again.
+  const answering = lacking.filter(({ state }) => state !== "unreachable");
+  const writes = await writeRecord(record, answering, context);
   return writes.filter(({ outcome }) => outcome === "written").length;
 }
 
