@@ -43,6 +43,8 @@ const LIMIT_MS_DEFAULT = 30_000;
 const OPEN_MS = 30_000;
 /** A region that works answers one of several requests in this time. It is shorter than any request is waited for. */
 const SILENCE_MS = 2_000;
+/** So often in a row, a region may ask for fewer requests, each time at the end of all tries. */
+const REFUSALS = 2;
 /** So many of a region's requests may be given up, and of many this share. */
 const STRAGGLERS = 2;
 const STRAGGLERS_SHARE = 0.1;
@@ -54,10 +56,12 @@ interface Seen {
   /** Requests of the last `OPEN_MS` or so, from `sinceMs` on. */
   answered: number;
   gaveUp: number;
+  /** In a row. */
+  refused: number;
   sinceMs: number;
 }
 
-/** Remembers which regions hung, so that only the first request of a command waits for them. */
+/** Remembers which regions hung or asked for less, so that only the first requests of a command wait for them. */
 export class Breaker {
   readonly #clock: Clock;
   readonly #seen = new Map<string, Seen>();
@@ -66,7 +70,7 @@ export class Breaker {
     this.#clock = clock;
   }
 
-  /** Whether `region` hung in the last 30 seconds. */
+  /** Whether `region` hung or asked for fewer requests in the last 30 seconds. */
   isOpen(region: string): boolean {
     return this.#of(region).openedMs + OPEN_MS > this.#clock.now();
   }
@@ -91,6 +95,7 @@ export class Breaker {
   answered(region: string): void {
     const seen = this.#of(region);
     seen.answered++;
+    seen.refused = 0;
     seen.answeredMs = this.#clock.now();
   }
 
@@ -105,12 +110,17 @@ export class Breaker {
     if (isSilent || seen.gaveUp > Math.max(STRAGGLERS, seen.answered * STRAGGLERS_SHARE)) this.open(region);
   }
 
+  /** Notes that `region` asked for fewer requests, in place of an answer. */
+  refused(region: string): void {
+    if (++this.#of(region).refused > REFUSALS) this.open(region);
+  }
+
   #of(region: string): Seen {
     const nowMs = this.#clock.now();
     const never = Number.NEGATIVE_INFINITY;
     let seen = this.#seen.get(region);
     if (!seen) {
-      seen = { openedMs: never, answeredMs: never, answered: 0, gaveUp: 0, sinceMs: nowMs };
+      seen = { openedMs: never, answeredMs: never, answered: 0, gaveUp: 0, refused: 0, sinceMs: nowMs };
       this.#seen.set(region, seen);
     }
     if (nowMs - seen.sinceMs > OPEN_MS) Object.assign(seen, { answered: 0, gaveUp: 0, sinceMs: nowMs });
@@ -165,6 +175,7 @@ export async function runTasks<T>(
     if (outcomes[index]) return;
     outcomes[index] = outcome;
     if (!outcome.error && isAnswered) breaker.answered(outcome.store.region.name);
+    if (outcome.error && asksForLess(outcome.error)) breaker.refused(outcome.store.region.name);
     if (outcome.error || isGood?.(outcome.value) === false) startSpares();
     if (isOver()) done.resolve();
     else if (outcome.error === undefined && outcomes.filter((one) => one && !one.error).length === enough) {
@@ -207,6 +218,11 @@ export function askRegions<T>(
     patience,
     context,
   );
+}
+
+/** Whether a store asks for fewer requests, which it does by either status. */
+function asksForLess({ details: { status } }: AgaroseError): boolean {
+  return status === 503 || status === 429;
 }
 
 /** Whether a store refused a conditional request because its condition does not hold. */

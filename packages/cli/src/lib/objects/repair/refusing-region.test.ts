@@ -1,0 +1,52 @@
+/** Repairs while a region asks for fewer requests. */
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startTestWorld, type World } from "../../../../test/world.ts";
+
+const KEYS = Array.from({ length: 6 }, (_, n) => `k/${n}`);
+/** Of one request, as writers send it. */
+const TRIES = 3;
+
+let world: World;
+beforeEach(async () => {
+  world = await startTestWorld();
+  for (const key of KEYS) await world.put(key, randomBytes(5_000));
+  // All lack a chunk, so that there is something to do beside the region that refuses.
+  const chunks = (await world.names("chunks/")).filter((name) => name.startsWith("sydney/"));
+  await world.store("sydney").remove(chunks.map((name) => name.slice("sydney/".length)));
+});
+afterEach(() => world.close());
+
+/** Has a region answer 503 and ask for a pause. Returns what it was asked for. */
+function refuse(region: string): string[] {
+  const asked: string[] = [];
+  world.faults.set(region, (request, response, name) => {
+    asked.push(name);
+    request.resume();
+    response.writeHead(503, { "retry-after": "1", "content-type": "application/xml" });
+    response.end("<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>");
+    return true;
+  });
+  return asked;
+}
+
+async function expectRepaired(args: readonly string[]): Promise<void> {
+  const { stdout, stderr } = await world.run(["repair", ...args, "--json"]);
+  const { objects, failed } = JSON.parse(String(stdout)) as { objects: { chunksWritten: number }[]; failed: number };
+  expect(failed, stderr).toBe(0);
+  expect(objects.map(({ chunksWritten }) => chunksWritten)).toEqual(KEYS.map(() => 1));
+}
+
+test("only the first requests of a command wait for it, and not those of each object", async () => {
+  const asked = refuse("tokyo");
+  await expectRepaired(KEYS);
+  expect(asked.length).toBeGreaterThan(0);
+  expect(asked.length).toBeLessThanOrEqual(4 * TRIES);
+});
+
+test("a region that could not be listed is not asked for each object", async () => {
+  const asked = refuse("tokyo");
+  await expectRepaired([]);
+  expect(asked.length).toBeGreaterThan(0);
+  expect(asked.filter((name) => name !== "").length).toBe(0);
+});
