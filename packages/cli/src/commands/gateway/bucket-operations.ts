@@ -50,9 +50,11 @@ export async function listObjects(exchange: Exchange): Promise<void> {
 
 async function listed(exchange: Exchange): Promise<string> {
   const { query, keys } = exchange;
-  const isLaterPage = query.has("continuation-token") || query.has("marker");
-  const sorted = await keys.below(query.get("prefix") ?? "", isLaterPage);
-  return wire.listObjects(exchange, query, sorted, (page) => describe(page, exchange));
+  const found = await keys.below(query.get("prefix") ?? "", wire.continuedAt(query));
+  return wire.listObjects(exchange, query, found.keys, (page, next) => {
+    if (next !== undefined) found.ends.add(next);
+    return describe(page, exchange);
+  });
 }
 
 async function describe(keys: readonly string[], { context, left, nowMs }: Exchange): Promise<readonly ListedObject[]> {

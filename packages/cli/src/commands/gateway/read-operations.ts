@@ -1,7 +1,10 @@
 /** GetObject and HeadObject, with Range and conditions. */
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import {
+  algorithmOfHeader,
   answeredHeaders,
+  checksumHeader,
   notModified,
   notModifiedHeaders,
   rangeAsked,
@@ -15,17 +18,40 @@ import { readManifest } from "../../lib/objects/manifests.ts";
 import type { Exchange } from "./exchange.ts";
 import { isImpossibleKey } from "./s3-error-of.ts";
 
-/**
- * Returns the ETag and time of an object. The ETag is its version with the suffix of a multipart upload, so that no
- * client takes it for the MD5 of the bytes.
- */
-export function validatorsOf(manifest: Pick<Manifest, "version" | "modified">): Validators {
+/** Where an object keeps its ETag, in base64, as S3 spells the checksum. */
+const MD5 = checksumHeader("MD5");
+
+type Tagged = Pick<Manifest, "version"> & { readonly headers?: Manifest["headers"] };
+
+/** Returns the ETag and time of an object. */
+export function validatorsOf(manifest: Tagged & Pick<Manifest, "modified">): Validators {
   return { etag: etagOf(manifest), modifiedMs: Date.parse(manifest.modified) };
 }
 
-/** Returns the ETag of a version, with its quotes. */
-export function etagOf({ version }: Pick<Manifest, "version">): string {
-  return `"${version}-1"`;
+/**
+ * Returns the ETag of an object, with its quotes: as in S3 the MD5 of the bytes, or that of the MD5 of the parts with
+ * their number. Of what is encrypted, or another command has put, it is the version with the suffix of an upload in
+ * parts, so that no client takes it for the MD5.
+ */
+export function etagOf({ version, headers = {} }: Tagged): string {
+  const [md5, ...parts] = headers[MD5]?.split("-") ?? [];
+  if (md5 === undefined) return `"${version}-1"`;
+  return `"${[Buffer.from(md5, "base64").toString("hex"), ...parts].join("-")}"`;
+}
+
+/** Returns the header by which an object keeps the MD5 of its bytes, or of those of its parts, given in hex. */
+export function keptMd5(md5s: readonly string[], isInParts: boolean): Record<string, string> {
+  if (!isInParts) return { [MD5]: Buffer.from(md5s[0]!, "hex").toString("base64") };
+  const all = hash("md5", Buffer.from(md5s.join(""), "hex"), "base64");
+  return { [MD5]: `${all}-${md5s.length}` };
+}
+
+/** Without the MD5 of an object whose client has not asked for that checksum. */
+function withoutOwnMd5(headers: Manifest["headers"]): Manifest["headers"] {
+  const algorithms = Object.keys(headers).filter((name) => algorithmOfHeader(name) !== undefined);
+  if (algorithms.length === 1 && headers["x-amz-checksum-type"] !== undefined) return headers;
+  const { [MD5]: _md5, ...others } = headers;
+  return others;
 }
 
 /** GetObject and HeadObject. A read that fails once bytes are sent cuts the connection before the last of them. */
@@ -38,7 +64,7 @@ export async function readObject(exchange: Exchange): Promise<void> {
     "accept-ranges": "bytes",
     etag: validators.etag,
     "last-modified": new Date(validators.modifiedMs).toUTCString(),
-    ...answeredHeaders(shown, exchange),
+    ...answeredHeaders({ ...shown, headers: withoutOwnMd5(shown.headers) }, exchange),
   };
   if (notModified(validators, exchange.headers)) {
     response.writeHead(304, notModifiedHeaders(headers)).end();

@@ -15,6 +15,8 @@ type Context = CommandContext & { readonly breaker: Breaker; readonly consistenc
 
 interface Listed {
   readonly keys: readonly string[];
+  /** Where pages of it have ended. A client may name any other key too, from which it wants a new list. */
+  readonly ends: Set<string>;
   readonly atMs: number;
 }
 
@@ -36,16 +38,16 @@ export class SortedKeys {
    * Returns all keys below `prefix`. Throws ServiceUnavailable when too few regions answer: a list that lacks keys
    * would make a client remove them elsewhere.
    *
-   * @param isLaterPage whether the list of an earlier page will do.
+   * @param after where the client continues: the list of an earlier page will do if one ended there.
    */
-  async below(prefix: string, isLaterPage: boolean): Promise<readonly string[]> {
+  async below(prefix: string, after: string): Promise<Listed> {
     const known = this.#lists.get(prefix);
     this.#lists.delete(prefix);
-    const isKept = isLaterPage && known !== undefined && this.#nowMs() - known.atMs < LIST_MS_MAX;
-    const listed = isKept ? known : { keys: await this.#list(prefix), atMs: this.#nowMs() };
+    const isKept = known !== undefined && known.ends.has(after) && this.#nowMs() - known.atMs < LIST_MS_MAX;
+    const listed = isKept ? known : { keys: await this.#list(prefix), ends: new Set<string>(), atMs: this.#nowMs() };
     this.#lists.set(prefix, listed);
     if (this.#lists.size > LISTS_MAX) this.#lists.delete(this.#lists.keys().next().value!);
-    return listed.keys;
+    return listed;
   }
 
   async #list(prefix: string): Promise<readonly string[]> {

@@ -14,13 +14,14 @@ import {
   type RemovalConditions,
 } from "@agarose/dev-world/s3-wire";
 import { isTombstone, parseKey, shownBytes, type Manifest, type ManifestRecord } from "@agarose/core";
+import { secretsOf } from "../../lib/objects/encryption/secrets-of.ts";
 import { putObject, type PutObject } from "../../lib/objects/put-object.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { describedAsStored, headerText } from "../../lib/objects/upload/object-headers.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import type { Exchange } from "./exchange.ts";
-import { etagOf, validatorsOf } from "./read-operations.ts";
+import { etagOf, keptMd5, validatorsOf } from "./read-operations.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
 
 const REMOVALS_AT_A_TIME = 16;
@@ -35,7 +36,7 @@ export async function writeObject(exchange: Exchange): Promise<void> {
   const body = await spool.receive(exchange);
   try {
     const checksums = { ...body.checksums, ...(Object.keys(body.checksums).length > 0 && WHOLE) };
-    const kept = { contentType, headers: { ...headers, ...checksums } };
+    const kept = { contentType, headers: { ...headers, ...keptMd5([body.md5], false), ...checksums } };
     const etag = await store({ key, source: fileSource(body.path), ...kept }, exchange);
     sendEmpty(exchange, 200, { etag, ...checksums });
   } finally {
@@ -54,7 +55,9 @@ export async function store(
   const isConditional = headers["if-match"] !== undefined || headers["if-none-match"] !== undefined;
   const onlyIf = (current: Manifest | undefined): void => checkPut(current && validatorsOf(current), headers);
   const put = { ...object, force: false, ...(isConditional && { onlyIf }) };
-  return etagOf(await locks.run(object.key, () => putObject(put, { ...context, nowMs })));
+  const { version } = await locks.run(object.key, () => putObject(put, { ...context, nowMs }));
+  const isEncrypted = (await secretsOf(context.config).forWriting(object.key)) !== undefined;
+  return etagOf({ version, ...(!isEncrypted && { headers: object.headers }) });
 }
 
 /** Returns the type and the headers that the object keeps. Throws S3Error, or USAGE for what no answer can carry. */

@@ -6,7 +6,7 @@
  */
 export { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } from "./answered-object.ts";
 export { sendContinue, sendEmpty, sendError, sendXml, sendXmlOnceDone, serveAll } from "./answers.ts";
-export { CHECKSUM_ALGORITHMS, type ChecksumAlgorithm } from "./checksum.ts";
+export { algorithmOfHeader, CHECKSUM_ALGORITHMS, checksumHeader, type ChecksumAlgorithm } from "./checksum.ts";
 export { receiveBody, receiveText, type BodyTarget, type Received, type ReceivedBody } from "./body.ts";
 export { listBuckets } from "./bucket-list.ts";
 export {
@@ -29,6 +29,7 @@ export { DELETE_XML_BYTES_MAX, readDeletion } from "./deletion.ts";
 export {
   checksumElements,
   compareUtf8,
+  continuedAt,
   listObjects,
   listParts,
   listUploads,

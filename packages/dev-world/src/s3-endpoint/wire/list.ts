@@ -25,13 +25,17 @@ export interface ListedBucket {
  * Returns the XML of ListObjectsV2, or of ListObjects without `list-type`. Throws S3Error InvalidArgument.
  *
  * @param sorted all keys that the page may be of, in UTF-8 order (`compareUtf8`).
- * @param describe returns the objects of the keys on the page; those that are gone by then it leaves out.
+ * @param describe returns the objects of the keys on the page; those that are gone by then it leaves out. It is told
+ *   where the next page continues, if there is one.
  */
 export async function listObjects(
   { bucket, owner }: ListedBucket,
   query: URLSearchParams,
   sorted: readonly string[],
-  describe: (keys: readonly string[]) => readonly ListedObject[] | Promise<readonly ListedObject[]>,
+  describe: (
+    keys: readonly string[],
+    next: string | undefined,
+  ) => readonly ListedObject[] | Promise<readonly ListedObject[]>,
 ): Promise<string> {
   const version = query.get("list-type") ?? "1";
   if (version !== "1" && version !== "2") throw new S3Error("InvalidArgument", `list-type=${version} is unknown.`);
@@ -40,9 +44,9 @@ export async function listObjects(
   const token = query.get("continuation-token");
   const startAfter = query.get("start-after");
   const marker = query.get("marker") ?? "";
-  const after = version === "1" ? marker : token ? decodeToken(token) : (startAfter ?? "");
+  const after = continuedAt(query) || (version === "1" ? "" : (startAfter ?? ""));
   const page = takePage(sorted, { prefix, delimiter, limit, after });
-  const objects = await describe(page.keys);
+  const objects = await describe(page.keys, page.next);
   const fetchOwner = query.get("fetch-owner") ?? String(version === "1");
   if (!["true", "false"].includes(fetchOwner)) throw new S3Error("InvalidArgument", "fetch-owner is true or false.");
   const ownerOf = fetchOwner === "true" ? ownerElement("Owner", owner) : "";
@@ -73,6 +77,13 @@ export async function listObjects(
       ...page.prefixes.map((common) => commonPrefix(name(common))),
     ),
   );
+}
+
+/** Returns where a list continues that earlier pages began; "" where none did. Throws S3Error InvalidArgument. */
+export function continuedAt(query: URLSearchParams): string {
+  if (query.get("list-type") !== "2") return query.get("marker") ?? "";
+  const token = query.get("continuation-token") ?? "";
+  return token === "" ? "" : decodeToken(token);
 }
 
 /** An upload as a list shows it. */

@@ -38,8 +38,7 @@ function refusePreflight({ method, headers }: IncomingMessage): void {
 }
 
 /**
- * Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, ExpectationFailed, or what `checkSignature`
- * throws.
+ * Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, or what `checkSignature` throws.
  */
 export function readRequest(request: IncomingMessage, credentials: Credentials, nowMs: number): S3Request {
   const [path = "", ...rest] = (request.url ?? "/").split("?");
@@ -47,10 +46,6 @@ export function readRequest(request: IncomingMessage, credentials: Credentials, 
   const [, bucket = "", ...segments] = path.split("/");
   const { method = "GET" } = request;
   refusePreflight(request);
-  const expected = request.headers.expect ?? "";
-  if (expected !== "" && expected.toLowerCase() !== "100-continue") {
-    throw new S3Error("ExpectationFailed", `Expect may only be 100-continue, and is ${expected}.`);
-  }
   const signed = { method, path, query, headers: request.headersDistinct };
   const signing = checkSignature(signed, credentials, nowMs);
   const isPresigned = signing !== undefined && request.headers.authorization === undefined;

@@ -11,7 +11,6 @@ const STATUS = {
   BucketNotEmpty: 409,
   EntityTooLarge: 400,
   EntityTooSmall: 400,
-  ExpectationFailed: 417,
   IncompleteBody: 400,
   InternalError: 500,
   InvalidAccessKeyId: 403,

@@ -138,7 +138,7 @@ function claimInQuery({ headers, query }: SignedRequest): Claim | undefined {
   const date = fields.get("X-Amz-Date");
   const expires = fields.get("X-Amz-Expires") ?? "";
   const expiresSeconds = Number(expires);
-  const sound = /^\d+$/.test(expires) && expiresSeconds >= 1 && expiresSeconds <= PRESIGNED_SECONDS_MAX;
+  const sound = /^\d+$/.test(expires) && expiresSeconds <= PRESIGNED_SECONDS_MAX;
   if (
     fields.get("X-Amz-Algorithm") !== "AWS4-HMAC-SHA256" ||
     !credential ||
@@ -168,7 +168,7 @@ function checkTime(claim: Claim, nowMs: number): void {
   ];
   const signedMs = Date.UTC(year, month - 1, day, hour, minute, second);
   if (claim.expiresSeconds !== undefined) {
-    if (nowMs > signedMs + claim.expiresSeconds * 1000) throw new S3Error("AccessDenied", "Request has expired.");
+    if (nowMs >= signedMs + claim.expiresSeconds * 1000) throw new S3Error("AccessDenied", "Request has expired.");
     if (nowMs < signedMs - SKEW_MS_MAX) throw new S3Error("AccessDenied", "Request is not valid yet.");
   } else if (Math.abs(nowMs - signedMs) > SKEW_MS_MAX) {
     throw new S3Error(

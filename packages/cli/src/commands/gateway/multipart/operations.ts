@@ -19,6 +19,7 @@ import {
 import { parseKey } from "@agarose/core";
 import { BUCKET, type Exchange } from "../exchange.ts";
 import { s3ErrorOf } from "../s3-error-of.ts";
+import { keptMd5 } from "../read-operations.ts";
 import { describedBy, store } from "../write-operations.ts";
 import { partsSource } from "./parts-source.ts";
 import { noSuchUpload, type Completed, type Upload, type UploadedPart } from "./uploads.ts";
@@ -89,7 +90,8 @@ async function storeParts(
 ): Promise<Completed> {
   const parts = namedParts(arrived, asked);
   const checksums = await checkCompletion(exchange, checksum, { named: asked, parts }, bytesOf);
-  const headers = { ...described.headers, ...checksums };
+  const md5s = parts.map(({ md5 }) => md5);
+  const headers = { ...described.headers, ...keptMd5(md5s, true), ...checksums };
   const etag = await store({ key, source: partsSource(parts), ...described, headers }, exchange);
   return { etag, checksums };
 }
