@@ -7,6 +7,8 @@ export { metricsOf, type WalkTimes } from "./commands/scrub/metrics.ts";
 export { scrubObjects, type ScrubOptions, type ScrubPart } from "./commands/scrub/scrub-objects.ts";
 export { NONE as NO_TOTALS, type Totals } from "./commands/scrub/totals.ts";
 export { parseConfig, type Config, type CredentialSource, type RegionConfig } from "./lib/config.ts";
+export { Breaker } from "./lib/objects/commit/ask-regions.ts";
+export { Fence } from "./lib/objects/commit/fence.ts";
 export type { RepairContext } from "./lib/objects/repair/repair-object.ts";
 export { signerOf, trustOf } from "./lib/signing.ts";
 export { CREDENTIAL_PROBLEMS } from "./lib/store/credential-problems.ts";

@@ -3,7 +3,17 @@
  */
 import { systemClock } from "@agarose/core";
 import { codecOf, encoderOf } from "./codec.ts";
-import { NO_TOTALS, scrubObjects, signerOf, trustOf, type Config, type Cursor, type Totals } from "agarose/scrub";
+import {
+  Breaker,
+  Fence,
+  NO_TOTALS,
+  scrubObjects,
+  signerOf,
+  trustOf,
+  type Config,
+  type Cursor,
+  type Totals,
+} from "agarose/scrub";
 import { openStores, PUT_BYTES_MAX } from "./fetch-store.ts";
 import type { Settings } from "./options.ts";
 
@@ -35,6 +45,15 @@ export async function scrubPart(
   const stores = openStores(config);
   const cursor = new PartCursor(from);
   const sign = signerOf(config);
+  const writing = {
+    config,
+    stores,
+    trust: trustOf(config),
+    ...(sign && { sign }),
+    signal: new AbortController().signal,
+    clock: systemClock,
+    breaker: new Breaker(systemClock),
+  };
   const { usd } = deep;
   const totals = await scrubObjects(
     {
@@ -45,15 +64,12 @@ export async function scrubPart(
     },
     { item: (object) => Promise.resolve(console.log(JSON.stringify(object))) },
     {
-      config,
-      stores,
-      trust: trustOf(config),
-      ...(sign && { sign }),
+      ...writing,
+      // The configuration is that of the last deployment, which may be older than a rotation.
+      fence: new Fence({ ...writing, breaker: new Breaker(systemClock) }),
       codec: codecOf,
       encoder: encoderOf,
       chunkBytesMax: PUT_BYTES_MAX,
-      signal: new AbortController().signal,
-      clock: systemClock,
       nowMs: Date.now,
     },
   );

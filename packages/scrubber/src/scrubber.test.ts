@@ -1,3 +1,5 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { ListedObject } from "agarose/scrub";
@@ -153,4 +155,20 @@ test("one walk is under way at a time, and only the owner of the token may ask",
   isHeld = false;
   await world.walked(startMs);
   await expect.poll(async () => (await world.ask("/v1/scrub", { method: "POST" })).status).toBe(201);
+});
+
+test("a scrubber that was deployed before the deployment had keys writes nothing", async () => {
+  world = await startScrubberWorld();
+  await world.put(LENGTHS);
+  await world.agarose("keys", "new", join(tmpdir(), `scrubber-${crypto.randomUUID()}.pem`));
+  const lost = await chunksOf("virginia");
+  await world.store("virginia").remove(lost.map(({ name }) => name));
+
+  const startMs = Date.now();
+  await world.cron();
+  const { totals } = await world.walked(startMs);
+
+  expect(totals).toMatchObject({ objects: LENGTHS.length, repaired: 0 });
+  expect(totals.failed).toBeGreaterThan(0);
+  expect(await chunksOf("virginia")).toEqual([]);
 });

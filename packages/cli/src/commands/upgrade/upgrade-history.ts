@@ -47,6 +47,7 @@ export async function upgradeHistory(
     if (!isSigned || upgraded !== manifest) due.push(upgraded as Manifest);
   }
   if (due.length === 0) return 0;
+  await context.fence?.check();
   const listed = (await askHistory(key, context.stores.length, context)).flatMap(({ value = [] }) => value);
   for (const manifest of due) await replaceCopies(manifest, listed, context);
   return due.length;

@@ -100,6 +100,7 @@ async function complete(newest: ManifestRecord, survey: Survey, context: WriteCo
   // What only a minority holds gets a generation of its own, as in a repair.
   if (holders < majorityOf(survey.regions)) await commitAgain(newest, survey, context);
   else {
+    await context.fence?.check();
     const writes = await writeRecord(newest, lacking, context);
     const failed = writes.find(({ outcome }) => outcome === "failed");
     if (failed) throw failed.problem!;

@@ -100,6 +100,7 @@ async function completeTombstone(
   silent: readonly RegionManifest[],
   context: WriteContext,
 ): Promise<Commit<Tombstone>> {
+  await context.fence?.check();
   const writes = await writeRecord(record, lacking, context);
   if (writes.some(({ outcome }) => outcome === "superseded")) {
     const message = `another writer replaced ${JSON.stringify(record.key)} meanwhile: run the command again if it must win`;

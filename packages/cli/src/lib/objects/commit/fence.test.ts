@@ -79,6 +79,15 @@ const VERBS: [verb: string, args: readonly string[]][] = [
   ["gc --delete", ["gc", "--delete"]],
 ];
 
+/** Verbs that complete what a region lacks, and what it lacks: the tombstone or manifest, or a chunk. */
+const COMPLETING: [verb: string, lost: "manifests/" | "chunks/", args: readonly string[]][] = [
+  ["rm of what is removed", "manifests/", ["rm", "gone"]],
+  ["repair of a tombstone", "manifests/", ["repair", "gone"]],
+  ["repair of a manifest", "manifests/", ["repair", "page"]],
+  ["repair of a chunk", "chunks/", ["repair", "page"]],
+  ["scrub", "chunks/", ["scrub"]],
+];
+
 const MISPLACED: [what: string, change: (config: Awaited<ReturnType<typeof configured>>) => void][] = [
   ["two regions have one bucket", ({ regions }) => (regions[1]!.bucket = regions[0]!.bucket)],
   [
@@ -164,6 +173,27 @@ describe("a machine with the configuration from before a rotation", () => {
     expect((await put("five")).code).toBe(0);
   });
 
+  test.each(COMPLETING)("completes nothing by %s", async (_verb, lost, args) => {
+    await put("one".repeat(50_000));
+    await run("put", "upload-page", "--key", "gone");
+    await run("rm", "gone");
+    await rotate("start", "sign", "upgrade");
+    // It trusts the new key, and would sign with the old one.
+    const json = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+    await writeFile(old, JSON.stringify({ ...json, signing: { keyFile: "one.pem" } }));
+    await rotate("finish");
+    const kept = async (): Promise<string[]> => {
+      const names = (await world.names(lost)).filter((name) => name.startsWith("tokyo/"));
+      return names.map((name) => name.slice("tokyo/".length)).filter((name) => name.includes(args[1] ?? "page"));
+    };
+    await world.store("tokyo").remove(await kept());
+    const { code, stdout, stderr } = await world.run([...args, "--config", old]);
+    expect([code, `${stdout.toString()}${stderr}`]).toEqual([1, expect.stringContaining("KEYS_OUTDATED")]);
+    expect(await kept()).toEqual([]);
+    await run(...args);
+    expect(await kept()).toHaveLength(1);
+  });
+
   test("stores nothing in the open, or by a secret that was dropped, below a prefix that is encrypted", async () => {
     await run("keys", "secret", "one.secret");
     const plain = await put("in the open", "--config", old);
@@ -180,6 +210,18 @@ describe("a machine with the configuration from before a rotation", () => {
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("KEYS_OUTDATED")]);
     expect((await run("get", "page", "-")).stdout.toString()).toBe("three");
   });
+});
+
+test("a machine without the private key gives no bucket a record that no one has signed", async () => {
+  await put("one".repeat(50_000));
+  const { signing: _signing, ...keyless } = JSON.parse(await readFile(world.configPath, "utf8")) as { signing: object };
+  await writeFile(old, JSON.stringify(keyless));
+  const lost = (await world.names("")).filter((name) => /^tokyo\/(chunks|control)\//.test(name));
+  const tokyo = world.store("tokyo");
+  await tokyo.remove(lost.map((name) => name.slice("tokyo/".length)));
+  const { stdout } = await run("repair", "page", "--config", old);
+  expect(stdout.toString()).toContain("1 chunk and 0 manifests written");
+  expect(await tokyo.head(CONTROL_NAME)).toBeUndefined();
 });
 
 describe("a gateway that was started before a rotation", () => {

@@ -239,7 +239,9 @@ async function createMissing(
   context: FenceContext,
 ): Promise<void> {
   const missing = regions.filter(({ record, problem }) => !record && !problem).map(({ store }) => store);
-  if (missing.length === 0) return;
+  // An unsigned record would count for nobody, and stand in the way of the next writer that has the key.
+  const isKeyless = context.config.publicKeys !== undefined && !context.sign;
+  if (missing.length === 0 || isKeyless) return;
   const { deployment: id, epoch, signers, signer, retired, secrets } = deployment;
   const common = { deployment: id, epoch, signers, ...(signer !== undefined && { signer }), retired, secrets };
   const create = async (store: (typeof missing)[number], signal: AbortSignal): Promise<RegionControl> => {

@@ -39,6 +39,8 @@ async function rescueOne(manifest: Manifest, options: RepairContext): ReturnType
     return await rescueAll(manifest, options, context);
   } catch {
     context.signal.throwIfAborted();
+    // A machine that must not write says so, rather than that the version stays damaged.
+    await context.fence?.check();
     return { damage: damageOf(manifest, await listChunks(manifest, context)), written: [], lists: [] };
   }
 }

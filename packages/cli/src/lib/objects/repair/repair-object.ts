@@ -68,7 +68,7 @@ export interface RepairReport {
  *
  * @throws NO_QUORUM, MANIFEST_UNTRUSTED when a majority holds what no trusted key has signed, MANIFEST_NEWER,
  *   NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be stored or is too
- *   long.
+ *   long, KEYS_OUTDATED or REGION_MISPLACED before it writes anything.
  */
 export async function repairObject(key: string, options: RepairContext): Promise<RepairReport> {
   const context = writeContextOf(options);
@@ -144,6 +144,7 @@ export async function rescueAll(manifest: Manifest, options: RepairContext, cont
   const verdicts = await checkLeafLists(manifest, options.quick ?? false, context);
   const damage = damageOfLists(verdicts);
   if (damage.length === 0) return { ...chunks, lists: [] };
+  await context.fence?.check();
   const present = (await listChunks(manifest, context)).filter(({ code }) => code === undefined);
   const file = new SalvageReader(manifest, planOf(manifest, present, true, context), await options.codec(), context);
   try {
@@ -253,6 +254,7 @@ async function writeChunks(
   { encoder }: RepairContext,
   context: WriteContext,
 ): Promise<void> {
+  await context.fence?.check();
   await uploadChunks({
     key: manifest.key,
     upload: manifest.upload,
@@ -286,6 +288,7 @@ async function rewriteManifests(record: ManifestRecord, before: ObjectVerdict, c
   if (copied > 0 || !isCommitted) return copied;
   // A region that has not answered the look would only be waited for again.
   const answering = lacking.filter(({ state }) => state !== "unreachable");
+  if (answering.length > 0) await context.fence?.check();
   const writes = await writeRecord(record, answering, context);
   return writes.filter(({ outcome }) => outcome === "written").length;
 }
