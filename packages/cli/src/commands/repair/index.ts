@@ -2,7 +2,7 @@
  * The help of `agarose repair`.
  */
 import type { Command } from "commander";
-import { CURSOR, JSON_LINES } from "../../lib/options.ts";
+import { CURSOR, DRY_RUN, JSON_LINES } from "../../lib/options.ts";
 import type { RepairOptions } from "./repair.ts";
 
 /** Adds `agarose repair`. */
@@ -17,6 +17,7 @@ export function register(program: Command): void {
     .option("--prefix <prefix>", "all objects whose keys begin with this")
     .option("--queued", "only what the repair queue and PoPs name: what puts and removals could not finish")
     .option("--quick", "find damage by what the regions list, without reading chunks of sound objects")
+    .option(...DRY_RUN)
     .option(...CURSOR)
     .option(...JSON_LINES)
     .action(async (keys: string[], _options: unknown, command: Command) => {

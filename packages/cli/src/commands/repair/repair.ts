@@ -1,10 +1,10 @@
 /**
  * `agarose repair`: verifies objects and rewrites what is missing or damaged.
  */
-import { AgaroseError, parseKey, systemClock } from "@agarose/core";
-import { adminTokenOf } from "../../lib/admin-token.ts";
+import { AgaroseError, parseKey, systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
 import type { RepairReport } from "../../lib/objects/repair/repair-object.ts";
 import { repairLines, repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
 import {
@@ -26,6 +26,7 @@ import { keysBehind } from "../status/pop-report.ts";
 export interface RepairOptions extends GlobalOptions, WalkOptions {
   readonly quick?: boolean;
   readonly queued?: boolean;
+  readonly dryRun?: boolean;
 }
 
 interface Totals {
@@ -44,18 +45,18 @@ const OBJECTS_AT_A_TIME = 1;
 const OBJECTS_AT_A_TIME_QUICK = 8;
 /** More than these are looked at twice, rather than kept in memory. */
 const QUEUED_REMEMBERED_MAX = 100_000;
-const POP_TIMEOUT_MS = 5_000;
 
 /** Runs `agarose repair`. The command exits with 1 while an object is still damaged. */
 export async function repair(keys: readonly string[], options: RepairOptions): Promise<number> {
   if (options.queued && keys.length > 0) throw new AgaroseError("USAGE", "give either keys or --queued");
   return withContext(options, WRITING, async (command) => {
-    const quick = options.quick ?? false;
+    const { quick = false, dryRun = false } = options;
+    const repairKey = dryRun ? lookAt : repairOne;
     const context = { ...command, breaker: new Breaker(systemClock) };
     const report = new ReportStream(options);
     const done = new Set<string>();
     const walk: Walk<RepairOutcome, Totals> = {
-      name: quick ? "repair quick" : "repair",
+      name: `repair${quick ? " quick" : ""}${dryRun ? " dry" : ""}`,
       keys,
       options,
       ...(quick && { kinds: quickKinds(context.config) }),
@@ -65,7 +66,7 @@ export async function repair(keys: readonly string[], options: RepairOptions): P
         if (group && done.has(key)) return undefined;
         const listed = quick && group ? await quickVerdict(group, context) : undefined;
         if (listed) return { key, outcome: "sound", ...unchanged(listed) };
-        const outcome = await repairOne(key, quick, context);
+        const outcome = await repairKey(key, quick, context);
         if (!group && outcome.outcome !== "failed") refuseUnknown([outcome.before]);
         return outcome;
       },
@@ -73,19 +74,32 @@ export async function repair(keys: readonly string[], options: RepairOptions): P
       print: (outcome) => ({ value: outcome, lines: repairLines(outcome) }),
     };
     try {
-      const queued = keys.length > 0 ? NONE : await emptyQueue(walk, done, report, context);
+      const queued = keys.length > 0 ? NONE : await emptyQueue(walk, repairKey, done, report, context);
       const walked = options.queued ? NONE : await walkObjects(walk, NONE, report, context);
       const { regionsUnreachable, ...counts } = sumOf(queued, walked);
       const objects = counts.sound + counts.repaired + counts.damaged + counts.failed;
-      await report.end(counts, [
+      await report.end({ ...counts, ...(dryRun && { dryRun }) }, [
         ...regionsUnreachable.map(unreachableLine),
-        `${formatCount(objects, "object")}, ${counts.repaired} repaired, ${counts.damaged} still damaged, ${counts.failed} failed`,
+        dryRun
+          ? `${formatCount(objects, "object")}, ${counts.damaged} damaged, ${counts.failed} failed; nothing was written`
+          : `${formatCount(objects, "object")}, ${counts.repaired} repaired, ${counts.damaged} still damaged, ${counts.failed} failed`,
       ]);
       return counts.damaged + counts.failed === 0 ? EXIT_OK : EXIT_FAILED;
     } catch (error) {
       return report.fail(error);
     }
   });
+}
+
+/** What a repair would find, for a dry run: it writes nothing, so that what is damaged stays so. */
+async function lookAt(key: string, quick: boolean, context: RepairContext): Promise<RepairOutcome> {
+  try {
+    const verdict = await verifyWithHistory(key, { ...context, quick });
+    return { key, outcome: verdict.sound ? "sound" : "damaged", ...unchanged(verdict) };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { key, outcome: "failed", error: toAgaroseError(error) };
+  }
 }
 
 /**
@@ -95,6 +109,7 @@ export async function repair(keys: readonly string[], options: RepairOptions): P
  */
 async function emptyQueue(
   walk: Walk<RepairOutcome, Totals>,
+  repairKey: typeof lookAt,
   done: Set<string>,
   report: ReportStream,
   context: RepairContext,
@@ -112,7 +127,7 @@ async function emptyQueue(
   });
   let totals = NONE;
   const repairAll = async (keys: AsyncIterable<{ readonly key: string }>): Promise<void> => {
-    for await (const outcome of mapOrdered(keys, walk.objectsAtATime, ({ key }) => repairOne(key, true, context))) {
+    for await (const outcome of mapOrdered(keys, walk.objectsAtATime, ({ key }) => repairKey(key, true, context))) {
       await report.item(outcome, repairLines(outcome));
       totals = add(totals, outcome);
       if (done.size < QUEUED_REMEMBERED_MAX) done.add(outcome.key);
@@ -130,7 +145,7 @@ async function* seenByPops(
   done: ReadonlySet<string>,
   { config }: RepairContext,
 ): AsyncGenerator<{ readonly key: string }> {
-  const keys = await keysBehind(config.pops, adminTokenOf, { fetch, timeoutMs: POP_TIMEOUT_MS });
+  const keys = await keysBehind(config.pops);
   for (const key of keys) if (key.startsWith(prefix) && !done.has(key) && isKey(key)) yield { key };
 }
 

@@ -13,6 +13,7 @@ import type { Cursor } from "../../lib/walk/walk-cursor.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { DamagedSpan } from "./damaged-span.ts";
 import { DeepReads, type DeepOptions } from "./deep-reads.ts";
+import { keysBehind } from "../status/pop-report.ts";
 import { addFound, NONE, type Found, type Totals } from "./totals.ts";
 
 /** What to walk over, and what to do. */
@@ -59,9 +60,11 @@ export async function scrubObjects(
   const context = { ...own, clock, random, trust, breaker: own.breaker ?? new Breaker(clock) };
   const deep = new DeepReads(options.deep ?? {}, context);
   const span = new DamagedSpan({ dryRun, report, ...(part && { width: part.width }) }, context);
+  // What PoPs have found regions to lack: they cannot write to the repair queue.
+  const behind = new Set(await keysBehind(own.config.pops));
   const look = async (group: KeyGroup): Promise<Found> => {
     const { key } = group;
-    const isQueued = group.repairs.length > 0;
+    const isQueued = group.repairs.length > 0 || behind.has(key);
     const listed = await quickVerdict(group, context);
     const verdict = listed ?? (await verifyWithHistory(key, { ...context, quick: true }));
     if (!verdict.sound || verdict.chunks === 0 || !deep.isDue(group)) return { verdict, isQueued };

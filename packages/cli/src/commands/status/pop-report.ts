@@ -3,6 +3,7 @@
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import * as v from "valibot";
+import { adminTokenOf } from "../../lib/admin-token.ts";
 import { judgePlace, type PopPlace } from "./judge-place.ts";
 
 /** A PoP as `pops` of the configuration lists it. */
@@ -235,15 +236,11 @@ function reasonOf(error: unknown): string {
  * The keys that PoPs have found regions to lack the newest version of. PoPs without an admin token here are not asked,
  * and those that do not answer are left out: a walk over all objects finds such keys, too.
  */
-export async function keysBehind(
-  pops: readonly PopAddress[],
-  tokenOf: (pop: string) => string | undefined,
-  { fetch, timeoutMs }: Pick<PopReportOptions, "fetch" | "timeoutMs">,
-): Promise<string[]> {
+export async function keysBehind(pops: readonly PopAddress[]): Promise<string[]> {
   const keysOf = async ({ name, url }: PopAddress): Promise<string[]> => {
-    const token = tokenOf(name);
+    const token = adminTokenOf(name);
     if (token === undefined) return [];
-    const { body } = await ask(`${url}/v1/status`, { fetch, timeoutMs, token, nowMs: 0 });
+    const { body } = await ask(`${url}/v1/status`, { fetch, timeoutMs: BEHIND_TIMEOUT_MS, token, nowMs: 0 });
     return (statusOf(body, url).behind ?? []).slice(0, BEHIND_MAX).map(({ key }) => key);
   };
   const found = await Promise.all(pops.map((pop) => keysOf(pop).catch(() => [])));
@@ -252,6 +249,7 @@ export async function keysBehind(
 
 /** Keys that a PoP may name: each takes a look at every region. */
 const BEHIND_MAX = 1_000;
+const BEHIND_TIMEOUT_MS = 5_000;
 
 /** What the answer of `/v1/status` says, as of `nowMs`. */
 export function summaryOf(

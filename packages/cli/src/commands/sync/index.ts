@@ -2,7 +2,7 @@
  * The help of `agarose sync`.
  */
 import type { Command } from "commander";
-import { JSON_LINES, YES, collect, headerOption, jobsOption } from "../../lib/options.ts";
+import { JSON_LINES, YES, collect, headerOption, jobsOption, consistencyOption } from "../../lib/options.ts";
 import type { SyncOptions } from "./sync.ts";
 
 /** Adds `agarose sync`. */
@@ -21,6 +21,7 @@ export function register(program: Command): void {
     .option("--checksum", "compare content also where times or --cache say that nothing has changed")
     .option("--cache <file>", "remember in this file what is equal, so that the next run asks for nothing of it")
     .option("--follow", "follow links that lead out of the folder")
+    .addOption(consistencyOption())
     .addOption(headerOption())
     .addOption(jobsOption())
     .option("--no-purge", "leave the PoPs of the configuration as they are")

@@ -10,6 +10,7 @@ import { writeWholeFile, type WritePart } from "../../lib/files/whole-file.ts";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
+import { readManifest } from "../../lib/objects/manifests.ts";
 import { hashFile } from "../../lib/objects/upload/file-hash.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { unitsOf } from "../../lib/objects/upload/put-options.ts";
@@ -53,7 +54,7 @@ export async function pull(job: SyncJob, context: SyncContext): Promise<SyncResu
   await fetchAll(job, wanted, own);
   const result = { unchanged, kept: 0, stale: [], skipped: [] };
   // What these regions have is in the folder, which is less than all.
-  if (extra.length === 0) listing.requireComplete();
+  if (extra.length === 0 && context.consistency === "strong") listing.requireComplete();
   if (extra.length === 0) return result;
   if (!isComplete) return { ...result, notRemoved: "too few regions could be listed" };
   if (failures > 0) return { ...result, notRemoved: `${failures} of the objects failed` };
@@ -130,7 +131,8 @@ async function judge(
   const status = await lstat(file).catch(() => undefined);
   const etag = commonEtag(group, context);
   if (status?.isFile() && !job.checksum && areKnown(known, status, etag)) return { isEqual: true, known };
-  const manifest = await currentManifest(group, context);
+  const isStrong = context.consistency === "strong";
+  const manifest = await (isStrong ? currentManifest(group, context) : readManifest(group.key, context));
   if (manifest === undefined) {
     const message = `no region has a usable manifest of ${JSON.stringify(group.key)}: run \`agarose verify\``;
     throw new AgaroseError("NO_SOURCE", message, { key: group.key });

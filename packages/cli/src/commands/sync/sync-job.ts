@@ -6,6 +6,7 @@ import { sampleOf, type Danger } from "../../lib/confirm.ts";
 import type { CommandContext } from "../../lib/context.ts";
 import type { SkippedEntry } from "../../lib/files/folder-entries.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import type { Consistency } from "../../lib/objects/manifests.ts";
 import { formatCount } from "../../lib/output.ts";
 import type { AdaptiveWidth } from "../../lib/walk/adaptive-pool.ts";
 import type { Progress } from "../../lib/progress.ts";
@@ -31,6 +32,8 @@ export interface SyncJob {
 /** What a sync works with. */
 export interface SyncContext extends CommandContext {
   readonly breaker: Breaker;
+  /** Of what comes to the folder. */
+  readonly consistency: Consistency;
   readonly known: KnownEqual;
   readonly width: AdaptiveWidth;
   readonly hasJobs: boolean;

@@ -323,6 +323,17 @@ test("objects come to a folder, with their times; later only what has changed, a
   expect(await readFile(path, "utf8")).toBe("app 1");
 });
 
+test("with --consistency eventual, what is left of the regions is fetched, and a sync from a folder refuses it", async () => {
+  await world.put("app/a", Buffer.from("a"));
+  for (const region of REGIONS.slice(0, 5)) world.faults.set(region, DOWN);
+  expect(await sync("--get", "app", "copy")).toMatchObject({ code: 1 });
+  const eventual = await sync("--get", "app", "copy", "--consistency", "eventual");
+  expect(eventual).toMatchObject({ code: 0, outcomes: ["fetched app/a"] });
+  expect(await readFile(join(world.dir, "copy/a"), "utf8")).toBe("a");
+  expect(world.fired.size).toBe(5);
+  expect(await sync("copy", "app", "--consistency", "eventual")).toMatchObject({ code: 2 });
+});
+
 test("a link in the folder does not lead a download out of it, and a key below a file's is refused", async () => {
   await world.put("app/link/passwd", Buffer.from("evil"));
   await world.put("app/a", Buffer.from("file"));

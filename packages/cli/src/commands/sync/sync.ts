@@ -7,6 +7,7 @@ import { AgaroseError, parseKey, systemClock } from "@agarose/core";
 import { confirm, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import type { Consistency } from "../../lib/objects/manifests.ts";
 import { parseHeaders, widthOf } from "../../lib/objects/upload/put-options.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 import { startProgress, type ProgressReport } from "../../lib/progress.ts";
@@ -24,6 +25,7 @@ export interface SyncOptions extends GlobalOptions, ReportOptions, Patterns, Pic
   readonly delete?: boolean;
   readonly dryRun?: boolean;
   readonly checksum?: boolean;
+  readonly consistency: Consistency;
   readonly cache?: string;
   readonly follow?: boolean;
   readonly header: readonly string[];
@@ -49,6 +51,13 @@ interface Totals {
  */
 export async function sync(source: string, target: string, options: SyncOptions): Promise<number> {
   const { get = false, dryRun = false, checksum = false, follow = false, include, exclude } = options;
+  const { consistency } = options;
+  if (!get && consistency !== "strong") {
+    throw new AgaroseError(
+      "USAGE",
+      `--consistency ${consistency} is for --get: what is stored is decided by a majority`,
+    );
+  }
   const [folder, keys] = get ? [target, source] : [source, target];
   const headers = parseHeaders(options.header);
   const job: SyncJob = {
@@ -76,6 +85,7 @@ export async function sync(source: string, target: string, options: SyncOptions)
     const own = {
       ...context,
       breaker: new Breaker(systemClock),
+      consistency,
       known,
       width,
       hasJobs: options.jobs !== undefined,

@@ -106,6 +106,31 @@ test("an object that cannot be read any more is an error, and nothing is written
   expect(await world.names()).toEqual(names);
 });
 
+test.each([[["repair", "--queued"]], [["repair", "--quick"]], [["repair", "page"]]])(
+  "%j --dry-run says what is damaged, and writes and removes nothing",
+  async (args) => {
+    world.faults.set("tokyo", DOWN);
+    const put = await world.put("page", randomBytes(5_000));
+    expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+    world.faults.clear();
+    await world.tamper(...chunkPlace(put, put.placement.indexOf("dublin")), () => undefined);
+    const written: string[] = [];
+    for (const { region } of world.stores) {
+      world.faults.set(region.name, ({ method }, _response, name) => {
+        if (method !== "GET" && method !== "HEAD") written.push(`${method} ${name}`);
+        return false;
+      });
+    }
+    const { code, stdout } = await world.run([...args, "--dry-run", "--json-lines"]);
+    const lines = stdout.toString().trim().split("\n");
+    expect([code, written]).toEqual([1, []]);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ key: "page", outcome: "damaged", chunksWritten: 0 });
+    expect(JSON.parse(lines.at(-1)!)).toMatchObject({ summary: { repaired: 0, dryRun: true } });
+    expect((await world.run(args)).code).toBe(0);
+    expect(written.some((request) => request.startsWith("PUT chunks/page"))).toBe(true);
+  },
+);
+
 test("what a region that is down holds cannot be repaired: exit 1", async () => {
   await world.put("down", randomBytes(100));
   world.faults.set("virginia", DOWN);
