@@ -2,6 +2,7 @@
  * What the regions list of the chunks of one object: one request for each region, and no byte of a chunk.
  */
 import { chunkBytes, chunkName, chunkNamePrefix, type Manifest } from "@agarose/core";
+import { boundedNames } from "../walk/bounded-names.ts";
 import type { ListedObject, Store } from "../store/store.ts";
 import { currentNames, regionsOf } from "../store/region-names.ts";
 import { runTasks, type Task } from "./commit/ask-regions.ts";
@@ -58,6 +59,6 @@ export function placementNow({ placement }: Pick<Manifest, "placement">, stores:
 
 async function listByName(store: Store, prefix: string, signal: AbortSignal): Promise<Map<string, ListedObject>> {
   const found = new Map<string, ListedObject>();
-  for await (const listed of store.list(prefix, signal)) found.set(listed.name, listed);
+  for await (const listed of boundedNames(store, prefix, signal)) found.set(listed.name, listed);
   return found;
 }

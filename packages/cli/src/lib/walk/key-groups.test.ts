@@ -46,3 +46,26 @@ test("names of other programs are left out, whatever their order", async () => {
   const names = ["manifests/\u{1f600}@x", "manifests/\uff5e@x", "manifests/none", ...SORTED];
   expect((await read(keyGroups([bucketOf("r0", names)], "", signal))).map(([key]) => key)).toEqual(["a", "b", "c"]);
 });
+
+test("a region that lists names of one key without an end cannot be listed, and the others are", async () => {
+  let listed = 0;
+  async function* endless(prefix: string): AsyncGenerator {
+    for (;;) {
+      const name = `${manifestName("b")}${String(listed).padStart(9, "0")}`;
+      if (!name.startsWith(prefix)) return;
+      listed++;
+      yield { name, bytes: 1, modifiedMs: 0 };
+    }
+  }
+  const region = { name: "r1", endpoint: "https://r1.example", bucket: "b1" };
+  const stores = [bucketOf("r0", SORTED), { region, list: endless } as unknown as Store];
+  await expect(read(keyGroups(stores, "", signal))).rejects.toMatchObject({
+    code: "SOURCE_FAILED",
+    details: { region: "r1", names: 100_001, limit: 100_000 },
+  });
+  expect(listed).toBe(100_001);
+  const failed: string[] = [];
+  const groups = keyGroups(stores, "", signal, { onFailure: ({ region: { name } }) => void failed.push(name) });
+  expect((await read(groups)).map(([key]) => key)).toEqual(["a", "b", "c"]);
+  expect(failed).toEqual(["r1"]);
+});

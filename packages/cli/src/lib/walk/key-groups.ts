@@ -17,6 +17,7 @@ import {
 import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../objects/commit/names.ts";
 import { SilenceLimit } from "../objects/silence.ts";
 import type { ListedObject, Store } from "../store/store.ts";
+import { NAMES_MAX, tooManyNames } from "./bounded-names.ts";
 
 /** An object of a listing, and where it is. */
 export interface RegionObject extends ListedObject {
@@ -74,6 +75,8 @@ interface Cursor {
   readonly silence: SilenceLimit;
   /** The greatest group so far. */
   last: string;
+  /** Names of that group so far. */
+  names: number;
   /** The next object and the key that it belongs to; undefined at the end. */
   next: { readonly group: string; readonly object: RegionObject } | undefined;
 }
@@ -94,7 +97,7 @@ export async function* keyGroups(
       const silence = new SilenceLimit(clock, signal);
       const from = passed === undefined ? undefined : `${PREFIXES[kind]}${passed}`;
       const names = store.list(`${PREFIXES[kind]}${encodeKey(prefix)}`, silence.signal, from);
-      return { kind, store, silence, objects: names[Symbol.asyncIterator](), last: "", next: undefined };
+      return { kind, store, silence, objects: names[Symbol.asyncIterator](), last: "", names: 0, next: undefined };
     }),
   );
   const failed = new Set<Store>();
@@ -147,6 +150,8 @@ async function advance(cursor: Cursor): Promise<void> {
     // Names of other programs may not be ASCII: then the order of UTF-16 is not that of UTF-8.
     if (!OWN_GROUP.test(group)) continue;
     if (group < cursor.last) throw outOfOrder(cursor, value.name);
+    cursor.names = group === cursor.last ? cursor.names + 1 : 1;
+    if (cursor.names > NAMES_MAX) throw tooManyNames(cursor.store, `${PREFIXES[cursor.kind]}${group}`, cursor.names);
     cursor.last = group;
     cursor.next = { group, object };
     return;

@@ -5,6 +5,7 @@
 import { AgaroseError, type Clock } from "@agarose/core";
 import { askRegions, Breaker } from "../objects/commit/ask-regions.ts";
 import { CLOCK_PREFIX } from "../objects/commit/names.ts";
+import { boundedNames } from "./bounded-names.ts";
 import type { Store } from "../store/store.ts";
 
 /** What `readRegionClocks` works with. */
@@ -65,7 +66,7 @@ async function readClock(store: Store, { nowMs, clock, newName, signal }: ClockC
   const localMs = (beforeMs + nowMs()) / 2;
   const readAtMs = clock.now();
   const probes: { readonly name: string; readonly modifiedMs: number }[] = [];
-  for await (const probe of store.list(CLOCK_PREFIX, signal)) probes.push(probe);
+  for await (const probe of boundedNames(store, CLOCK_PREFIX, signal)) probes.push(probe);
   const regionMs = probes.find((probe) => probe.name === name)?.modifiedMs;
   const isOver = (probe: (typeof probes)[number]): boolean =>
     probe.name === name || (regionMs !== undefined && regionMs - probe.modifiedMs > ABANDONED_MS);

@@ -5,6 +5,7 @@
 import { AgaroseError, isTombstone, type ManifestRecord } from "@agarose/core";
 import type { Config } from "../../config.ts";
 import type { ListedObject, Store } from "../../store/store.ts";
+import { boundedNames } from "../../walk/bounded-names.ts";
 import { askRegions, type Outcome } from "./ask-regions.ts";
 import { historyName, historyPrefix } from "./names.ts";
 import type { RegionManifest } from "./region-survey.ts";
@@ -85,7 +86,7 @@ export function askHistory(key: string, enough: number, context: HistoryContext)
   const prefix = historyPrefix(key);
   const list = async (store: Store, signal: AbortSignal): Promise<HistoryCopy[]> => {
     const copies: HistoryCopy[] = [];
-    for await (const listed of store.list(prefix, signal)) {
+    for await (const listed of boundedNames(store, prefix, signal)) {
       copies.push({ ...listed, store, upload: uploadOf(listed.name.slice(prefix.length)) });
     }
     return copies;
