@@ -4,10 +4,13 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ListBucketsCommand } from "@aws-sdk/client-s3";
 import { findVersitygw, startS3Endpoint, startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { spawnAgarose } from "../../../test/world.ts";
+import type { RegionConfig } from "../config.ts";
 import { credentialsByRegion } from "./credentials.ts";
+import { limitCredentials, openClient, storeFailure } from "./s3-client.ts";
 
 const SOURCES = ["top", "profile", "env", "command", "provider", "process", "wrong", "role"] as const;
 const ROLE = "arn:aws:iam::123456789012:role/agarose";
@@ -169,6 +172,16 @@ describe("sources of keys", () => {
   ])("without credentials in the configuration the default chain is named: %j", (env, origin) => {
     expect(open(undefined, env).origin).toContain(origin);
     expect(open(undefined, env).provider).toBeUndefined();
+  });
+
+  test("keys that never come end a request with an error about keys", async () => {
+    const endpoint = { name: "fra", endpoint: "http://127.0.0.1:1", bucket: "b", provider: "aws" } as RegionConfig;
+    const client = openClient(endpoint, { credentials: () => new Promise(() => {}) });
+    limitCredentials(client, 50);
+    const failure = await client.send(new ListBucketsCommand()).catch((error: unknown) => error);
+    const { code, message } = storeFailure(failure, "STORE_FAILED", "to store a", endpoint, "AWS profile a");
+    expect([code, message]).toEqual(["CREDENTIALS_REFUSED", expect.stringContaining("no keys within 50 ms")]);
+    client.destroy();
   });
 
   test("a variable that is not set is named", async () => {

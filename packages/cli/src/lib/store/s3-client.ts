@@ -31,6 +31,8 @@ export const ORIGIN_DEFAULT = "the program that opened this store";
 const ATTEMPTS_DEFAULT = 3;
 const CONNECT_MS_DEFAULT = 5_000;
 const IDLE_MS_DEFAULT = 60_000;
+/** Longer than a command of the configuration may take, whose own error is the better one. */
+const CREDENTIALS_MS_MAX = 150_000;
 
 /** To one region, of six. A request that waits for one of them would look like a region that hangs. */
 const SOCKETS = Math.min(256, Math.max(8, Math.floor(freeDescriptors() / 6)));
@@ -137,6 +139,29 @@ export function refusePages(client: S3Client): void {
       });
     },
     { step: "deserialize", priority: "low", name: "refusePages" },
+  );
+}
+
+/**
+ * Makes a request fail when its keys do not come within `limitMs`. Neither a `credential_process` of a profile nor the
+ * other sources of the SDK's chain have a limit of their own, and a request's signal does not reach them.
+ */
+export function limitCredentials(client: S3Client, limitMs = CREDENTIALS_MS_MAX): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const late = Promise.withResolvers<never>();
+      const timer = setTimeout(() => {
+        const error = new Error(`no keys within ${limitMs} ms`);
+        late.reject(Object.assign(error, { name: "CredentialsProviderError" }));
+      }, limitMs);
+      try {
+        await Promise.race([client.config.credentials(), late.promise]);
+      } finally {
+        clearTimeout(timer);
+      }
+      return next(args);
+    },
+    { step: "initialize", priority: "high", name: "limitCredentials" },
   );
 }
 

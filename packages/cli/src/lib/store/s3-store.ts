@@ -19,6 +19,7 @@ import type { RegionConfig } from "../config.ts";
 import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
 import {
   limitAnswer,
+  limitCredentials,
   openClient,
   ORIGIN_DEFAULT,
   refusePages,
@@ -56,6 +57,7 @@ export class S3Store implements Store {
     this.#client = openClient(region, options);
     this.#takesChecksums = region.checksums ?? true;
     this.#takesTrailers = this.#takesChecksums;
+    limitCredentials(this.#client);
     limitAnswer(this.#client, PAGE_BYTES_MAX);
     refusePages(this.#client);
     waitForDescriptors(this.#client, options.onThrottle);
