@@ -9,6 +9,7 @@ import { parseConfig, type Config } from "../../src/lib/config.ts";
 import { historyPrefix } from "../../src/lib/objects/commit/names.ts";
 import { nodeSha256 } from "../../src/lib/objects/sha256.ts";
 import type { ObjectVerdict } from "../../src/lib/objects/verify-object.ts";
+import { ReadWriteReadStore } from "../../src/lib/store/read-write-read.ts";
 import { Bucket, type StoredObject } from "./world/bucket.ts";
 import type { Engines } from "./engines.ts";
 import { EventLoop } from "./world/event-loop.ts";
@@ -313,7 +314,11 @@ class Simulation {
     const { renamedAtMs = Number.POSITIVE_INFINITY } = this.#schedule;
     const config = this.#loop.nowMs < renamedAtMs ? this.#config : this.#renamed;
     const storesWith = (attempts: number) =>
-      config.regions.map((region, index) => new SimulatedStore(region, index, process, this.#network, attempts));
+      config.regions.map((region, index) => {
+        const store = new SimulatedStore(region, index, process, this.#network, attempts);
+        // As `conditionalWrites: false` does, which `doctor` recommends for such a store.
+        return this.#schedule.unconditional.includes(index) ? new ReadWriteReadStore(store, process.clock) : store;
+      });
     return {
       engines: this.#engines,
       config,
