@@ -18,23 +18,18 @@ const SURVIVES_AUTO = 1;
 
 /** Shows both, and keeps them current. */
 export function startSavings(world: DemoWorld): void {
-  let periods = -1;
-  // A PoP estimates by what it measures, so waits for a dead region would count as saved until a period without faults.
-  let periodsWithFaults = -1;
+  const measured = new MeasuredPeriods();
   const draw = async (): Promise<void> => {
     if (document.visibilityState !== "visible" || world.problem) return;
     // The line at the top says why the world does not answer.
     const pops = await world.popStatuses().catch(() => []);
-    if (pops.length > 0) byId("savings").replaceChildren(tableOf(pops, periods > periodsWithFaults));
+    if (pops.length > 0) byId("savings").replaceChildren(tableOf(pops, measured.isSound));
   };
   world.addEventListener("change", () => {
     const { state } = world;
     if (!state) return;
     byId("redundancy").textContent = redundancy(state);
-    if (hasFaults(state)) periodsWithFaults = state.cronRuns.length;
-    if (state.cronRuns.length === periods) return;
-    periods = state.cronRuns.length;
-    void draw();
+    if (measured.add(state)) void draw();
   });
   setInterval(() => void draw(), POLL_MS);
 }
@@ -50,8 +45,27 @@ export function redundancy({ code, regions }: Pick<WorldState, "code" | "regions
   return `Redundancy: ${now}. ${count(left, "more region")} may fail, and every file can be read.`;
 }
 
-function hasFaults({ regions }: WorldState): boolean {
-  return regions.some(({ down, corrupt, latencyFactor }) => down || corrupt > 0 || latencyFactor > 1);
+/**
+ * Knows whether a fault was there while the PoPs measured. They estimate by what they measure, so waits for a dead
+ * region would count as saved, until a period has passed without faults.
+ */
+export class MeasuredPeriods {
+  #periods = -1;
+  #withFaults = -1;
+
+  /** Takes the state of the world, and returns whether a period has ended since the last one. */
+  add({ regions, cronRuns }: Pick<WorldState, "regions" | "cronRuns">): boolean {
+    const hasFaults = regions.some(({ down, corrupt, latencyFactor }) => down || corrupt > 0 || latencyFactor > 1);
+    if (hasFaults) this.#withFaults = cronRuns.length;
+    const hasEnded = cronRuns.length !== this.#periods;
+    this.#periods = cronRuns.length;
+    return hasEnded;
+  }
+
+  /** Whether what the PoPs report is of a period without faults. */
+  get isSound(): boolean {
+    return this.#periods > this.#withFaults;
+  }
 }
 
 function tableOf(pops: readonly PopStatus[], isSound: boolean): HTMLElement {
