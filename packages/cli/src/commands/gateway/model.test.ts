@@ -232,6 +232,16 @@ test("a parameter with two values, or an unknown one, is refused", async () => {
   }
 });
 
+test("the version of the protocol may be named, as the SDK for C++ does, and another one is refused", async () => {
+  const named = (version: string) => ({
+    key: "arrow",
+    query: { uploads: "" },
+    headers: { "x-amz-api-version": version },
+  });
+  expect(await statusOf({ method: "POST", ...named("2006-03-01") })).toBe(200);
+  expect(await statusOf({ method: "POST", ...named("2026-01-01") })).toBe(501);
+});
+
 describe("signatures", () => {
   test("of queries whose names begin alike hold, as they are sorted by name and then by value", async () => {
     const query = { "list-type": "2", "list-type-": "x", prefix: "b", "prefix-a": "a" };

@@ -127,6 +127,7 @@ export type OperationName = keyof typeof OPERATIONS;
 
 /** What every operation knows: `checkCaller` and the signature obey those that say something. */
 export const COMMON_HEADERS: readonly string[] = [
+  "x-amz-api-version",
   "x-amz-content-sha256",
   "x-amz-date",
   "x-amz-expected-bucket-owner",

@@ -31,13 +31,21 @@ export function refuseUnknown(name: OperationName, { query, headers }: Pick<S3Re
   }
 }
 
+/** The one version of the protocol that S3 has. The SDK for C++ names it, and so does Arrow. */
+const API_VERSION = "2006-03-01";
+
 /**
- * Checks the two headers that any request may have. The bucket has one owner, who is named by the access key id.
+ * Checks the headers that any request may have. The bucket has one owner, who is named by the access key id.
  *
- * @throws S3Error AccessDenied when the client expects another owner; InvalidArgument for a payer other than itself.
+ * @throws S3Error AccessDenied when the client expects another owner; InvalidArgument for a payer other than itself;
+ *   NotImplemented for another version of the protocol.
  */
 export function checkCaller({ headers }: Pick<S3Request, "headers">, owner: string): void {
   const { "x-amz-expected-bucket-owner": expected, "x-amz-request-payer": payer } = headers;
+  const version = headers["x-amz-api-version"];
+  if (version !== undefined && version !== API_VERSION) {
+    throw new S3Error("NotImplemented", `x-amz-api-version may only be ${API_VERSION}, and is ${version}.`);
+  }
   if (expected !== undefined && expected !== owner) {
     throw new S3Error("AccessDenied", `The bucket's owner is ${owner}, and x-amz-expected-bucket-owner names another.`);
   }
