@@ -1,7 +1,7 @@
 /** What clients of S3 read through the gateway: the AWS SDK over TCP, and six buckets behind it. */
 import { hash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   DeleteBucketCommand,
@@ -338,6 +338,35 @@ describe("lists", () => {
 test("the bucket is not empty, whoever wants to delete it", async () => {
   const removed = client.send(new DeleteBucketCommand({ Bucket }));
   await expect(removed).rejects.toMatchObject({ name: "BucketNotEmpty", $metadata: { httpStatusCode: 409 } });
+});
+
+test("a client that has sent its body may wait as long as the regions take", async () => {
+  const limited = new Map<Socket, number>();
+  const setTimeout = vi.spyOn(Socket.prototype, "setTimeout").mockImplementation(function (this: Socket, ms) {
+    if (this.localPort === Number(new URL(gateway.url).port)) limited.set(this, ms);
+    return this;
+  });
+  let isHeld = true;
+  let held = 0;
+  for (const region of REGIONS) {
+    world.faults.set(region, async ({ method }, _response, name) => {
+      if (method !== "PUT" || !name.startsWith("manifests/slow")) return false;
+      held++;
+      await vi.waitFor(() => expect(isHeld).toBe(false), { timeout: 25_000 });
+      return false;
+    });
+  }
+  const answer = put("slow", body);
+  try {
+    await vi.waitFor(() => expect(held).toBeGreaterThan(0), 20_000);
+    // The limit of a body that does not come was set, and is over.
+    expect([...limited.values()]).toEqual([0]);
+    expect(setTimeout.mock.calls.map(([ms]) => ms)).toContain(60_000);
+  } finally {
+    isHeld = false;
+    setTimeout.mockRestore();
+  }
+  expect((await answer).$metadata.httpStatusCode).toBe(200);
 });
 
 describe("a list that takes long", () => {

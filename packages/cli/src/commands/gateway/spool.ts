@@ -77,7 +77,8 @@ export class Spool {
       throw error;
     } finally {
       await file.close();
-      if (!request.destroyed) request.setTimeout(0);
+      // A request whose body is complete counts as destroyed, and its socket waits for the answer still.
+      request.socket.setTimeout(0);
     }
   }
 
