@@ -71,7 +71,15 @@ test.each(["refuse", "hang"] as const)(
     const { outcome, ms } = await read([v6, v5, silent]);
     expect(outcome).toMatchObject({
       code: "READ_UNCERTAIN",
-      details: { generation: 6, holders: 1, needed: 2, answered: 2, regions: ["far"], unusable: [] },
+      details: {
+        generation: 6,
+        holders: 1,
+        needed: 2,
+        answered: 2,
+        behind: ["middle"],
+        regions: ["far"],
+        unusable: [],
+      },
     });
     expect(ms).toBeLessThan(1_000);
   },

@@ -50,7 +50,7 @@ interface Vote {
  * nearest first, and another one for each that fails, is late or disagrees.
  *
  * @throws NO_QUORUM when fewer than a majority answer, READ_UNCERTAIN when those that answer disagree, so that nobody
- * can know which version was acknowledged, NO_SOURCE when all that is absent is denied (403), the manifest's own error
+ * can know which version was acknowledged (`details.behind`: who lacks the newest one that was seen), NO_SOURCE when all that is absent is denied (403), the manifest's own error
  * when every copy found is unusable, CREDENTIALS_REFUSED, KEY_INVALID, KEY_TOO_LONG, ABORTED.
  */
 export async function readMajority(key: string, options: MajorityReadOptions): Promise<MajorityRead> {
@@ -205,13 +205,14 @@ function verdict(
   }
   if (broken[0] && !newest?.record) return broken[0].error;
   const generation = generationOf(newest?.record);
+  const behind = votes.filter(({ record }) => generationOf(record) < generation).map(({ region }) => region);
   const holders = votes.filter(({ record }) => identityOf(record) === identityOf(newest?.record)).length;
   return new AgaroseError(
     "READ_UNCERTAIN",
     `${holders} of ${answered} regions that answered hold generation ${generation} of ${JSON.stringify(key)}, the ` +
       `newest, and ${needed} of ${regions.length} are needed to know that it was acknowledged: retry` +
       `${silent.length > 0 ? ` once ${silent.join(", ")} answer` : ""}, or run \`agarose repair\`; ${way}`,
-    { key, generation, holders, needed, answered, regions: silent, unusable: broken.map(({ name }) => name) },
+    { key, generation, holders, needed, answered, behind, regions: silent, unusable: broken.map(({ name }) => name) },
     broken[0]?.error,
   );
 }

@@ -186,6 +186,18 @@ describe("findManifest", () => {
       expect(error).toMatchObject({ code: "OBJECT_NOT_FOUND", details: { generation: 3 } });
     });
 
+    test("a region that missed the removal and one that hangs do not hold it up", async () => {
+      const answers = new Map<string, Answer>([
+        ["middle", { ...older, ms: 50 }],
+        ["farthest", "hang"],
+      ]);
+      const world = new World((host) => answers.get(host) ?? removed);
+      expect((await rejectionOf(world.find())).code).toBe("OBJECT_NOT_FOUND");
+      expect(world.network.hosts()).toEqual(expect.arrayContaining(["middle", "farthest"]));
+      expect(world.clock.now()).toBeLessThan(1_000);
+      world.expectClean();
+    });
+
     test("finds what was put again after a tombstone that a region kept", async () => {
       const world = new World((host) => (host === "near" ? removed : newer));
       expect(await world.find()).toEqual(generations[5]);

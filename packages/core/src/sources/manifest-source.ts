@@ -91,7 +91,7 @@ export async function findManifest(key: string, options: FindManifestOptions): P
       afterFailure: ({ code }, failures) => {
         failed = failures;
         if (code !== "OBJECT_NOT_FOUND") return "next";
-        if (isMajority(countAbsent(failures), regions) && failures.every(isAbsent)) {
+        if (isMajority(countAbsent(failures), regions) && failures.every((one) => isAbsent(one) || isStale(one))) {
           cancelDoubt ??= clock.after(doubtMs(regions, failures), giveUp);
         }
         // A region may have missed a put, so a second one is asked. When both say no, all others are asked at once.
