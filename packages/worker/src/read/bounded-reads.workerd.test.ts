@@ -104,4 +104,7 @@ test("where the regions that answer disagree, nothing older is read than what on
   await new Promise((resolve) => setTimeout(resolve, 1000 * TTL_SECONDS + 100));
   expect((await read("page")).bytes).toEqual(NEW);
   expect(world.buckets.fired.get(down!)).toBeGreaterThan(0);
+  const [found] = (await world.status()).behind;
+  expect(found!.key, "whoever repairs learns of it").toBe("page");
+  expect(REGIONS.slice(0, 2)).toEqual(expect.arrayContaining(found!.regions));
 });

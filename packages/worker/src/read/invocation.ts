@@ -1,39 +1,31 @@
 /** What one invocation, a request or a period, adds to its isolate: connections, budgets and its own `waitUntil`. */
 import {
   AgaroseError,
-  findManifest,
-  isTombstone,
-  readMajority,
   systemSha256,
   toAgaroseError,
   type FetchPort,
-  type FindManifestOptions,
   type Manifest,
   type PeerSource,
 } from "@agarose/core";
 import { peerSources } from "../peers/peer-reading.ts";
 import { PEERS_EMPTY, type PeersInForce } from "../peers/peers-snapshot.ts";
-import { withTimeout } from "../platform/async.ts";
 import type { WaitUntil } from "../platform/batch-flusher.ts";
 import { Connections, regionFetch } from "../platform/connections.ts";
 import type { Trace } from "../tracing/trace.ts";
-import { log } from "../platform/log.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
 import { fetchBound } from "../region-manager/buckets/bound-bucket.ts";
 import { isBelow } from "../region-manager/buckets/bucket-signer.ts";
-import { latencyOf } from "../region-manager/region-latency.ts";
 import { clientNetwork } from "../request-monitor/telemetry-token.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { popState } from "../state/pop-state-stub.ts";
 import type { CacheContext } from "./chunk-cache.ts";
 import { isolateOf, type Bindings, type Isolate } from "./isolate.ts";
 import type { Consistency, FoundManifest } from "./manifest-store.ts";
+import { lookUp } from "./region-look-up.ts";
 import type { ReadSettings } from "./read-settings.ts";
 
 /** Subrequests of an invocation that are kept for handing on counts and finding manifests. */
 const SUBREQUESTS_RESERVED = 20;
-/** Regions that hang must not hang a read. By then a read has replaced late regions if others answer at all. */
-const FIND_MANIFEST_MS = 8_000;
 
 /** What is known of an invocation. */
 export interface InvocationOptions {
@@ -149,72 +141,23 @@ export class Invocation {
 
   async #askRegions(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
     const { regions: estimates } = await this.configuration();
-    const { settings, clock, traffic, breakers, laggards, lookUps } = this.isolate;
-    const regions = settings.regions.map(({ name, popUrl }) => {
-      const latency = latencyOf(estimates, name);
-      // Who has sent what no publisher signed, or lacked a version, is asked when nobody else answers.
-      const isLast = breakers.isOpen(manifestsOf(name)) || laggards.has(name);
-      const meanMs = latency.meanMs + (isLast ? FIND_MANIFEST_MS : 0);
-      return { name, url: popUrl, latency: { ...latency, meanMs } };
-    });
-    const abort = new AbortController();
-    const options = {
-      regions,
+    const { settings, clock, traffic, breakers, laggards, lookUps, trust } = this.isolate;
+    return lookUp(key, generationMin, consistency, {
+      regions: settings.regions,
+      estimates,
       fetch: this.fetch,
       clock,
-      signal: abort.signal,
       sha256: systemSha256,
-      trust: this.isolate.trust,
-      generationMin,
+      trust,
       budget: lookUps,
-      onUnusable: (region: string, { code }: AgaroseError) => {
-        breakers.failed(manifestsOf(region));
-        if (traffic.unusableManifest(region, code)) log("warn", "manifest not used", { region, key, code });
+      breakers,
+      laggards,
+      traffic,
+      onBehind: (regions) => {
+        const reported = popState(this.env).behind([{ key, regions }]);
+        this.waitUntil(Promise.resolve(reported).catch(() => {}));
       },
-    };
-    const finding = consistency === "strong" ? this.#ofMajority(key, options) : firstOf(key, options);
-    try {
-      return await withTimeout(finding, FIND_MANIFEST_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);
-    } finally {
-      abort.abort();
-    }
-  }
-
-  /**
-   * The manifest that a majority of the regions has. Where none can be had, it is the first sound one, because a reader
-   * is better off with a version that may be old than with none; but none older than what a region has just shown.
-   */
-  async #ofMajority(key: string, options: FindManifestOptions): Promise<FoundManifest> {
-    const { laggards, traffic } = this.isolate;
-    try {
-      const buckets = [...new Map(options.regions.map((region) => [region.url, region])).values()];
-      const names = options.regions.map(({ name }) => name);
-      // A region with a former name is there twice, and has one vote.
-      const { record, behind } = await readMajority(key, { ...options, regions: buckets, names });
-      for (const region of behind) {
-        laggards.note(region);
-        traffic.foundBehind(region);
-      }
-      if (behind.length > 0) this.waitUntil(this.#reportBehind(key, behind));
-      if (record && !isTombstone(record)) return { manifest: record, isConfirmed: true };
-      throw new AgaroseError("OBJECT_NOT_FOUND", `a majority of the regions has no object ${JSON.stringify(key)}`, {
-        key,
-        ...(record && { generation: record.generation }),
-      });
-    } catch (error) {
-      const { code, details } = toAgaroseError(error);
-      if (code !== "NO_QUORUM" && code !== "READ_UNCERTAIN") throw error;
-      traffic.unconfirmed++;
-      const seen = code === "READ_UNCERTAIN" ? Number(details["generation"] ?? 0) : 0;
-      return firstOf(key, { ...options, generationMin: Math.max(options.generationMin ?? 0, seen) });
-    }
-  }
-
-  /** Hands a key on to whoever repairs: this PoP cannot write to buckets. */
-  async #reportBehind(key: string, regions: readonly string[]): Promise<void> {
-    await popState(this.env)
-      .behind([{ key, regions }])
-      .catch(() => {});
+    });
   }
 }
 
@@ -229,14 +172,4 @@ function outOfSubrequests({ subrequestsMax }: ReadSettings): AgaroseError {
     `this invocation has made the ${subrequestsMax} subrequests that SUBREQUESTS_MAX allows: ask for a smaller range`,
     { subrequestsMax },
   );
-}
-
-/** The first sound manifest. */
-async function firstOf(key: string, options: FindManifestOptions): Promise<FoundManifest> {
-  return { manifest: await findManifest(key, options), isConfirmed: false };
-}
-
-/** The breaker of a region's manifests, which says nothing about its chunks. */
-function manifestsOf(region: string): string {
-  return `manifests of ${region}`;
 }

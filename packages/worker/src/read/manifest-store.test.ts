@@ -8,7 +8,7 @@ import {
   type Manifest,
   type ManifestDraft,
 } from "@agarose/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore, type Consistency } from "./manifest-store.ts";
 
@@ -98,6 +98,88 @@ test("a manifest is looked up and confirmed once within its time to live, and re
   time.ms = 60_000;
   await get("x");
   expect(lookups).toEqual(["eventual x", "strong x", "strong x"]);
+});
+
+test("from half of its time on, a read renews a manifest beside itself, once, and no read waits for that", async () => {
+  const time = { ms: 0 };
+  const { get, lookups, answerWith, settled } = isolate(noCache, time);
+  await get("x");
+  await settled();
+  time.ms = 29_999;
+  await get("x");
+  expect(lookups).toHaveLength(2);
+  const late = Promise.withResolvers<Manifest>();
+  answerWith(() => late.promise);
+  time.ms = 30_000;
+  for (let i = 0; i < 3; i++) expect((await get("x")).generation).toBe(1);
+  await vi.waitFor(() => expect(lookups.slice(2)).toEqual(["strong x"]));
+  late.resolve(await manifest("x", 2));
+  await settled();
+  time.ms = 59_000;
+  expect((await get("x")).generation).toBe(2);
+  expect(lookups, "it is young again").toHaveLength(3);
+});
+
+test.each(["fails", "finds no majority"])(
+  "an early renewal that %s leaves a manifest its time, and no more",
+  async (how) => {
+    const time = { ms: 0 };
+    const { get, lookups, answerWith, loseMajority, settled } = isolate(noCache, time);
+    await get("x");
+    await settled();
+    if (how === "fails") answerWith(() => Promise.reject(new AgaroseError("NO_SOURCE", "no region answers")));
+    else loseMajority();
+    time.ms = 55_000;
+    await get("x");
+    await settled();
+    const asked = lookups.length;
+    time.ms = 59_999;
+    await get("x");
+    expect(lookups, "not again at once").toHaveLength(asked);
+    answerWith(async (key) => manifest(key, 2));
+    time.ms = 60_000;
+    expect((await get("x")).generation).toBe(2);
+  },
+);
+
+test("an isolate renews early by what another one has renewed", async () => {
+  const time = { ms: 0 };
+  const open = fakeCache();
+  const [first, second] = [isolate(open, time), isolate(open, time)];
+  for (const one of [first, second]) {
+    await one.get("x");
+    await one.settled();
+  }
+  const before = second.lookups.length;
+  time.ms = 40_000;
+  for (const one of [first, second]) {
+    await one.get("x");
+    await one.settled();
+  }
+  expect(first.lookups.at(-1)).toBe("strong x");
+  expect(second.lookups).toHaveLength(before);
+  time.ms = 69_000;
+  second.answerWith(() => Promise.reject(new AgaroseError("INTERNAL", "it must not ask")));
+  expect((await second.get("x")).key).toBe("x");
+});
+
+test("a look-up that died with its invocation does not keep a key from being renewed", async () => {
+  vi.useFakeTimers();
+  try {
+    const time = { ms: 0 };
+    const { get, answerWith } = isolate(noCache, time);
+    await get("x");
+    answerWith(() => new Promise(() => {}));
+    time.ms = 60_000;
+    const waiting = get("x");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((await waiting).generation).toBe(1);
+    answerWith((key) => manifest(key, 2));
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect((await get("x")).generation).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("what a majority says takes the place of what the first region said, a removal too", async () => {

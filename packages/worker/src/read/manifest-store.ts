@@ -4,7 +4,8 @@
  * stay readable while no bucket answers. A key without an object is remembered for some seconds, too.
  *
  * A region can have missed a put. So a key that is not known is answered by the first sound manifest, which a majority
- * of the regions confirms or replaces right after, and a key that is known is renewed by a majority.
+ * of the regions confirms or replaces right after, and a key that is known is renewed by a majority. From half of its
+ * time on, a read renews it beside itself, so that readers of a hot key wait for no far region.
  *
  * Lookups never go back behind the newest generation that this isolate has seen of a key, tombstones included. An
  * isolate that starts takes that generation from the Cache API, which may keep it for a day.
@@ -58,7 +59,7 @@ export type Consistency = "strong" | "eventual";
 const UNCONFIRMED_MS_MAX = 10_000;
 /** Bounds the memory of one isolate: hashes are most of a manifest, and each counts once as text. */
 const ENTRIES_BYTES_MAX = 16 * 1024 * 1024;
-/** A lookup that another invocation began may die with that invocation; after this long, we look ourselves. */
+/** A lookup that another invocation began may die with that invocation; after this long, it counts as dead. */
 const SHARED_LOOKUP_MS = 10_000;
 /** How long a read waits for a newer manifest before it uses the one that has expired. */
 const RENEWAL_PATIENCE_MS = 1_000;
@@ -84,6 +85,8 @@ interface Entry {
   readonly manifest: Manifest;
   readonly bytes: number;
   readonly expiresMs: number;
+  /** From then on a read renews it in the background. */
+  readonly renewMs: number;
 }
 
 /** Finds manifests by key, and remembers them within bounds of memory. */
@@ -94,7 +97,7 @@ export class ManifestStore {
   readonly #absent = new ByteLru<{ readonly bytes: number; readonly expiresMs: number }>(ABSENT_BYTES_MAX);
   /** The generation of the newest tombstone seen, by key. */
   readonly #removed = new ByteLru<{ readonly bytes: number; readonly generation: number }>(REMOVED_BYTES_MAX);
-  readonly #lookups = new Map<string, Promise<Manifest>>();
+  readonly #lookups = new Map<string, { readonly manifest: Promise<Manifest>; readonly startMs: number }>();
 
   constructor(options: ManifestStoreOptions) {
     this.#options = options;
@@ -107,10 +110,13 @@ export class ManifestStore {
   async get(key: string, context: LookupContext): Promise<Manifest> {
     parseKey(key);
     const known = this.#entries.get(key);
-    if (known && this.#isFresh(known)) return known.manifest;
+    if (known && this.#isFresh(known)) {
+      if (this.#options.now() >= known.renewMs) this.#renewEarly(key, known, context);
+      return known.manifest;
+    }
     if (this.#isAbsent(key)) throw notFound(key);
     const renew = (): Promise<Manifest> => this.#lookUp(key, context, () => this.#renew(key, context));
-    const shared = this.#lookups.get(key);
+    const shared = this.#sharedLookup(key);
     const outcome = (shared ?? renew()).then(
       (manifest) => ({ manifest }),
       (error: unknown) => ({ error }),
@@ -159,13 +165,35 @@ export class ManifestStore {
   }
 
   async #lookUp(key: string, { waitUntil }: LookupContext, look: () => Promise<Manifest>): Promise<Manifest> {
-    const lookup = look().finally(() => {
+    const manifest = look().finally(() => {
       if (this.#lookups.get(key) === lookup) this.#lookups.delete(key);
     });
+    const lookup = { manifest, startMs: this.#options.clock.now() };
     this.#lookups.set(key, lookup);
     // Others may wait for it even when the client of this invocation has gone.
-    waitUntil(lookup.catch(() => {}));
-    return lookup;
+    waitUntil(manifest.catch(() => {}));
+    return manifest;
+  }
+
+  #sharedLookup(key: string): Promise<Manifest> | undefined {
+    const lookup = this.#lookups.get(key);
+    const isAlive = lookup && this.#options.clock.now() - lookup.startMs < SHARED_LOOKUP_MS;
+    return isAlive ? lookup.manifest : undefined;
+  }
+
+  /** Starts to renew a fresh entry, which stays as it is if that fails: then it expires when it would have. */
+  #renewEarly(key: string, known: Entry, context: LookupContext): void {
+    if (this.#sharedLookup(key)) return;
+    const { now } = this.#options;
+    this.#entries.set(key, { ...known, renewMs: now() + RETRY_AFTER_MS });
+    const look = async (): Promise<Manifest> => {
+      const inFront = await this.#fromFrontCache(key);
+      if (!inFront || now() >= inFront.renewMs) return this.#fromBuckets(key, context, "strong", known);
+      // Another isolate has renewed it.
+      this.#entries.set(key, inFront);
+      return inFront.manifest;
+    };
+    void this.#lookUp(key, context, look).catch(() => {});
   }
 
   async #renew(key: string, context: LookupContext): Promise<Manifest> {
@@ -189,7 +217,7 @@ export class ManifestStore {
   }
 
   async #fromFrontCache(key: string): Promise<Entry | undefined> {
-    const { frontCache, regions, trust, sha256 } = this.#options;
+    const { frontCache, regions, trust, sha256, ttlSeconds } = this.#options;
     const stored = await frontCache.get(cacheName(key));
     if (!stored) return undefined;
     try {
@@ -204,13 +232,14 @@ export class ManifestStore {
       const manifest = await parseManifest(text, { key, regions, trust, sha256 });
       // An isolate that had not seen the newest one may have written it.
       if (isTombstone(manifest) || manifest.generation < this.#newestSeen(key)) return undefined;
-      return { manifest, bytes: text.length, expiresMs };
+      return { manifest, bytes: text.length, expiresMs, renewMs: expiresMs - ttlSeconds * 500 };
     } catch {
       return undefined;
     }
   }
 
-  async #fromBuckets(key: string, context: LookupContext, consistency: Consistency): Promise<Manifest> {
+  /** @param fresh what is in force meanwhile, if it is. */
+  async #fromBuckets(key: string, context: LookupContext, consistency: Consistency, fresh?: Entry): Promise<Manifest> {
     const { find, waitUntil } = context;
     const { ttlSeconds, now } = this.#options;
     const generationMin = this.#newestSeen(key);
@@ -228,12 +257,14 @@ export class ManifestStore {
       if (newest) return newest.manifest;
       throw notFound(key);
     }
+    // What a majority has confirmed is worth more than the same without one.
+    if (fresh && !isConfirmed && manifest.generation === fresh.manifest.generation) return manifest;
     this.#absent.delete(key);
     this.#removed.delete(key);
     const text = encodeManifest(manifest);
     const heldMs = Math.min(ttlSeconds * 1000, isConfirmed ? Number.POSITIVE_INFINITY : UNCONFIRMED_MS_MAX);
     const expiresMs = sinceMs + heldMs;
-    this.#entries.set(key, { manifest, bytes: text.length, expiresMs });
+    this.#entries.set(key, { manifest, bytes: text.length, expiresMs, renewMs: sinceMs + heldMs / 2 });
     const { generation } = manifest;
     if (consistency === "eventual" && heldMs > 0) waitUntil(this.#fromBuckets(key, context, "strong").catch(() => {}));
     waitUntil(this.#store(key, { text, expiresMs, generation }, Math.max(ttlSeconds, KEEP_SECONDS)));
