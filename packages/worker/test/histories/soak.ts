@@ -11,6 +11,7 @@ const startMs = performance.now();
 for (let seed = first; seed < first + count; seed++) {
   const report = await playHistory(seed);
   for (const name of Object.keys(sums) as (keyof typeof sums)[]) sums[name] += report[name];
+  if ((seed - first + 1) % 500 === 0) console.log(`${seed - first + 1} histories`, sums);
   if (report.violation === undefined) continue;
   console.log(`seed ${seed}:\n${report.violation}`);
   process.exitCode = 1;

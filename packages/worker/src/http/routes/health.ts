@@ -76,7 +76,11 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     place: await findPlace(c.env),
     peers: peerStatus,
     // Which ideas of the papers are at work, with the last period's estimates.
-    ideas: ideasOf({ settings: { policy, functional, recovered, delta }, snapshot, peers: peerStatus?.peers }),
+    ideas: ideasOf({
+      settings: { policy, functional, recovered, delta, fillClientsMin },
+      snapshot,
+      peers: peerStatus?.peers,
+    }),
     lastPeriod: lastPeriod ?? null,
     // The cache manager's KV operations of this month; a limit of null is no limit.
     spending: {

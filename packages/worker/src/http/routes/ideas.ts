@@ -17,7 +17,10 @@ export interface Idea {
 
 /** What the ideas depend on. */
 export interface IdeasOptions {
-  readonly settings: Pick<CacheSettings, "policy" | "functional" | "recovered"> & { readonly delta: number };
+  readonly settings: Pick<CacheSettings, "policy" | "functional" | "recovered"> & {
+    readonly delta: number;
+    readonly fillClientsMin: number;
+  };
   readonly snapshot: Pick<PopSnapshot, "ledger" | "regions" | "lastPeriod">;
   /** Undefined for a PoP on its own. */
   readonly peers: readonly PeerStatus[] | undefined;
@@ -30,7 +33,7 @@ export function ideasOf({ settings, snapshot, peers }: IdeasOptions): Idea[] {
   const isCaching = ledger.some(({ chunks }) => chunks.length > 0);
   const hasRows = (savings?.functionalChunks ?? 0) > 0;
   const reasons: Record<Idea["name"], string | null> = {
-    caching: settings.policy === "off" ? "POLICY is off" : isCaching ? null : "nothing is cached yet",
+    caching: settings.policy === "off" ? "POLICY is off" : isCaching ? null : nothingCached(settings.fillClientsMin),
     lateBinding: settings.delta > 0 ? null : "DELTA is 0",
     functional: !settings.functional ? "FUNCTIONAL is false" : hasRows ? null : "no requested object is cached in part",
     cooperation: !peers
@@ -53,4 +56,9 @@ export function ideasOf({ settings, snapshot, peers }: IdeasOptions): Idea[] {
     savedMs: (savings?.savedMs as Partial<Record<string, number>> | undefined)?.[name] ?? null,
     savedUsd: (name === "caching" ? savings?.egressUsd?.saved : undefined) ?? null,
   }));
+}
+
+function nothingCached(clientsMin: number): string {
+  const needed = clientsMin > 1 ? `: ${clientsMin} networks must ask for an object first (FILL_CLIENTS_MIN)` : "";
+  return `nothing is cached yet${needed}`;
 }
