@@ -34,6 +34,8 @@ export interface LatePiece {
   readonly restMs: number | undefined;
   /** How long k others are believed to take, in milliseconds. */
   readonly othersMs: number;
+  /** After how many milliseconds it was late. */
+  readonly lateMs: number;
 }
 
 /** Which stripe to read, and how. */
@@ -209,11 +211,15 @@ class StripeRead {
       outcome: "pending",
     };
     const onStart = (): void => void (record.waitMs = clock.now() - record.startMs);
+    const onPart = (bytes: number): void => {
+      record.receivedBytes = (record.receivedBytes ?? 0) + bytes;
+      record.heardMs = clock.now();
+    };
     const flight: Flight = { candidate, record, abort: new AbortController(), isExtra };
     this.#flights.add(flight);
     onRequest(record);
     try {
-      const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal, onStart });
+      const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal, onStart, onPart });
       if (flight.abort.signal.aborted) return;
       const what = HAS_MESSAGES && `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`;
       checkedLength(shard, stripe.shardBytes, what);
@@ -324,7 +330,7 @@ class StripeRead {
       // What has arrived may wait for the leaf list, which is read on its own.
       const isHere = this.#isNarrow && [...this.#flights].some(({ shard }) => shard);
       const flight = this.#narrowFlight();
-      if (isHere || !this.#mayHedge(times, flight && this.#latePiece(flight))) return this.#armHedge(ms, times + 1);
+      if (isHere || !this.#mayHedge(times, flight && this.#latePiece(flight, ms))) return this.#armHedge(ms, times + 1);
       const lateMs = this.#launchNext();
       if (lateMs) this.#armHedge(lateMs);
     });
@@ -343,9 +349,9 @@ class StripeRead {
   }
 
   /** What is late of a narrow read. */
-  #latePiece({ candidate, record }: Flight): LatePiece {
+  #latePiece({ record }: Flight, lateMs: number): LatePiece {
     const { manifest, stripe, clock } = this.#options;
-    const came = candidate.source.received?.(candidate.chunk) ?? 0;
+    const came = record.receivedBytes ?? 0;
     const tookMs = clock.now() - record.startMs - (record.waitMs ?? 0);
     const others = this.#waiting.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b);
     return {
@@ -353,6 +359,7 @@ class StripeRead {
       record,
       restMs: came > 0 ? (tookMs * (stripe.shardBytes - came)) / came : undefined,
       othersMs: others[manifest.k - 1] ?? 0,
+      lateMs,
     };
   }
 

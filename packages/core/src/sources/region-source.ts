@@ -46,6 +46,8 @@ interface Stream {
   readonly lastStripe: number;
   /** The next stripe that this stream delivers. */
   nextStripe: number;
+  /** By stripe, who wants to know of the parts that come. */
+  readonly onPart: Map<number, ChunkRequest["onPart"]>;
   /** Whether it accepts no more requests. */
   isClosed: boolean;
 }
@@ -59,7 +61,6 @@ export class RegionSource implements ChunkSource {
   readonly #options: RegionSourceOptions;
   /** By chunk. */
   readonly #streams = new Map<number, Stream>();
-  readonly #received = new Map<number, number>();
   #isClosed = false;
 
   constructor(options: RegionSourceOptions) {
@@ -76,15 +77,12 @@ export class RegionSource implements ChunkSource {
     return chunk === LEAF_LIST ? (leaves ?? []).includes(this.id) : placement[chunk] === this.id;
   }
 
-  received(chunk: number): number {
-    return this.#received.get(chunk) ?? 0;
-  }
-
   async fetch(request: ChunkRequest): Promise<Uint8Array> {
     const { stripe, chunk, signal } = request;
     const open = this.#streams.get(chunk);
     const stream = open && continuesWith(open, stripe.index) ? open : this.#open(request);
     stream.nextStripe = stripe.index + 1;
+    stream.onPart.set(stripe.index, request.onPart);
     try {
       return await stream.shards.take({ stripe: stripe.index, chunk }, signal);
     } catch (error) {
@@ -94,6 +92,7 @@ export class RegionSource implements ChunkSource {
       if (stream === open && stream.shards.progress > 0) return this.fetch(request);
       throw error;
     } finally {
+      stream.onPart.delete(stripe.index);
       if (this.#isClosed) stream.isClosed = true;
       // Later stripes may still use this GET. Without any, it ends.
       if (stream.isClosed || stream.nextStripe > stream.lastStripe) endUnwanted(stream);
@@ -120,18 +119,19 @@ export class RegionSource implements ChunkSource {
    */
   #open({ stripe, chunk, lastStripe = stripe.index }: ChunkRequest): Stream {
     const before = this.#streams.get(chunk);
-    this.#received.delete(chunk);
     const isStraggler = before && !before.isClosed && stripe.index < before.nextStripe;
     const spanStripes = isStraggler ? 1 : Math.max(1, Math.floor(SPAN_BYTES_MAX / this.#options.manifest.stripeBytes));
     const last = Math.min(lastStripe, stripe.index + spanStripes - 1);
     const abort = new AbortController();
-    const frames = this.#frames(chunk, stripe, last, abort.signal);
+    const onPart: Stream["onPart"] = new Map();
+    const frames = this.#frames(chunk, stripe, last, onPart, abort.signal);
     const stream = {
       shards: new ShardStream(frames, (shard) => this.#missing(shard)),
       abort,
       firstStripe: stripe.index,
       lastStripe: last,
       nextStripe: 0,
+      onPart,
       isClosed: false,
     };
     if (isStraggler) return stream;
@@ -141,13 +141,22 @@ export class RegionSource implements ChunkSource {
   }
 
   /** The shards from stripe `from` to stripe `last`, as frames. */
-  async #frames(chunk: number, from: StripeShape, last: number, signal: AbortSignal): Promise<Frames> {
+  async #frames(
+    chunk: number,
+    from: StripeShape,
+    last: number,
+    onPart: Stream["onPart"],
+    signal: AbortSignal,
+  ): Promise<Frames> {
     const { manifest } = this.#options;
     // The first one may be a part of its shard.
     const shapeOf = (stripe: number): StripeShape => (stripe === from.index ? from : stripeShape(manifest, stripe));
-    const body = await this.#get(chunk, from, shapeOf(last), signal);
-    const what = HAS_MESSAGES && `region ${this.id}, chunk ${chunk}`;
     let stripe = from.index;
+    const body = await this.#get(chunk, from, shapeOf(last), signal, (bytes) => {
+      this.progress++;
+      onPart.get(stripe)?.(bytes);
+    });
+    const what = HAS_MESSAGES && `region ${this.id}, chunk ${chunk}`;
     return {
       next: async () => {
         const { shardBytes } = shapeOf(stripe);
@@ -159,7 +168,13 @@ export class RegionSource implements ChunkSource {
     };
   }
 
-  async #get(chunk: number, from: StripeShape, to: StripeShape, signal: AbortSignal): Promise<BodyReader> {
+  async #get(
+    chunk: number,
+    from: StripeShape,
+    to: StripeShape,
+    signal: AbortSignal,
+    onPart: (bytes: number) => void,
+  ): Promise<BodyReader> {
     const { manifest, region, fetch } = this.#options;
     const url = objectUrl(region.url, chunkName(manifest.key, manifest.upload, chunk));
     const end = to.chunkOffset + to.shardBytes;
@@ -173,11 +188,7 @@ export class RegionSource implements ChunkSource {
         error,
       );
     });
-    if (status === (isWhole ? 200 : 206))
-      return new BodyReader(body, (bytes) => {
-        this.progress++;
-        this.#received.set(chunk, (this.#received.get(chunk) ?? 0) + bytes);
-      });
+    if (status === (isWhole ? 200 : 206)) return new BodyReader(body, onPart);
     await body?.cancel();
     throw new AgaroseError(
       status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",

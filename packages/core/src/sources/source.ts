@@ -25,8 +25,6 @@ export interface ChunkSource {
   readonly updated?: Promise<void> | undefined;
   /** Grows whenever the source sends something: a stripe does not time out while one of its sources sends. */
   readonly progress?: number;
-  /** How many bytes of the latest request for `chunk` have come. Default: unknown, as if none had. */
-  received?(chunk: number): number;
   /**
    * Returns the shard of `chunk` in `stripe`: exactly `stripe.shardBytes` bytes, not verified. Rejects with
    * CHUNK_MISSING, CHUNK_WRONG_LENGTH, SOURCE_FAILED or, when the signal aborts, with its reason.
@@ -47,4 +45,6 @@ export interface ChunkRequest {
   readonly lastStripe?: number;
   /** A source with a queue calls it when the request leaves the queue. */
   readonly onStart?: () => void;
+  /** A source that sees the shard's bytes come calls it with the number of each part. */
+  readonly onPart?: (bytes: number) => void;
 }

@@ -3,7 +3,15 @@
  * take while a region is silent, slow or dead.
  */
 import { describe, expect, test } from "vitest";
-import { chunkName, objectUrl, openRead, piecesOf, RegionSource, type RequestRecord } from "@agarose/core";
+import {
+  chunkName,
+  objectUrl,
+  openRead,
+  piecesOf,
+  RegionSource,
+  type FetchPort,
+  type RequestRecord,
+} from "@agarose/core";
 import { referenceCodec, sampleObject, SimulatedClock, toyHash } from "@agarose/core/testing";
 import { HedgeBudget } from "./hedge-budget.ts";
 import { LatencyTracker, sourceId } from "./latency-tracker.ts";
@@ -12,11 +20,44 @@ import { LatencyTracker, sourceId } from "./latency-tracker.ts";
 const object = await sampleObject({ k: 4, m: 2, bytes: 3_000_000, stripeBytes: 1_000_000, leaves: true });
 const { manifest } = object;
 const REGIONS = [...new Set(manifest.placement)];
-const TICK_MS = 10;
+/** What the line carries at a time of one body: others wait for it. */
+const PART_BYTES = 64 * 1024;
+/** A browser opens so many connections to a host of HTTP/1.1, and further requests wait for one. */
+const CONNECTIONS = 6;
 
 type Trouble = "silent" | "slow" | "dead";
 
-/** A line whose bodies share its rate. A region answers after its round trip. */
+/** A slow region sends at this share of the line's rate. */
+const SLOW_PACE = 0.02;
+const SLOW_PART_BYTES = 4 * 1024;
+
+/** The connections of a browser to one host. */
+class Connections {
+  #free = CONNECTIONS;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Resolves to how to leave, when the turn comes. */
+  async enter(signal?: AbortSignal): Promise<() => void> {
+    if (this.#free === 0) {
+      await new Promise<void>((resolve, reject) => {
+        this.#waiting.push(resolve);
+        signal?.addEventListener("abort", () => {
+          if (this.#waiting.includes(resolve)) this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
+          reject(signal.reason as Error);
+        });
+      });
+    } else this.#free--;
+    let isInside = true;
+    return () => {
+      const next = isInside && this.#waiting.shift();
+      if (next) next();
+      else if (isInside) this.#free++;
+      isInside = false;
+    };
+  }
+}
+
+/** A line whose bodies take turns. A region answers after its round trip. */
 class Line {
   readonly clock = new SimulatedClock();
   readonly tracker = new LatencyTracker(this.clock);
@@ -26,8 +67,9 @@ class Line {
   struck = 0;
   readonly #bytesPerMs: number;
   readonly #troubles: Readonly<Record<string, Trouble>>;
-  /** Bodies that share the line now. */
-  #open = 0;
+  /** When the last byte so far has come through. */
+  #freeAtMs = 0;
+  readonly #connections = new Map(REGIONS.map((name) => [name, new Connections()]));
 
   constructor(bytesPerMs: number, troubles: Readonly<Record<string, Trouble>> = {}) {
     this.#bytesPerMs = bytesPerMs;
@@ -71,43 +113,44 @@ class Line {
     return new Uint8Array(await new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer());
   }
 
-  async #fetch(
-    region: number,
-    url: string,
-    { headers, signal }: { headers?: Record<string, string>; signal?: AbortSignal },
-  ) {
-    const trouble = this.#troubles[REGIONS[region]!];
-    if (trouble) this.struck++;
-    await this.clock.sleep(trouble === "silent" ? 1e9 : this.rttOf(region), signal);
-    if (trouble === "dead") throw new TypeError("connection refused");
-    const [from = 0, to = 0] =
-      /=(\d+)-(\d+)/
-        .exec(headers?.["range"] ?? "")
-        ?.slice(1)
-        .map(Number) ?? [];
-    const whole = await this.#stored(region, url);
-    const sent = whole.slice(from, to + 1);
+  /** Resolves when these bytes have come through, after all that were sent before. */
+  async #carry(bytes: number, signal?: AbortSignal): Promise<void> {
+    this.#freeAtMs = Math.max(this.#freeAtMs, this.clock.now()) + bytes / this.#bytesPerMs;
+    this.fetchedBytes += bytes;
+    await this.clock.sleep(this.#freeAtMs - this.clock.now(), signal);
+  }
+
+  async #fetch(region: number, url: string, { headers, signal }: Parameters<FetchPort>[1] = {}) {
+    const name = REGIONS[region]!;
+    const trouble = this.#troubles[name];
+    const release = await this.#connections.get(name)!.enter(signal);
+    try {
+      if (trouble) this.struck++;
+      await this.clock.sleep(trouble === "silent" ? 1e9 : this.rttOf(region), signal);
+      if (trouble === "dead") throw new TypeError("connection refused");
+    } catch (error) {
+      release();
+      throw error;
+    }
+    signal?.addEventListener("abort", release);
+    const [from, to] = /=(\d+)-(\d+)/
+      .exec(headers?.["range"] ?? "")!
+      .slice(1)
+      .map(Number);
+    const sent = (await this.#stored(region, url)).subarray(from, to! + 1);
     let at = 0;
-    let isOpen = true;
-    this.#open++;
-    const close = (): void => {
-      if (isOpen) this.#open--;
-      isOpen = false;
-    };
-    signal?.addEventListener("abort", close);
     const body = new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
-          await this.clock.sleep(TICK_MS, signal);
-          const pace = trouble === "slow" ? 0.02 : 1;
-          const part = sent.slice(at, (at += Math.ceil((pace * TICK_MS * this.#bytesPerMs) / this.#open)));
-          this.fetchedBytes += part.length;
+          const part = sent.slice(at, (at += trouble === "slow" ? SLOW_PART_BYTES : PART_BYTES));
+          if (trouble === "slow") await this.clock.sleep(part.length / (SLOW_PACE * this.#bytesPerMs), signal);
+          await this.#carry(part.length, signal);
           controller.enqueue(part);
           if (at < sent.length) return;
-          close();
+          release();
           controller.close();
         },
-        cancel: close,
+        cancel: release,
       },
       { highWaterMark: 0 },
     );
@@ -168,12 +211,12 @@ describe.each([
 describe("while a region", () => {
   // The times of the reader that asked k others whenever a piece was late.
   test.each<[Trouble, number, number]>([
-    ["silent", 1, 146],
-    ["silent", 12, 356],
-    ["slow", 1, 156],
-    ["slow", 12, 586],
-    ["dead", 1, 140],
-    ["dead", 12, 450],
+    ["silent", 1, 137],
+    ["silent", 12, 312],
+    ["slow", 1, 137],
+    ["slow", 12, 265],
+    ["dead", 1, 131],
+    ["dead", 12, 320],
   ])("is %s, %i ranges at once take at most %i ms of the line's time", async (trouble, count, mostMs) => {
     const line = new Line(12_500, { [manifest.placement[0]!]: trouble });
     const took = await readAll(line, rangesOf(count, 100_000), 100_000);

@@ -55,7 +55,7 @@ describe("a late piece that flows", () => {
     const budget = new HedgeBudget({ now: () => 100 });
     const record = started("r0", 0);
     for (const one of [record, ...beside]) budget.note(one);
-    return budget.hedge(BYTES, times, { costBytes: K * BYTES, record, restMs, othersMs: 50 });
+    return budget.hedge(BYTES, times, { costBytes: K * BYTES, record, restMs, othersMs: 50, lateMs: 40 });
   }
 
   test("gets help where its region is slow, and not where the rest comes sooner than k others", () => {
@@ -72,13 +72,64 @@ describe("a late piece that flows", () => {
     expect(asksOthers(201, beside)).toBe(true);
   });
 
+  test("gets help where it is far slower than those of other regions beside it", () => {
+    // 1 byte/ms each: four others take 250 + 50 ms to send as much, and get the double.
+    const beside = Array.from({ length: 4 }, () => ({ ...started("r1", 0), receivedBytes: 40_000 }));
+    expect([asksOthers(1_050, beside), asksOthers(1_150, beside)]).toEqual([false, true]);
+  });
+
   test("costs what k others cost, so that the next one waits", () => {
     const budget = new HedgeBudget({ now: () => 100 });
     const record = started("r0", 0);
-    const piece = { costBytes: K * 200_000, record, restMs: undefined, othersMs: 50 };
+    const piece = { costBytes: K * 200_000, record, restMs: undefined, othersMs: 50, lateMs: 40 };
     const asked = [1, 2, 3].map(() => budget.hedge(200_000, 1, piece));
     expect(asked, "1 MiB lasts for two, the second one on credit").toEqual([true, true, false]);
     expect(budget.hedge(200_000, 2, piece), "what is silent twice is helped").toBe(true);
+  });
+});
+
+describe("a late piece that is silent", () => {
+  const KIB = 1024;
+  const piece = (source: string, fields: Partial<RequestRecord> = {}) =>
+    ({ source, kind: "region", outcome: "pending", startMs: 0, bytes: 400 * KIB, ...fields }) as RequestRecord;
+
+  /** Whether others are asked for it at each of these times, when as much has come of those beside it. */
+  function asksOthers(beside: RequestRecord[], steps: readonly (readonly [nowMs: number, receivedBytes: number])[]) {
+    let nowMs = 0;
+    const budget = new HedgeBudget({ now: () => nowMs });
+    const record = piece("r0");
+    for (const one of [record, ...beside]) budget.note(one);
+    return steps.map(([at, receivedBytes], i) => {
+      nowMs = at;
+      for (const one of beside) if (one.endMs === undefined) Object.assign(one, { receivedBytes, heardMs: at - 1 });
+      return budget.hedge(1, i + 1, { costBytes: K, record, restMs: undefined, othersMs: 50, lateMs: 40 });
+    });
+  }
+
+  test("gets help at once on an idle line", () => {
+    expect(asksOthers([], [[40, 0]])).toEqual([true]);
+    const ended = piece("r1", { endMs: 30, heardMs: 30, receivedBytes: 400 * KIB });
+    expect(asksOthers([ended], [[40, 0]])).toEqual([true]);
+  });
+
+  test("waits beside those that flow until each of them has had another turn", () => {
+    const steps = [40, 80, 120].map((ms) => [ms, (ms / 40) * 100 * KIB] as const);
+    expect(asksOthers([piece("r1"), piece("r2")], steps)).toEqual([false, false, true]);
+  });
+
+  test("waits while its region sends what was asked for before, as for a connection", () => {
+    const steps = [40, 80, 400].map((ms) => [ms, ms * KIB] as const);
+    expect(asksOthers([piece("r0")], steps)).toEqual([false, false, false]);
+  });
+
+  test("gets help where its region has served a later request", () => {
+    const later = piece("r0", { startMs: 10, endMs: 39, heardMs: 39, receivedBytes: KIB });
+    expect(asksOthers([piece("r0"), later], [[40, KIB]])).toEqual([true]);
+  });
+
+  test("gets help after five seconds, however slowly others flow", () => {
+    const steps = [40, 4_900, 5_100].map((ms) => [ms, ms] as const);
+    expect(asksOthers([piece("r1")], steps)).toEqual([false, false, true]);
   });
 });
 

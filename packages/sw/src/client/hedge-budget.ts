@@ -14,14 +14,21 @@ const GAIN = 1 / 64;
 const WORTH_MIN = 0.02;
 /** A request that runs beside another one for this share of its time shares the line with it. */
 const BESIDE_SHARE = 0.5;
-/** How long requests that have ended count as such. */
+/** How long requests that have ended count as such, and how long others are a reason for silence. */
 const BESIDE_MS_MAX = 5_000;
+/** When so much more has come of each request that flows, one that was silent has missed its turn. */
+const TURN_BYTES = 128 * 1024;
 
 /** The budget of one client. */
 export class HedgeBudget {
   readonly #clock: Pick<Clock, "now">;
-  /** Requests to regions that are under way or have just ended. */
-  readonly #recent = new Set<RequestRecord>();
+  /**
+   * Requests to regions that are under way or have just ended. The value is how many bytes had come of all when a
+   * silent one was first late, or its region last sent something else.
+   */
+  readonly #recent = new Map<RequestRecord, number>();
+  /** What has come of those that are no longer recent. */
+  #pastBytes = 0;
   #bytes = HEDGE_BYTES_MAX;
   #worth = 1;
 
@@ -31,10 +38,11 @@ export class HedgeBudget {
 
   /**
    * For the reader. A stripe that is late once needs budget; one that is late twice is stuck and always gets help. A
-   * piece that flows gets help where k others would be there sooner: on a busy line they would only make it busier.
+   * piece gets help where its region is at fault and not the line, which k others would only make busier.
    */
   readonly hedge = (bytes: number, times: number, piece?: LatePiece): boolean => {
-    if (piece?.restMs !== undefined && !this.#isWorth(piece, piece.restMs)) return false;
+    if (piece && !(piece.restMs === undefined ? this.#isStuck(piece) : this.#isWorth(piece, piece.restMs)))
+      return false;
     if (times === 1 && bytes > this.#bytes) return false;
     this.#bytes -= piece?.costBytes ?? bytes;
     return true;
@@ -43,21 +51,56 @@ export class HedgeBudget {
   /** Follows a request from its start to its end. */
   note(record: RequestRecord): void {
     if (record.kind !== "region") return;
-    this.#recent.add(record);
+    if (!this.#recent.has(record)) this.#recent.set(record, 0);
     const sinceMs = this.#clock.now() - BESIDE_MS_MAX;
-    for (const one of this.#recent) if (one.endMs !== undefined && one.endMs < sinceMs) this.#recent.delete(one);
+    for (const one of this.#recent.keys()) {
+      if (one.endMs === undefined || one.endMs >= sinceMs) continue;
+      this.#recent.delete(one);
+      this.#pastBytes += one.receivedBytes ?? 0;
+    }
   }
 
-  /** Whether a piece that flows is slow because of its region, and not because of the line. */
+  #receivedBytes(): number {
+    return [...this.#recent.keys()].reduce((sum, { receivedBytes = 0 }) => sum + receivedBytes, this.#pastBytes);
+  }
+
+  /**
+   * Whether a piece is silent because of its region. On a busy line its first byte waits for those of others, and in
+   * the browser it waits for a connection to a region that sends.
+   */
+  #isStuck({ record, lateMs }: LatePiece): boolean {
+    const nowMs = this.#clock.now();
+    const silentMs = Math.max(lateMs, BESIDE_SHARE * (nowMs - record.startMs));
+    const heard = [...this.#recent.keys()].filter(({ heardMs }) => heardMs && heardMs > nowMs - silentMs);
+    const own = heard.filter(({ source }) => source === record.source);
+    const isSending = own.some(({ endMs }) => endMs === undefined);
+    const bytes = this.#receivedBytes();
+    const sinceBytes = (!isSending && this.#recent.get(record)) || bytes;
+    this.#recent.set(record, sinceBytes);
+    // Who came later and is served has overtaken it.
+    if (isSending) return own.some(({ startMs, endMs }) => endMs && startMs > record.startMs);
+    const flowing = heard.filter(({ endMs }) => endMs === undefined).length;
+    return nowMs - record.startMs > BESIDE_MS_MAX || bytes - sinceBytes >= flowing * TURN_BYTES;
+  }
+
+  /** Whether k others would be there long before a piece that flows: on a busy line they share it with all others. */
   #isWorth({ record, othersMs, costBytes }: LatePiece, restMs: number): boolean {
     const nowMs = this.#clock.now();
-    const enoughMs = BESIDE_SHARE * (nowMs - record.startMs);
-    // Each of them has had a share of the line: this one too.
-    const beside = [...this.#recent].filter(
-      ({ startMs, endMs = nowMs }) => endMs - Math.max(startMs, record.startMs) >= enoughMs,
-    ).length;
+    const k = costBytes / record.bytes;
+    let [beside, others, bytes, ms] = [0, 0, 0, 0];
+    for (const { source, startMs, endMs = nowMs, receivedBytes } of this.#recent.keys()) {
+      const besideMs = endMs - Math.max(startMs, record.startMs);
+      if (besideMs < BESIDE_SHARE * (nowMs - record.startMs)) continue;
+      beside++;
+      // Those of its own region may be as slow for the same reason.
+      if (!receivedBytes || source === record.source) continue;
+      others++;
+      bytes += receivedBytes;
+      ms += endMs - startMs;
+    }
     // What k others are believed to take is measured one at a time: side by side they share the line, too.
-    return restMs / Math.max(1, beside) > (costBytes / record.bytes) * othersMs;
+    if (others === 0) return restMs / Math.max(1, beside) > k * othersMs;
+    return restMs > 2 * (othersMs + ((record.bytes * ms) / bytes) * (1 + k / others));
   }
 
   /** The number of requests beyond k to start with, at most `planned`. */

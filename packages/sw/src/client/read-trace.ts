@@ -95,7 +95,7 @@ export class ReadTrace {
     }
     this.#ports.hedging.note(record);
     if (record.endMs !== undefined) this.#measure(record, record.endMs);
-    const { startMs, endMs } = record;
+    const { startMs, endMs, heardMs } = record;
     this.#ports.emit({
       ...record,
       type: "request",
@@ -103,6 +103,7 @@ export class ReadTrace {
       request,
       startMs: startMs - this.#startMs,
       endMs: endMs === undefined ? undefined : endMs - this.#startMs,
+      heardMs: heardMs === undefined ? undefined : heardMs - this.#startMs,
     });
   }
 

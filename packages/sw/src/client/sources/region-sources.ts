@@ -66,7 +66,6 @@ function queued(source: RegionSource, queue: FairQueue, slot: Slot): ChunkSource
       // A read that waits in the queue receives nothing, and is not stuck while the queue moves.
       return source.progress + queue.finished;
     },
-    received: (chunk) => source.received(chunk),
     has: (stripe, chunk) => source.has(stripe, chunk),
     fetch: (request) =>
       queue.run(slot, request.signal, () => {
