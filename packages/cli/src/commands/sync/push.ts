@@ -16,6 +16,7 @@ import { removeObject } from "../../lib/objects/remove-object.ts";
 import { completeLate } from "../../lib/objects/repair/late-regions.ts";
 import { hashFile } from "../../lib/objects/upload/file-hash.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { isChecksum } from "../../lib/objects/upload/object-headers.ts";
 import { unitsOf } from "../../lib/objects/upload/put-options.ts";
 import { checkManifests } from "../../lib/objects/verify-object.ts";
 import { formatCount, logLine } from "../../lib/output.ts";
@@ -243,7 +244,11 @@ async function heldByMajority(
 
 function hasHeaders(manifest: Manifest, { headers }: SyncJob): boolean {
   const textOf = (record: Readonly<Record<string, string>>): string =>
-    JSON.stringify(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    JSON.stringify(
+      Object.entries(record)
+        .filter(([name]) => !isChecksum(name))
+        .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    );
   const type = manifest.contentType.replace(/; charset=utf-8$/, "");
   return type === typeOf(manifest.key) && textOf(manifest.headers) === textOf(headers);
 }

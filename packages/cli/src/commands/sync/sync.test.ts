@@ -1,11 +1,13 @@
 /** Folders and prefixes as they are found, kept equal in both directions. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { hash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { partialPathOf } from "../../lib/files/owned-files.ts";
+import { readManifest } from "../../lib/objects/manifests.ts";
 import { DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 interface Event {
@@ -447,6 +449,21 @@ test("an object of another type or with other headers is stored again", async ()
   });
   expect((await sync("dist", "app", ...header)).outcomes).toEqual(["stored app/index.html"]);
   expect((await sync("dist", "app")).answer).toMatchObject({ stored: 3, unchanged: 0 });
+});
+
+test("what a client of the gateway has put is unchanged while its bytes are, and keeps its checksums", async () => {
+  const headers = { "x-amz-checksum-md5": hash("md5", "<h1>1", "base64") };
+  const text = { contentType: "text/html; charset=utf-8", headers };
+  await sync("dist", "app");
+  await world.put("app/index.html", Buffer.from("<h1>1"), text);
+  expect((await sync("dist", "app")).answer).toMatchObject({ stored: 0, unchanged: 3 });
+  const { stdout } = await world.run(["put", "dist/index.html", "--key", "app/index.html", "--json"]);
+  expect(String(stdout)).toContain('"unchanged"');
+  const read = () => readManifest("app/index.html", { stores: world.stores, signal: new AbortController().signal });
+  expect((await read()).headers).toEqual(headers);
+  await write({ "dist/index.html": "<h1>2" });
+  expect((await sync("dist", "app")).outcomes).toEqual(["stored app/index.html"]);
+  expect((await read()).headers).toEqual({});
 });
 
 test("while too few regions can be listed, files are moved but nothing is removed, in either direction", async () => {

@@ -38,7 +38,7 @@ import { examineContent } from "./upload/examined-content.ts";
 import { hashFile, readWhole } from "./upload/file-hash.ts";
 import type { FileState, Source, SourceReader } from "./upload/file-source.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
-import { describedAsStored } from "./upload/object-headers.ts";
+import { describedAsStored, isChecksum } from "./upload/object-headers.ts";
 import { uploadChunks, uploadLeaves, type UploadedChunks, type UploadInput } from "./upload/upload.ts";
 
 /** What to store, and how. */
@@ -338,9 +338,10 @@ async function keepStored(
   if (!shown) return undefined;
   const placement = currentNames(newest.placement, context.config.regions);
   const before = { ...shown, bytes: newest.bytes, placement };
-  const { contentType, headers } = draft;
+  const { contentType } = draft;
+  const headers = withChecksums(draft.headers, shown.headers);
   const { inline: _inline, ...layout } = storedLayout(newest, context.config);
-  const wanted = { ...draft, ...layout };
+  const wanted = { ...draft, headers, ...layout };
   const isSame = identityOf(before) === identityOf(wanted);
   // An encrypted object has its headers encrypted with its content, and a history holds one manifest of an upload.
   const mayChange = !isEncrypted && keepMsOf(draft.key, context.config) === 0;
@@ -427,6 +428,12 @@ function fullest(domains: readonly string[], count: number): number {
     .toSorted((a, b) => b - a)
     .slice(0, count)
     .reduce((sum, size) => sum + size, 0);
+}
+
+/** The checksums that an object has stay with its bytes, unless who puts them again says others. */
+function withChecksums(headers: Manifest["headers"], before: Manifest["headers"]): Manifest["headers"] {
+  if (Object.keys(headers).some(isChecksum)) return headers;
+  return { ...Object.fromEntries(Object.entries(before).filter(([name]) => isChecksum(name))), ...headers };
 }
 
 /** The properties that make a put write a new manifest when they differ. */

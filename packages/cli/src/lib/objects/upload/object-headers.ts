@@ -68,3 +68,8 @@ function dispositionOf(value: string): string {
 function refused(header: string, problem: string): AgaroseError {
   return new AgaroseError("USAGE", `the header ${header} ${problem}`, { header });
 }
+
+/** Whether a header is what a client of the gateway has said of the bytes, so that it changes with them only. */
+export function isChecksum(name: string): boolean {
+  return name.startsWith("x-amz-checksum-");
+}
