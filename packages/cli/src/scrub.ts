@@ -5,7 +5,7 @@ export { parseDuration, parseMoney, parseRate, parseShare } from "./commands/scr
 export type { DeepOptions } from "./commands/scrub/deep-reads.ts";
 export { metricsOf, type WalkTimes } from "./commands/scrub/metrics.ts";
 export { scrubObjects, type ScrubOptions, type ScrubPart } from "./commands/scrub/scrub-objects.ts";
-export { NONE as NO_TOTALS, type Totals } from "./commands/scrub/totals.ts";
+export { NONE as NO_TOTALS, totalsOf, type Totals } from "./commands/scrub/totals.ts";
 export { parseConfig, type Config, type CredentialSource, type RegionConfig } from "./lib/config.ts";
 export { Breaker } from "./lib/objects/commit/ask-regions.ts";
 export { Fence } from "./lib/objects/commit/fence.ts";

@@ -1,7 +1,8 @@
 /**
  * Walks, one at a time, and what the last one found.
  */
-import type { Totals, WalkTimes } from "agarose/scrub";
+import { isRecord } from "@agarose/core";
+import { totalsOf, type Totals, type WalkTimes } from "agarose/scrub";
 import type { Position } from "./part.ts";
 
 /** Bindings and secrets of a scrubber. The secrets that the configuration names are beside them. */
@@ -67,10 +68,11 @@ export async function currentWalk(
   return { id, status, ...(error !== undefined && { error }) };
 }
 
-/** The last walk that reached its end. Undefined when there was none. */
+/** The last walk that reached its end. Undefined when there was none, or none that this version can read. */
 export async function lastWalk(env: ScrubberEnv): Promise<EndedWalk | undefined> {
-  const text = await env.STATE.get(LAST);
-  return text === null ? undefined : (JSON.parse(text) as EndedWalk);
+  const { totals: kept, startMs, endMs } = recordOf(await env.STATE.get(LAST));
+  const totals = totalsOf(kept);
+  return totals && typeof startMs === "number" && typeof endMs === "number" ? { totals, startMs, endMs } : undefined;
 }
 
 /** Keeps a walk that reached its end. */
@@ -79,10 +81,24 @@ export async function saveWalk(env: ScrubberEnv, walk: EndedWalk): Promise<void>
   await env.STATE.put(OPEN, "null");
 }
 
-/** The walk that has not reached its end. Undefined when there is none. */
+/** The walk that has not reached its end. Undefined when there is none, or none that this version can continue. */
 export async function openWalk(env: ScrubberEnv): Promise<OpenWalk | undefined> {
-  const text = await env.STATE.get(OPEN);
-  return text === null ? undefined : ((JSON.parse(text) as OpenWalk | null) ?? undefined);
+  const { prefix, startMs, position } = recordOf(await env.STATE.get(OPEN));
+  if (typeof prefix !== "string" || typeof startMs !== "number" || !isRecord(position)) return undefined;
+  const { after, isEnd } = position;
+  const totals = totalsOf(position["totals"]);
+  if (!totals || typeof isEnd !== "boolean") return undefined;
+  return { prefix, startMs, position: { ...(typeof after === "string" && { after }), totals, isEnd } };
+}
+
+/** What a value holds, which an earlier version of this Worker may have written. */
+function recordOf(text: string | null): Record<string, unknown> {
+  try {
+    const json: unknown = JSON.parse(text ?? "null");
+    return isRecord(json) ? json : {};
+  } catch {
+    return {};
+  }
 }
 
 /**

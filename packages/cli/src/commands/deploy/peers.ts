@@ -1,6 +1,7 @@
 /**
  * The list of PoPs that cooperate: from `pops` of the command line's configuration into PEERS of every PoP. Pure.
  */
+import * as v from "valibot";
 import type { Config } from "../../lib/config.ts";
 import type { PeerSteps, PopEnvironment, Step } from "./deployment.ts";
 
@@ -45,10 +46,12 @@ export function peerSteps(
   return { lists, keys: hasKey || now.length === 0 ? [] : [key], warnings };
 }
 
+const PEERS_SHAPE = v.array(v.object({ name: v.string(), url: v.string() }));
+
 function isSameList(text: unknown, pops: readonly PopAddress[]): boolean {
   try {
-    const list = JSON.parse(String(text)) as PopAddress[];
-    const line = ({ name, url }: PopAddress): string => `${name} ${url.replace(/\/+$/, "")}`;
+    const list = v.parse(PEERS_SHAPE, JSON.parse(String(text)));
+    const line = ({ name, url }: Pick<PopAddress, "name" | "url">): string => `${name} ${url.replace(/\/+$/, "")}`;
     return list.map(line).toSorted().join("\n") === pops.map(line).toSorted().join("\n");
   } catch {
     return false;

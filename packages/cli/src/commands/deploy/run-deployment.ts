@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
+import * as v from "valibot";
 import { argumentsOf, commandOf, withNamespaceId, type Step } from "./deployment.ts";
 import { patchVariables, type Wrangler, type WranglerResult } from "./wrangler.ts";
 import { withVariables } from "./wrangler-file.ts";
@@ -123,6 +124,8 @@ async function adviceOn(
   return `The KV namespace ${title} exists and no Worker has it: write "id": "${id}" to CHUNKS of ${pop} in ${config}. `;
 }
 
+const NAMESPACES_SHAPE = v.array(v.object({ id: v.string(), title: v.string() }));
+
 async function namespaceId(
   step: Step & { title: string },
   config: string,
@@ -130,11 +133,11 @@ async function namespaceId(
 ): Promise<string | undefined> {
   const result = demand(step, config, await wrangler(["kv", "namespace", "list", "--config", config]));
   try {
-    const listed = JSON.parse(result.stdout.slice(result.stdout.indexOf("["))) as { id: string; title: string }[];
+    const listed = v.parse(NAMESPACES_SHAPE, JSON.parse(result.stdout.slice(result.stdout.indexOf("["))));
     return listed.find(({ title }) => title === step.title)?.id;
   } catch (error) {
     const said = result.stdout.slice(0, 200);
-    throw new AgaroseError("STORE_FAILED", `Wrangler's list of KV namespaces is not JSON: ${said}`, {}, error);
+    throw new AgaroseError("STORE_FAILED", `Wrangler's list of KV namespaces is none: ${said}`, {}, error);
   }
 }
 

@@ -1,11 +1,12 @@
 /**
  * What a scrub has found and done so far. It is kept in the cursor file, so it is plain JSON.
  */
+import * as v from "valibot";
 import { stateOf, unreachableRegions, type UnreachableRegion } from "../../lib/objects/verdicts.ts";
 import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
 import type { RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
 import type { ReadCost } from "./deep-reads.ts";
-import { countRedundancy, type Redundancy } from "./redundancy.ts";
+import { countRedundancy } from "./redundancy.ts";
 
 /** An object of the walk. */
 export interface Found {
@@ -18,26 +19,36 @@ export interface Found {
   readonly isUnread?: boolean;
 }
 
-/** Counts of objects. */
-export interface Totals {
-  readonly objects: number;
-  readonly repaired: number;
+const COUNTS_SHAPE = v.record(v.string(), v.number());
+
+const TOTALS_SHAPE = v.object({
+  objects: v.number(),
+  repaired: v.number(),
   /** Still damaged after the repair, or found so by a dry run. */
-  readonly damaged: number;
+  damaged: v.number(),
   /** Could not be repaired. */
-  readonly failed: number;
+  failed: v.number(),
   /** Without known damage, but a region did not answer. */
-  readonly unchecked: number;
+  unchecked: v.number(),
   /** Bytes of chunks that were read to hash them, and their price in US dollars. */
-  readonly readBytes: number;
-  readonly readUsd: number;
+  readBytes: v.number(),
+  readUsd: v.number(),
   /** Objects that were to be read, and the money did not last. */
-  readonly unread: number;
+  unread: v.number(),
   /** As they were found. */
-  readonly found: Redundancy;
+  found: COUNTS_SHAPE,
   /** After repairs. */
-  readonly left: Redundancy;
-  readonly regionsUnreachable: readonly UnreachableRegion[];
+  left: COUNTS_SHAPE,
+  regionsUnreachable: v.pipe(v.array(v.object({ region: v.string(), problem: v.string() })), v.readonly()),
+});
+
+/** Counts of objects. */
+export type Totals = Readonly<v.InferOutput<typeof TOTALS_SHAPE>>;
+
+/** What another version may have kept. Undefined where this one cannot go on with it. */
+export function totalsOf(kept: unknown): Totals | undefined {
+  const read = v.safeParse(TOTALS_SHAPE, kept);
+  return read.success ? read.output : undefined;
 }
 
 /** Nothing yet. */

@@ -3,7 +3,8 @@
  * and secrets writers may write. It is signed, so that no store can make one up.
  */
 import { createHash, hash } from "node:crypto";
-import { AgaroseError, rawPublicKey, toAgaroseError, type Signature, type Signer } from "@agarose/core";
+import { AgaroseError, isRecord, rawPublicKey, toAgaroseError, type Signer } from "@agarose/core";
+import * as v from "valibot";
 import type { Config } from "../../config-schema.ts";
 import type { Store } from "../../store/store.ts";
 import { CONTROL_PREFIX } from "./names.ts";
@@ -16,35 +17,36 @@ const CONTROL_BYTES_MAX = 65_536;
 /** Of a SHA-256 in hex, as signatures name a key. */
 const KEY_ID_CHARACTERS = 16;
 
-/** What all regions of a deployment say alike. */
-export interface Deployment {
-  /** 32 hex digits, chosen when the first region got its record. */
-  readonly deployment: string;
-  /** Counts the changes of what follows. */
-  readonly epoch: number;
-  /** Names of the keys by which writers may sign; none in unsigned mode. */
-  readonly signers: readonly string[];
-  /** The key that signs now, which every writer has to trust; none in unsigned mode. */
-  readonly signer?: string;
-  /** Names of keys that were in force once. They never come back. */
-  readonly retired: readonly string[];
-  /** Names of the secrets by which writers may encrypt, by prefix. Prefixes that nobody announced are missing. */
-  readonly secrets: readonly SecretsInForce[];
-}
+const NAMES_SHAPE = v.pipe(v.array(v.string()), v.readonly());
+const SECRETS_SHAPE = v.object({ prefix: v.string(), ids: NAMES_SHAPE });
 
-/** The secrets of a prefix. */
-export interface SecretsInForce {
-  readonly prefix: string;
-  readonly ids: readonly string[];
-}
+const RECORD_SHAPE = v.object({
+  control: v.literal(1),
+  /** The name of the region whose bucket this is. */
+  region: v.string(),
+  /** Chosen when the first region got its record. */
+  deployment: v.pipe(v.string(), v.regex(/^[0-9a-f]{32}$/)),
+  /** Counts the changes of what follows. */
+  epoch: v.pipe(v.number(), v.safeInteger()),
+  /** Names of the keys by which writers may sign; none in unsigned mode. */
+  signers: NAMES_SHAPE,
+  /** The key that signs now, which every writer has to trust; none in unsigned mode. */
+  signer: v.exactOptional(v.string()),
+  /** Names of keys that were in force once. They never come back. */
+  retired: NAMES_SHAPE,
+  /** Names of the secrets by which writers may encrypt, by prefix. Prefixes that nobody announced are missing. */
+  secrets: v.pipe(v.array(SECRETS_SHAPE), v.readonly()),
+  signature: v.exactOptional(v.object({ keyId: v.string(), value: v.string() })),
+});
 
 /** The record of one region. */
-export interface ControlRecord extends Deployment {
-  readonly control: 1;
-  /** The name of the region whose bucket this is. */
-  readonly region: string;
-  readonly signature?: Signature;
-}
+export type ControlRecord = v.InferOutput<typeof RECORD_SHAPE>;
+
+/** What all regions of a deployment say alike. */
+export type Deployment = Omit<ControlRecord, "control" | "region" | "signature">;
+
+/** The secrets of a prefix. */
+export type SecretsInForce = v.InferOutput<typeof SECRETS_SHAPE>;
 
 /** What one region has. */
 export interface RegionControl {
@@ -104,20 +106,16 @@ export function keysOf(
 }
 
 async function parseControl(text: string, trust: WriteContext["trust"]): Promise<ControlRecord> {
-  const record = JSON.parse(text) as ControlRecord;
-  if (record.control > 1) {
+  const json: unknown = JSON.parse(text);
+  if (isRecord(json) && Number(json["control"]) > 1) {
     throw new AgaroseError("MANIFEST_NEWER", `${CONTROL_NAME} is of a later format: upgrade Agarose on this machine`);
   }
-  const { deployment, epoch, region, signers, retired, secrets } = record;
-  const isSound =
-    /^[0-9a-f]{32}$/.test(deployment) &&
-    Number.isSafeInteger(epoch) &&
-    typeof region === "string" &&
-    Array.isArray(signers) &&
-    Array.isArray(retired) &&
-    Array.isArray(secrets) &&
-    secrets.every(({ prefix, ids }) => typeof prefix === "string" && Array.isArray(ids));
-  if (!isSound) throw new AgaroseError("MANIFEST_INVALID", `${CONTROL_NAME} is damaged: run \`agarose doctor --fix\``);
+  const read = v.safeParse(RECORD_SHAPE, json);
+  if (!read.success) {
+    const message = `${CONTROL_NAME} is damaged (${read.issues[0].message}): run \`agarose doctor --fix\``;
+    throw new AgaroseError("MANIFEST_INVALID", message);
+  }
+  const record = read.output;
   await trust(signedBytes(record), record.signature);
   return record;
 }
