@@ -24,6 +24,7 @@ const LONG = [
   "packages/worker/src/cache-manager/period.workerd.test.ts",
   "packages/worker/src/peers/peers-fill.workerd.test.ts",
   "packages/worker/src/peers/peers.workerd.test.ts",
+  "packages/worker/test/hostile-costs.test.ts",
   "scripts/docs/commands.test.ts",
 ];
 

@@ -13,7 +13,7 @@ const LARGE = ["large/0", "large/1", "large/2", "large/3", "large/4"];
 const SMALL = Array.from({ length: 100 }, (_, i) => `small/${i}`);
 const SMALL_BYTES = 20_000;
 /** Counts are handed on two seconds after the request. */
-const FLUSH_MS = 3_000;
+const FLUSH_MS = 2_500;
 const ADDRESS = "198.51.100.7";
 
 let world: TestWorld;

@@ -63,7 +63,11 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
       capacityBytes: settings.cacheBytes,
     });
   };
-  const popular = counted.slice(0, REPORTED_MAX).map(({ key, popularity }) => ({ key, popularity }));
+  // Who alone cannot steer the fills cannot make a scrub store an object with another code either.
+  const popular = counted
+    .filter(({ mayFill }) => mayFill)
+    .slice(0, REPORTED_MAX)
+    .map(({ key, popularity }) => ({ key, popularity }));
   if (settings.policy === "off") {
     return { change: afford([]), candidates: 0, popular, manifestOf: async () => undefined, savings: () => undefined };
   }

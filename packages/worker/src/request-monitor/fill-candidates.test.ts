@@ -35,16 +35,22 @@ test("as many clients are needed as the setting says; one is enough where it say
   expect(setUp(1).candidates.has("never asked for")).toBe(true);
 });
 
-test("midnight makes no second client of the first: each day begins without any key", async () => {
+test("midnight makes no second client of the first, and takes back no candidate for a day", async () => {
   const { time, candidates, ask } = setUp(2);
   await ask("a", "1");
   await ask("b", "1", "2");
   time.ms += DAY_MS;
-  expect(candidates.has("b")).toBe(false);
   await ask("a", "1");
   expect(candidates.has("a")).toBe(false);
+  expect(candidates.has("b")).toBe(true);
+  await ask("b", "1");
   await ask("a", "2");
   expect(candidates.has("a")).toBe(true);
+  time.ms += DAY_MS;
+  expect(candidates.has("a")).toBe(true);
+  expect(candidates.has("b"), "one client alone has asked since").toBe(false);
+  time.ms += 2 * DAY_MS;
+  expect(candidates.has("a")).toBe(false);
 });
 
 test("midnight in the middle of a note does not mix two days", async () => {

@@ -3,7 +3,8 @@
  * PoP fetch anything. A client is a network, or a token for who reads a private key with one.
  *
  * All of it is in memory. Of a client there is a hash with a random salt, and of a key no more hashes than clients are
- * needed; it has none once they have come. Each day begins with another salt and without any key.
+ * needed; it has none once they have come. Each day begins with another salt and without any hash. What was a candidate
+ * on the day before stays one, so that midnight changes nothing for a key that is read every day.
  */
 import { hmacKey, sign, toBase64url } from "../platform/crypto.ts";
 import { parseVariables, wholeNumber } from "../platform/variables.ts";
@@ -44,7 +45,9 @@ export class FillCandidates {
   #day = Number.NaN;
   #salt: Promise<CryptoKey> | undefined;
   /** Hashes of clients by key, the key that was asked for last at the end; `ENOUGH` once they suffice. */
-  readonly #clients = new Map<string, ReadonlySet<string>>();
+  #clients = new Map<string, ReadonlySet<string>>();
+  /** Candidates of the day before. */
+  #before: ReadonlySet<string> = new Set();
 
   constructor(options: FillCandidatesOptions) {
     this.#options = options;
@@ -54,7 +57,7 @@ export class FillCandidates {
   has(key: string): boolean {
     if (this.#options.clientsMin <= 1) return true;
     void this.#beginDay();
-    return this.#clients.get(key) === ENOUGH;
+    return this.#clients.get(key) === ENOUGH || this.#before.has(key);
   }
 
   /** Notes who has asked for keys. */
@@ -84,12 +87,14 @@ export class FillCandidates {
     this.#clients.set(key, isEnough ? ENOUGH : all);
   }
 
-  /** Forgets the day before, and returns the salt of today. */
+  /** Forgets the clients of the day before, and returns the salt of today. */
   #beginDay(): Promise<CryptoKey> {
     const day = Math.floor(this.#options.now() / DAY_MS);
     if (day === this.#day && this.#salt) return this.#salt;
+    const known = day === this.#day + 1 ? [...this.#clients] : [];
+    this.#before = new Set(known.flatMap(([key, clients]) => (clients === ENOUGH ? [key] : [])));
+    this.#clients = new Map();
     this.#day = day;
-    this.#clients.clear();
     return (this.#salt = hmacKey(toBase64url(crypto.getRandomValues(new Uint8Array(SALT_BYTES)))));
   }
 }
