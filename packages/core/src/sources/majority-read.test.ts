@@ -131,14 +131,15 @@ test("an object that all regions deny is not called absent", async () => {
   expect((await read([denied, ABSENT, ABSENT])).outcome).toMatchObject({ record: undefined });
 });
 
-test("tells how long each region took", async () => {
+test("shows the first manifest before a majority has confirmed it, and how long each region took", async () => {
   const seen: unknown[] = [];
   const early: Answer = { ...(v4 as object), status: 200, ms: 10 };
   const { outcome } = await read([early, v5, v5], {
+    onFirst: ({ generation }) => seen.push(generation),
     onRequest: (region, ms) => seen.push(region, ms),
   });
   expect(outcome).toMatchObject({ record: { generation: 5 } });
-  expect(seen).toEqual(["near", 10, "middle", 50, "far", 50]);
+  expect(seen).toEqual(["near", 10, 4, "middle", 50, "far", 50]);
 });
 
 test("of five regions, three that agree settle it, however the others differ", async () => {

@@ -7,7 +7,7 @@
  */
 import { AgaroseError, toAgaroseError } from "../errors.ts";
 import { parseKey } from "../format/key.ts";
-import { isTombstone, parseManifest, type ManifestRecord } from "../format/manifest/index.ts";
+import { isTombstone, parseManifest, type Manifest, type ManifestRecord } from "../format/manifest/index.ts";
 import { hedgeAfterMs } from "../latency.ts";
 import { deniedByMost, fetchRecord, isUnusable } from "./manifest-source.ts";
 import type { FindManifestOptions, ManifestSourceRegion } from "./manifest-source.ts";
@@ -17,6 +17,11 @@ import type { FailedAttempt } from "./staggered-race.ts";
 export interface MajorityReadOptions extends Omit<FindManifestOptions, "generationMin"> {
   /** Names that manifests may use for regions, if they are more than those of `regions`: former names. */
   readonly names?: readonly string[];
+  /**
+   * Called with the first sound manifest, before a majority has confirmed it. A reader may request chunks by it, but
+   * must not show any byte of them yet.
+   */
+  readonly onFirst?: (manifest: Manifest) => void;
   /** Called for each request that ends, also because it was given up, with the time that it took. */
   readonly onRequest?: (region: string, ms: number, isAnswered: boolean) => void;
 }
@@ -54,7 +59,7 @@ interface Vote {
  * when every copy found is unusable, CREDENTIALS_REFUSED, KEY_INVALID, KEY_TOO_LONG, ABORTED.
  */
 export async function readMajority(key: string, options: MajorityReadOptions): Promise<MajorityRead> {
-  const { regions, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT, onRequest } = options;
+  const { regions, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT, onFirst, onRequest } = options;
   parseKey(key);
   const needed = Math.floor(regions.length / 2) + 1;
   const names = new Set(options.names ?? regions.map(({ name }) => name));
@@ -79,6 +84,7 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
       (own) => {
         onRequest?.(region.name, clock.now() - startedMs, true);
         votes.push(own);
+        if (own.record && !isTombstone(own.record) && votes.filter(isManifest).length === 1) onFirst?.(own.record);
         settle(region);
       },
       (cause: unknown) => {
@@ -167,6 +173,10 @@ function identityOf(record: ManifestRecord | undefined): string {
 /** Below all generations for what is absent. */
 function generationOf(record: ManifestRecord | undefined): number {
   return record?.generation ?? -1;
+}
+
+function isManifest({ record }: Vote): boolean {
+  return record !== undefined && !isTombstone(record);
 }
 
 function unusable(failures: readonly FailedAttempt[]): readonly FailedAttempt[] {

@@ -13,7 +13,7 @@ import {
 } from "@agarose/dev-world/s3-wire";
 import { contentRange, parseRange, toAgaroseError, type ByteRange, type Manifest } from "@agarose/core";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { getObject } from "../../lib/objects/get-object.ts";
+import { EarlyRead, getObject } from "../../lib/objects/get-object.ts";
 import { readManifest } from "../../lib/objects/manifests.ts";
 import type { Exchange } from "./exchange.ts";
 import { isImpossibleKey } from "./s3-error-of.ts";
@@ -56,8 +56,17 @@ function withoutOwnMd5(headers: Manifest["headers"]): Manifest["headers"] {
 
 /** GetObject and HeadObject. A read that fails once bytes are sent cuts the connection before the last of them. */
 export async function readObject(exchange: Exchange): Promise<void> {
+  const early = new EarlyRead();
+  try {
+    await answer(exchange, early);
+  } finally {
+    early.stop();
+  }
+}
+
+async function answer(exchange: Exchange, early: EarlyRead): Promise<void> {
   const { response, method } = exchange;
-  const manifest = await currentManifest(exchange);
+  const manifest = await currentManifest(exchange, early);
   const shown = await shownManifest(manifest, exchange.context.config);
   const validators = validatorsOf(manifest);
   const headers: Record<string, string> = {
@@ -75,13 +84,20 @@ export async function readObject(exchange: Exchange): Promise<void> {
   if (range) headers["content-range"] = contentRange(range, shown.bytes);
   const begin = () => response.writeHead(range ? 206 : 200, headers);
   if (method === "HEAD") begin().end();
-  else await send(manifest, range, begin, exchange);
+  else await send(manifest, range, begin, early, exchange);
 }
 
 /** The manifest of the key. A key that no object can have is as absent as any other. */
-async function currentManifest({ key, context, left, nowMs }: Exchange): Promise<Manifest> {
+async function currentManifest(exchange: Exchange, early: EarlyRead): Promise<Manifest> {
+  const { key, context, left, nowMs, method, headers } = exchange;
+  // A condition may make the answer a 304.
+  const isPlain = method === "GET" && !("if-none-match" in headers) && !("if-modified-since" in headers);
+  const onFirst = (first: Manifest): void => {
+    const range = (): ByteRange | undefined => rangeOf(rangeAsked(validatorsOf(first), headers), first.bytes);
+    early.begin(first, range, { ...context, signal: left });
+  };
   try {
-    return await readManifest(key, { ...context, signal: left, nowMs });
+    return await readManifest(key, { ...context, signal: left, nowMs, ...(isPlain && { onFirst }) });
   } catch (error) {
     if (isImpossibleKey(error)) throw new S3Error("NoSuchKey", "The specified key does not exist.");
     throw error;
@@ -93,6 +109,7 @@ async function send(
   manifest: Manifest,
   range: ByteRange | undefined,
   begin: () => unknown,
+  early: EarlyRead,
   { response, context, left }: Exchange,
 ): Promise<void> {
   let last: Uint8Array | undefined;
@@ -103,7 +120,7 @@ async function send(
     if (!response.headersSent) begin();
     if (!response.write(before)) await once(response, "drain", { signal: left });
   };
-  await getObject(manifest, range, write, { ...context, signal: left });
+  await getObject(manifest, range, write, { ...context, signal: left, early });
   if (!response.headersSent) begin();
   response.end(last);
 }

@@ -19,7 +19,7 @@ import { READING, withContext, type CommandContext, type GlobalOptions } from ".
 import { writeAll, writeNamed } from "../../lib/files/whole-file.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { getObject } from "../../lib/objects/get-object.ts";
+import { EarlyRead, getObject } from "../../lib/objects/get-object.ts";
 import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
 import { readManifest, type Consistency } from "../../lib/objects/manifests.ts";
 import { formatBytes, printResult } from "../../lib/output.ts";
@@ -41,8 +41,19 @@ export async function get(key: string, file: string | undefined, options: GetOpt
     const { consistency } = options;
     const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
     const knownRegions = new KnownRegions(context, false);
-    const manifest = await readManifest(key, { ...context, consistency, knownRegions });
-    await show(key, file, manifest, options, context);
+    const early = new EarlyRead();
+    const onFirst = (first: Manifest): void =>
+      early.begin(
+        first,
+        ({ bytes }) => (options.range === undefined ? undefined : rangeOf(options.range, bytes)),
+        context,
+      );
+    try {
+      const manifest = await readManifest(key, { ...context, consistency, knownRegions, onFirst });
+      await show(key, file, manifest, options, { ...context, early });
+    } finally {
+      early.stop();
+    }
     await knownRegions.flush();
   });
 }
@@ -52,7 +63,7 @@ async function show(
   file: string | undefined,
   manifest: Manifest,
   options: GetOptions,
-  context: CommandContext,
+  context: CommandContext & { readonly early: EarlyRead },
 ): Promise<void> {
   const shown = await shownManifest(manifest, context.config);
   const range = options.range === undefined ? undefined : rangeOf(options.range, shown.bytes);
@@ -80,7 +91,7 @@ async function read(
   manifest: Manifest,
   range: ByteRange | undefined,
   write: (part: Uint8Array) => Promise<unknown>,
-  context: CommandContext,
+  context: CommandContext & { readonly early: EarlyRead },
 ): Promise<ReadReport> {
   const progress = startProgress("get", { quiet: context.json });
   progress.addTotal(range ? range.end - range.start : shownBytes(manifest));

@@ -48,6 +48,8 @@ export interface ReadContext extends Pick<WriteOptions, "stores" | "signal" | "t
   readonly nowMs?: () => number;
   /** What earlier reads have learned. Default: nothing. */
   readonly knownRegions?: KnownRegions;
+  /** Receives the first sound manifest, before a majority has confirmed it. */
+  readonly onFirst?: (manifest: Manifest) => void;
 }
 
 /**
@@ -107,7 +109,7 @@ async function complete(key: string, uncertain: AgaroseError, context: WriteCont
 }
 
 async function askMajority(key: string, context: ReadContext, { clock }: WriteContext): Promise<MajorityRead> {
-  const { stores, signal, trust = acceptUnsigned, knownRegions: known } = context;
+  const { stores, signal, trust = acceptUnsigned, knownRegions: known, onFirst } = context;
   return readMajority(key, {
     regions: stores.map(({ region: { name } }) => ({
       name,
@@ -120,6 +122,7 @@ async function askMajority(key: string, context: ReadContext, { clock }: WriteCo
     sha256: nodeSha256,
     trust,
     signal,
+    ...(onFirst && { onFirst }),
     ...(known && { onRequest: (region, ms, isAnswered) => known.learn(region, ms, isAnswered) }),
   });
 }

@@ -153,6 +153,45 @@ test("a reader that may not write says so, with both numbers and the way out", a
   });
 });
 
+/** Keeps the manifests of all regions but the nearest back until a chunk is requested. Returns which chunks are. */
+function holdManifests(): string[] {
+  const chunks: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const region of REGIONS) {
+    world.faults.set(region, async (request, _response, name) => {
+      if (request.method !== "GET") return false;
+      if (name.startsWith("chunks/")) {
+        chunks.push(name);
+        resolve();
+      } else if (name.startsWith("manifests/") && region !== NEAREST) await promise;
+      return false;
+    });
+  }
+  return chunks;
+}
+
+test("chunks are requested by the first manifest while a majority answers, and each of them once", async () => {
+  const bytes = randomBytes(300_000);
+  await world.put("early", bytes);
+  const chunks = holdManifests();
+  const { code, stdout } = await world.run(["get", "early", "-"]);
+  expect([code, stdout.equals(bytes)]).toEqual([0, true]);
+  expect(chunks.length).toBeGreaterThan(0);
+  expect(new Set(chunks).size).toBe(chunks.length);
+});
+
+test("chunks that were requested by the manifest of a region that is behind are not shown", async () => {
+  const [first, second] = [randomBytes(300_000), randomBytes(300_000)];
+  const { upload } = await world.put("early-old", first);
+  await without([NEAREST], () => world.put("early-old", second));
+  for (const args of [[], ["--range", "100-199999"]]) {
+    const chunks = holdManifests();
+    const { code, stdout } = await world.run(["get", "early-old", "-", ...args]);
+    expect([code, stdout.equals(args.length > 0 ? second.subarray(100, 200_000) : second)]).toEqual([0, true]);
+    expect(chunks.some((name) => name.includes(upload))).toBe(true);
+  }
+});
+
 test("with most regions gone, get and ls say what they need, and read what is left when they are told to", async () => {
   const key = "disaster";
   await world.put(key, randomBytes(30_000));
