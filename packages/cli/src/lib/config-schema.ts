@@ -266,7 +266,7 @@ export const configSchema = v.pipe(
         code,
         v.description(
           "Erasure code of new objects. `auto` chooses by size. Objects of at most 16 KiB travel in their manifests, " +
-            "small ones are whole copies, and k grows with size. `agarose doctor` shows the codes.",
+            "and k grows with size. `agarose doctor` shows the codes.",
         ),
       ),
       "auto",
