@@ -8,8 +8,9 @@ import {
   xmlDocument,
   type ListedObject,
 } from "@agarose/dev-world/s3-wire";
-import { shownBytes, toAgaroseError } from "@agarose/core";
+import { isTombstone, shownBytes, toAgaroseError } from "@agarose/core";
 import { readManifest } from "../../lib/objects/manifests.ts";
+import { recordOf } from "../../lib/walk/listed-object.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { BUCKET, type Exchange } from "./exchange.ts";
 import { validatorsOf } from "./read-operations.ts";
@@ -53,15 +54,26 @@ async function listed(exchange: Exchange): Promise<string> {
   const found = await keys.below(query.get("prefix") ?? "", wire.continuedAt(query));
   return wire.listObjects(exchange, query, found.keys, (page, next) => {
     if (next !== undefined) found.ends.add(next);
-    return describe(page, exchange);
+    return describe(page, found.etags, exchange);
   });
 }
 
-async function describe(keys: readonly string[], { context, left, nowMs }: Exchange): Promise<readonly ListedObject[]> {
+/**
+ * Describes the objects of a page: by one manifest each, where a majority has just listed its ETag, else by a read of a
+ * majority.
+ */
+async function describe(
+  keys: readonly string[],
+  etags: ReadonlyMap<string, string>,
+  { context, left, nowMs }: Exchange,
+): Promise<readonly ListedObject[]> {
+  const reading = { ...context, signal: left, nowMs };
   const objects: ListedObject[] = [];
   const described = mapOrdered(keys, MANIFESTS_AT_A_TIME, async (key): Promise<ListedObject | undefined> => {
     try {
-      const manifest = await readManifest(key, { ...context, signal: left, nowMs });
+      const etag = etags.get(key);
+      const current = etag === undefined ? undefined : await recordOf(etag, key, reading);
+      const manifest = current && !isTombstone(current) ? current : await readManifest(key, reading);
       return { key, bytes: shownBytes(manifest), ...validatorsOf(manifest) };
     } catch (error) {
       // It was removed after the keys were listed.

@@ -18,7 +18,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { presign } from "../../../test/presign.ts";
 import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
-import { DOWN, REGIONS, type World } from "../../../test/world.ts";
+import { DOWN, manifestName, REGIONS, type World } from "../../../test/world.ts";
 import type { Gateway } from "./server.ts";
 
 const Bucket = "agarose";
@@ -294,6 +294,31 @@ describe("lists", () => {
     const head = await client.send(new HeadObjectCommand({ Bucket, Key: "list/z" }));
     expect(Contents[5]).toMatchObject({ Size: 10, ETag: head.ETag });
     expect(Math.floor(Contents[5]!.LastModified!.getTime() / 1000) * 1000).toBe(head.LastModified!.getTime());
+  });
+
+  test("the first page reads one manifest of each key, and what a majority holds where a region sends another", async () => {
+    for (const name of ["a", "b", "c"]) await put(`read/${name}`, "first");
+    const old = await world.read("sydney", manifestName("read/a"));
+    await put("read/a", "second, longer");
+    let reads = 0;
+    for (const region of REGIONS) {
+      world.faults.set(region, (request, _response, name) => {
+        if (request.method !== "GET" || name === "") return false;
+        reads++;
+        return false;
+      });
+    }
+    expect((await list({ Prefix: "read/" })).Contents?.map(({ Size }) => Size)).toEqual([14, 5, 5]);
+    expect(reads).toBe(3);
+    for (const region of REGIONS.slice(0, 2)) {
+      world.faults.set(region, (request, response, name) => {
+        if (request.method !== "GET" || name !== manifestName("read/a")) return false;
+        response.writeHead(200).end(old);
+        return true;
+      });
+    }
+    expect((await list({ Prefix: "read/" })).Contents?.map(({ Size }) => Size)).toEqual([14, 5, 5]);
+    expect(world.fired.size).toBeGreaterThan(0);
   });
 
   test("a delimiter folds what is below it", async () => {

@@ -10,6 +10,7 @@ import type { CommandContext } from "../../lib/context.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
 import type { Consistency } from "../../lib/objects/manifests.ts";
+import { majorityEtag } from "../../lib/walk/listed-object.ts";
 
 type Context = CommandContext & { readonly breaker: Breaker; readonly consistency: Consistency };
 
@@ -17,10 +18,15 @@ interface Listed {
   readonly keys: readonly string[];
   /** Where pages of it have ended. A client may name any other key too, from which it wants a new list. */
   readonly ends: Set<string>;
+  /** The ETags that a majority has listed just now, of the first keys. */
+  readonly etags: ReadonlyMap<string, string>;
   readonly atMs: number;
 }
 
 const LISTS_MAX = 4;
+/** A page has 1,000 keys, and its order is almost that of the regions. */
+const ETAGS_MAX = 10_000;
+const NO_ETAGS: ReadonlyMap<string, string> = new Map();
 const LIST_MS_MAX = 5 * 60_000;
 
 /** Lists keys, and keeps the latest lists for their later pages. */
@@ -44,18 +50,26 @@ export class SortedKeys {
     const known = this.#lists.get(prefix);
     this.#lists.delete(prefix);
     const isKept = known !== undefined && known.ends.has(after) && this.#nowMs() - known.atMs < LIST_MS_MAX;
-    const listed = isKept ? known : { keys: await this.#list(prefix), ends: new Set<string>(), atMs: this.#nowMs() };
-    this.#lists.set(prefix, listed);
+    const listed = isKept ? known : await this.#list(prefix);
+    this.#lists.set(prefix, { ...listed, etags: NO_ETAGS });
     if (this.#lists.size > LISTS_MAX) this.#lists.delete(this.#lists.keys().next().value!);
     return listed;
   }
 
-  async #list(prefix: string): Promise<readonly string[]> {
+  async #list(prefix: string): Promise<Listed> {
     const listing = new KeyListing(prefix, this.#context);
     const keys: string[] = [];
-    for await (const { key } of liveGroups(listing, this.#context)) keys.push(key);
+    const etags = new Map<string, string>();
+    const isEventual = this.#context.consistency === "eventual";
+    for await (const group of liveGroups(listing, this.#context)) {
+      keys.push(group.key);
+      const etag = isEventual || etags.size === ETAGS_MAX ? undefined : majorityEtag(group, this.#context);
+      if (etag !== undefined) etags.set(group.key, etag);
+    }
     // A list that lacks keys would make a client remove them elsewhere.
-    if (listing.complete || this.#context.consistency === "eventual") return keys.toSorted(compareUtf8);
+    if (listing.complete || isEventual) {
+      return { keys: keys.toSorted(compareUtf8), ends: new Set(), etags, atMs: this.#nowMs() };
+    }
     const failed = listing.regionsFailed.map(({ region }) => region).join(", ");
     const count = `${listing.regionsFailed.length} of ${this.#context.stores.length} regions`;
     throw new S3Error("ServiceUnavailable", `${count} do not answer (${failed}): list again once they answer`);

@@ -64,12 +64,24 @@ async function listedRecord(
   { key, manifests }: KeyGroup,
   context: ListedContext,
 ): Promise<ManifestRecord | undefined> {
+  const listing = manifests.filter((manifest) => manifest.etag === etag);
+  return recordOf(etag, key, { ...context, stores: listing.map(({ store }) => store) });
+}
+
+/**
+ * The manifest that has an ETag, from the first region of `stores` that sends it; undefined where none does. What has
+ * the MD5 that a majority has listed is known to be theirs, whatever the region is.
+ */
+export async function recordOf(
+  etag: string,
+  key: string,
+  { stores, ...context }: ListedContext,
+): Promise<ManifestRecord | undefined> {
   const md5 = etag.replaceAll('"', "").toLowerCase();
   if (!/^[\da-f]{32}$/.test(md5)) return undefined;
-  const listing = manifests.filter((manifest) => manifest.etag === etag);
   // Spread over the regions by key.
-  const first = key.length % listing.length;
-  const holders = [...listing.slice(first), ...listing.slice(0, first)].map(({ store }) => store);
+  const first = key.length % stores.length;
+  const holders = [...stores.slice(first), ...stores.slice(0, first)];
   const awaited = holders.filter(({ region }) => !context.breaker.isOpen(region.name));
   const read = (store: Store, signal: AbortSignal): Promise<RegionManifest> =>
     readRegion(key, store, signal, context.trust);
