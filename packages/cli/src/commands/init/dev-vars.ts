@@ -14,7 +14,7 @@ const GENERATED = "# Made by `agarose init --dev-vars`: what `wrangler dev` take
 
 /**
  * Writes the file into `folder`. Throws USAGE where somebody else's file is and `force` is not given. Peers are off,
- * because those of the configuration are other processes.
+ * because those of the configuration are other processes, and one client fills the cache, because there is no other.
  */
 export async function initDevVars(
   folder: string,
@@ -25,7 +25,7 @@ export async function initDevVars(
   if (existsSync(path) && !options.force && !(await readFile(path, "utf8")).startsWith(GENERATED)) {
     throw new AgaroseError("USAGE", `${path} is not of \`agarose init --dev-vars\`: --force replaces it`, { path });
   }
-  const variables = { ...sharedVariables(config, { hasBindings: false }), PEERS: "off" };
+  const variables = { ...sharedVariables(config, { hasBindings: false }), PEERS: "off", FILL_CLIENTS_MIN: "1" };
   const lines = Object.entries(variables).map(([name, value]) => `${name}=${quoted(value)}`);
   await mkdir(folder, { recursive: true });
   await writeFile(path, `${[GENERATED, ...lines].join("\n")}\n`);

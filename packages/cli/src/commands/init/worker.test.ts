@@ -255,6 +255,7 @@ test("--dev-vars gives Wrangler the buckets of another configuration, and no pee
   expect(bindings).toMatchObject({
     POP: "fra",
     PEERS: "off",
+    FILL_CLIENTS_MIN: "1",
     PUBLISHER_KEYS: JSON.stringify([KEY]),
     UNSIGNED: "false",
   });
