@@ -161,6 +161,20 @@ describe("keys rotate", () => {
     expect((await run("get", "by-the-old", "-")).stderr).toContain("OBJECT_NOT_FOUND");
   });
 
+  test("an upgrade that was killed is completed by the next one in every region, of removed objects too", async () => {
+    await run("keys", "rotate", "next.pem");
+    await run("keys", "rotate", "next.pem", "--sign");
+    const names = ["first", "removed"].map(manifestName);
+    const before = await Promise.all(names.map((name) => world.read("tokyo", name)));
+    expect((await run("upgrade")).code).toBe(0);
+    // A kill leaves a minority of the regions as they were.
+    for (const [index, name] of names.entries()) await world.tamper("tokyo", name, () => before[index]!);
+    expect((await run("upgrade")).code).toBe(0);
+    for (const name of names) expect(await world.read("tokyo", name)).toEqual(await world.read("dublin", name));
+    expect((await run("keys", "rotate", "next.pem", "--finish")).code).toBe(0);
+    expect(await run("verify")).toMatchObject({ code: 0 });
+  });
+
   test("a repair by a machine that has the old key alone does not undo what a majority took by the new one", async () => {
     await run("keys", "rotate", "next.pem");
     await run("keys", "rotate", "next.pem", "--sign");

@@ -52,8 +52,9 @@ export async function upgradeObject(
     const isSigned = keyId === undefined || newest.signature?.keyId === keyId;
     const isCurrent = isSigned && newest === trusted.newest;
     if (!isCurrent) await commitAgain(newest, trusted, context);
+    const isDone = isCurrent && !(await complete(newest, trusted, context));
     if (isTombstone(newest)) return undefined;
-    return !isCurrent || (await complete(newest, trusted, context)) ? "upgraded" : "current";
+    return isDone ? "current" : "upgraded";
   }
   // Format 1 has no signatures, so the operator vouches for the content; for format 2 only when they say so.
   const trusting = { ...context, trust: acceptUnsigned };
@@ -91,9 +92,16 @@ async function isTrusted(newest: ManifestRecord, { regions }: Survey, { trust }:
   );
 }
 
-/** Ends the work of an upgrade that was interrupted: regions may still hold format 1. Returns whether any did. */
+/**
+ * Ends the work of an upgrade that was interrupted: regions may still hold format 1, or what another key or secret has
+ * made, which nobody can use after a rotation. Returns whether any did.
+ */
 async function complete(newest: ManifestRecord, survey: Survey, context: WriteContext): Promise<boolean> {
-  const lacking = survey.regions.filter(({ bytes }) => bytes && isFormat1(bytes));
+  const isOld = ({ bytes, record }: Survey["regions"][number]): boolean =>
+    (bytes !== undefined && isFormat1(bytes)) ||
+    (record !== undefined &&
+      (record.signature?.keyId !== newest.signature?.keyId || secretIdOf(record) !== secretIdOf(newest)));
+  const lacking = survey.regions.filter(isOld);
   if (lacking.length === 0) return false;
   const bytes = encodeManifest(newest);
   const holders = survey.regions.filter((region) => holds(region, bytes)).length;
@@ -106,6 +114,10 @@ async function complete(newest: ManifestRecord, survey: Survey, context: WriteCo
     if (failed) throw failed.problem!;
   }
   return true;
+}
+
+function secretIdOf(record: ManifestRecord): string | undefined {
+  return isTombstone(record) ? undefined : record.encryption?.secret;
 }
 
 function isFormat1(bytes: Uint8Array): boolean {
