@@ -57,7 +57,7 @@ export interface Histories {
   readonly broken: readonly { readonly key: string; readonly history: readonly HistoryEntry[] }[];
 }
 
-/** Clients read and write for `seconds`; the seed chooses their operations, the faults and the kills, not the timing. */
+/** Clients read and write for `seconds`. The seed chooses operations, faults and kills, but not their timing. */
 export async function recordHistories(seconds: number, seed: number): Promise<Histories> {
   const regions = new Regions();
   const buckets = await startS3Endpoint({ ...KEYS, buckets: [...REGIONS], intercept: regions.intercept });

@@ -55,8 +55,9 @@ interface Vote {
  * nearest first, and another one for each that fails, is late or disagrees.
  *
  * @throws NO_QUORUM when fewer than a majority answer, READ_UNCERTAIN when those that answer disagree, so that nobody
- * can know which version was acknowledged (`details.behind`: who lacks the newest one that was seen), NO_SOURCE when all that is absent is denied (403), the manifest's own error
- * when every copy found is unusable, CREDENTIALS_REFUSED, KEY_INVALID, KEY_TOO_LONG, ABORTED.
+ * can know which version was acknowledged (`details.behind`: who lacks the newest one that was seen), NO_SOURCE when
+ * all that is absent is denied (403), the manifest's own error when every copy found is unusable, CREDENTIALS_REFUSED,
+ * KEY_INVALID, KEY_TOO_LONG, ABORTED.
  */
 export async function readMajority(key: string, options: MajorityReadOptions): Promise<MajorityRead> {
   const { regions, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT, onFirst, onRequest } = options;

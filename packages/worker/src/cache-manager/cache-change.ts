@@ -23,8 +23,8 @@ export interface CacheChange {
 }
 
 /**
- * Returns the most bytes that a stripe of a fill fetches while all sources are sound: each chunk that it lacks, or any k
- * where one of those is to be computed.
+ * Returns the most bytes that a stripe of a fill fetches while all sources are sound: each chunk that it lacks, or any
+ * k where one of those is to be computed.
  */
 export function fetchedBytesPerStripe({ entry, plan: { object } }: Fill): number {
   const missing = entry.target.filter((chunk) => !entry.chunks.includes(chunk));
@@ -120,9 +120,9 @@ export interface AffordableChange extends CacheChange {
 }
 
 /**
- * Trims a change to the budgets: best value per write first, plus the evictions that each fill needs. The rest waits and
- * keeps serving. The last fill may exceed the write budget: it begins, and the next period continues it. None may exceed
- * the egress of the day, because half a fill has displaced what served and serves nothing until tomorrow.
+ * Trims a change to the budgets: best value per write first, plus the evictions that each fill needs. The rest waits
+ * and keeps serving. The last fill may exceed the write budget: it begins, and the next period continues it. None may
+ * exceed the egress of the day, because half a fill has displaced what served and serves nothing until tomorrow.
  */
 export function affordableChange(
   change: CacheChange,

@@ -26,6 +26,7 @@ export interface IdentityOptions {
   readonly writable: readonly string[];
 }
 
+/** Looks into the buckets, and with `fix` mends what it can. Rejects only when the caller aborts. */
 export async function checkIdentity(command: CommandContext, { fix, writable }: IdentityOptions): Promise<Check[]> {
   const context: FenceContext = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
   const stores = command.stores.filter(({ region }) => writable.includes(region.name));
