@@ -6,6 +6,7 @@ export { CountingSignal } from "./counting-signal.ts";
 export { attempt, codeOf, errorOf, rejectionOf } from "./errors.ts";
 export { FakeNetwork, type Answer, type FakeRequest } from "./fake-fetch.ts";
 export { FakeSource, type Behaviour, type FakeSourceOptions } from "./fake-source.ts";
+export { offencesOf } from "./hostile-input.ts";
 export { mapFile, type TileId } from "./objects/map-file.ts";
 export {
   emptyObjectCases,

@@ -1,3 +1,4 @@
+import { offencesOf } from "@agarose/core/testing";
 import { expect, test } from "vitest";
 import { listedPage } from "./listed-page.ts";
 
@@ -24,3 +25,7 @@ test.each(["", "<html><body>Sign in</body></html>", "<ListBucketResult><Contents
   "%j is refused: a walk must not take it for an empty bucket",
   (text) => expect(() => listedPage(text)).toThrow(expect.objectContaining({ code: "SOURCE_FAILED" })),
 );
+
+test("hostile bytes in place of a listing end in a typed error, in bounded time", { timeout: 300_000 }, async () => {
+  expect(await offencesOf((_, text) => listedPage(text))).toEqual([]);
+});

@@ -66,6 +66,7 @@ export interface FakePop {
     | "html"
     | "portal"
     | "error"
+    | "endless"
     | "cuts"
     | "garbles"
     | "stalls";
@@ -331,6 +332,10 @@ export class FakeWorld {
     if (pop.fault === "forbids") {
       const error = { code: "FORBIDDEN", message: "a token is needed", details: {} };
       return Response.json({ error }, { status: 403 });
+    }
+    if (pop.fault === "endless") {
+      const part = new Uint8Array(64 * 1024).fill(0x20);
+      return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(part) }), { status: 502 });
     }
     if (pop.fault === "html") return new Response("<html>", { headers: { "content-type": "text/html" } });
     if (pathname.startsWith(PEER_CHUNK_PREFIX)) return this.#chunkOf(pop, pathname, searchParams);

@@ -39,7 +39,7 @@ const PUBLIC_KEYS_MAX = 8;
  */
 export function trustPublishers(publicKeys: readonly string[]): SignatureCheck {
   // Anything but a list has no length.
-  if (!publicKeys.length || publicKeys.length > PUBLIC_KEYS_MAX) {
+  if (!Array.isArray(publicKeys) || !publicKeys.length || publicKeys.length > PUBLIC_KEYS_MAX) {
     throw malformed(HAS_MESSAGES && `names ${publicKeys.length} public keys, 1 to ${PUBLIC_KEYS_MAX} are expected`);
   }
   const raw = publicKeys.map(rawPublicKey);

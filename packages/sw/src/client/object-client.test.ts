@@ -288,14 +288,17 @@ describe("a read with a known plan", () => {
 });
 
 describe("when PoPs fail", () => {
-  test.each(["refuses", "html", "error"] as const)("one that %s is replaced by the next at once", async (fault) => {
-    const { world, client } = await startWorld();
-    world.pops[0]!.fault = fault;
-    const start = world.clock.now();
-    expect((await read(world, client)).bytes).toEqual(BYTES);
-    expect(world.requests("p0")).toHaveLength(1);
-    expect(world.requests("p1")[0]!.atMs).toBe(start + 10);
-  });
+  test.each(["refuses", "html", "error", "endless"] as const)(
+    "one that %s is replaced by the next at once",
+    async (fault) => {
+      const { world, client } = await startWorld();
+      world.pops[0]!.fault = fault;
+      const start = world.clock.now();
+      expect((await read(world, client)).bytes).toEqual(BYTES);
+      expect(world.requests("p0")).toHaveLength(1);
+      expect(world.requests("p1")[0]!.atMs).toBe(start + 10);
+    },
+  );
 
   test("one that is silent is replaced in less than 300 ms, and is then not waited for", async () => {
     const { world, client } = await startWorld();

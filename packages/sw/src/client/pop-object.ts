@@ -12,13 +12,13 @@ import {
   toAgaroseError,
   type Attempt,
   type Clock,
-  type ErrorCode,
   type FetchPort,
 } from "@agarose/core";
 import type { Endpoint } from "../common/config.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import { resumedResponse } from "../common/resumed-response.ts";
 import { popId, type LatencyTracker } from "./latency-tracker.ts";
+import { errorIn } from "./plans/bundle-request.ts";
 import { POP_PATIENCE_MS_MAX } from "./plans/pop-call.ts";
 import type { PopSelector } from "./plans/pop-selector.ts";
 import type { ReadRequest } from "./read-request.ts";
@@ -128,8 +128,8 @@ async function answerOf(pop: Endpoint, response: Response): Promise<Response> {
     }
     return new Response(body, { status, headers: shown });
   }
-  const said = (await response.json().catch(() => undefined)) as { error?: { code?: ErrorCode } } | undefined;
-  const code = (headers.has("x-agarose-error") && said?.error?.code) || "SOURCE_FAILED";
+  const error = await errorIn(response);
+  const code = (headers.has("x-agarose-error") && error?.code) || "SOURCE_FAILED";
   throw new AgaroseError(code, HAS_MESSAGES && `PoP ${pop.name} answered ${status} (${code}): the next one is asked`, {
     pop: pop.name,
     status,

@@ -1,3 +1,4 @@
+import { offencesOf } from "@agarose/core/testing";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { checkPrefix, configFromUrl, parseConfig } from "./config.ts";
@@ -58,6 +59,7 @@ describe("parseConfig", () => {
     ["publicKeys", { pops: [POP], unsigned: "yes" }],
     ["publicKeys", { pops: [POP], publicKeys: [] }],
     ["publicKeys", { pops: [POP], publicKeys: {} }],
+    ["publicKeys", { pops: [POP], publicKeys: "\0" }],
     ["publicKeys", { pops: [POP], publicKeys: ["ed25519:AAAA"] }],
     ["publicKeys", { pops: [POP], publicKeys: [KEY], unsigned: true }],
   ])("names the field that is wrong: %s of %j", (field, input) => {
@@ -184,3 +186,22 @@ test("a file whose prefix is not the one routed by says what to add to the URL",
     message: expect.stringContaining("&prefix=/media/"),
   });
 });
+
+test(
+  "hostile bytes in place of a configuration end in a typed error, in bounded time",
+  { timeout: 300_000 },
+  async () => {
+    const sample = { pops: [POP], publicKeys: [KEY], regions: [{ name: "r0", url: "https://r0.example/b" }] };
+    const offences = await offencesOf((_, text) => parseConfig(jsonOf(text), BASE), sample);
+    expect(offences).toEqual([]);
+  },
+);
+
+/** What `fetchConfig` refuses before. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -6,6 +6,7 @@ import {
   AgaroseError,
   HAS_MESSAGES,
   isCount,
+  isRecord,
   isText,
   trustOf,
   type SecretRule,
@@ -106,8 +107,8 @@ export const PREFIX_DEFAULT = "/ec/";
  * naming the field.
  */
 export function parseConfig(input: unknown, base: string): ClientConfig {
-  // A non-object leaves every field undefined.
-  const { prefix, pops, regions, ...others } = Object(input) as ClientConfigInput;
+  // Anything but an object leaves every field undefined. The elements of a long list are no fields.
+  const { prefix, pops, regions, ...others } = (isRecord(input) ? input : {}) as ClientConfigInput;
   const config: ClientConfig = {
     // The store checks `offline`, `trustOf` the public keys, and the client the secrets.
     ...others,

@@ -5,6 +5,7 @@ import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "../../lib/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
 import { logLine } from "../../lib/output.ts";
 import { regionsByName } from "../../lib/store/region-names.ts";
+import { POP_ANSWER_BYTES_MAX, readRecordText } from "../../lib/store/small-record.ts";
 
 const TIMEOUT_MS = 10_000;
 /** Of an answer to `/v1/status`, also of an older PoP. */
@@ -42,7 +43,7 @@ async function knownRegions({ name, url }: Config["pops"][number]): Promise<read
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     if (!response.ok) return `it answered ${response.status}`;
-    const status = v.safeParse(REGIONS_KNOWN, await response.json());
+    const status = v.safeParse(REGIONS_KNOWN, JSON.parse(await readRecordText(response, url, POP_ANSWER_BYTES_MAX)));
     if (!status.success) return `${url}/v1/status is not what a PoP answers`;
     return status.output.regions.map((region) => region.name);
   } catch (error) {

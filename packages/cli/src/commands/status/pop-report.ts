@@ -4,6 +4,7 @@
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import * as v from "valibot";
 import { adminTokenOf } from "../../lib/admin-token.ts";
+import { POP_ANSWER_BYTES_MAX, readRecordText } from "../../lib/store/small-record.ts";
 import { judgePlace, type PopPlace } from "./judge-place.ts";
 
 /** A PoP as `pops` of the configuration lists it. */
@@ -218,12 +219,14 @@ export async function ask(
     throw new AgaroseError("FORBIDDEN", `${url} refused the admin token: is it the PoP's ADMIN_TOKEN?`, { url });
   }
   if (response.status !== 200) {
-    const text = (await response.text()).slice(0, 200);
-    throw new AgaroseError("SOURCE_FAILED", `${url} answered ${response.status}: ${text}`, { url });
+    const text = await readRecordText(response, url).catch(() => "with more than an error");
+    throw new AgaroseError("SOURCE_FAILED", `${url} answered ${response.status}: ${text.slice(0, 200)}`, { url });
   }
-  const body: unknown = await response.json().catch((error: unknown) => {
-    throw new AgaroseError("SOURCE_FAILED", `${url} did not answer with JSON: is it a PoP?`, { url }, error);
-  });
+  const body = await readRecordText(response, url, POP_ANSWER_BYTES_MAX)
+    .then((text): unknown => JSON.parse(text))
+    .catch((error: unknown) => {
+      throw new AgaroseError("SOURCE_FAILED", `${url} did not answer with JSON: is it a PoP?`, { url }, error);
+    });
   return { body, headers: response.headers, placement: response.headers.get("cf-placement") };
 }
 

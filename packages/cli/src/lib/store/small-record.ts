@@ -1,16 +1,18 @@
 /**
- * Records that are read whole, such as claims. A store may send anything in their place, so each has a bound.
+ * Records and answers that are read whole, such as claims. Anything may come in their place, so each has a bound.
  */
 import { AgaroseError, readChecked, type FetchedResponse } from "@agarose/core";
 
 /** Claims, entries of the repair queue and marks are a line of JSON. */
 const RECORD_BYTES_MAX = 16 * 1024;
+/** No report of a PoP is longer. */
+export const POP_ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Reads a record of at most `bytesMax` bytes. Rejects with SOURCE_FAILED where more comes. */
 export function readRecord(response: FetchedResponse, name: string, bytesMax = RECORD_BYTES_MAX): Promise<Uint8Array> {
   return readChecked(response, (bytes) => {
     if (bytes <= bytesMax) return;
-    const message = `${name} has ${bytes} bytes or more where at most ${bytesMax} are expected: its store sends something else`;
+    const message = `${name} has ${bytes} bytes or more where at most ${bytesMax} are expected: something else is there`;
     throw new AgaroseError("SOURCE_FAILED", message, { name, bytes, max: bytesMax });
   });
 }

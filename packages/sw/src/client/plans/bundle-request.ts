@@ -9,6 +9,7 @@ import {
   FrameReader,
   hasHashes,
   parsePlan,
+  readChecked,
   type FetchedResponse,
   type ExpectedManifest,
   type FetchPort,
@@ -181,12 +182,26 @@ export function refuseOlder(manifest: Manifest, known: FullPlan | undefined): vo
   );
 }
 
+/** No error of a PoP is longer. */
+const ERROR_BYTES_MAX = 64 * 1024;
+
+/** The error that an answer names; undefined for anything else, which may have no end. */
+export async function errorIn({ body }: Pick<FetchedResponse, "body">): Promise<AgaroseError | undefined> {
+  const check = (bytes: number): void => {
+    if (bytes > ERROR_BYTES_MAX) throw bytes;
+  };
+  try {
+    const text = new TextDecoder().decode(await readChecked({ body } as FetchedResponse, check));
+    return (JSON.parse(text) as { error?: AgaroseError } | undefined)?.error;
+  } catch {
+    return undefined;
+  }
+}
+
 /** What a PoP says in its own words about the key is its answer; any other status is a fault of the PoP. */
 async function refusal(response: FetchedResponse, pop: Endpoint): Promise<AgaroseError> {
   const { status } = response;
-  const body = (await new Response(response.body).json().catch(() => undefined)) as
-    { error?: AgaroseError } | undefined;
-  const error = body?.error;
+  const error = await errorIn(response);
   const details = { pop: pop.name, status, code: error?.code };
   // A PoP that is too old itself says nothing about the next one.
   if (error && status < 500 && isAnswer(error)) return new AgaroseError(error.code, error.message, details);

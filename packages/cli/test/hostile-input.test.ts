@@ -1,0 +1,64 @@
+/** What buckets, clients of the gateway and files say to a command ends in a typed error, whatever it is. */
+import { acceptUnsigned, systemClock, trustPublishers } from "@agarose/core";
+import { offencesOf, streamOf, testPublisher } from "@agarose/core/testing";
+import { readCompletion, readDeletion } from "@agarose/dev-world/s3-wire";
+import { expect, test } from "vitest";
+import { parseConfig } from "../src/lib/config.ts";
+import { claimName } from "../src/lib/objects/commit/names.ts";
+import { Breaker } from "../src/lib/objects/commit/ask-regions.ts";
+import { isCopied } from "../src/lib/objects/commit/claim.ts";
+import { readControl, type ControlRecord } from "../src/lib/objects/commit/control-record.ts";
+import type { WriteContext } from "../src/lib/objects/commit/write-context.ts";
+import type { Store } from "../src/lib/store/store.ts";
+
+const { signal } = new AbortController();
+const publisher = await testPublisher();
+const control: ControlRecord = {
+  control: 1,
+  region: "r0",
+  deployment: "0".repeat(32),
+  epoch: 1,
+  signers: ["a"],
+  signer: "a",
+  retired: [],
+  secrets: [{ prefix: "a/", ids: ["b"] }],
+};
+
+/** A region that answers every GET with these bytes, and lists one name. */
+function storeOf(bytes: Uint8Array, name = ""): Store {
+  return {
+    region: { name: "r0" },
+    get: async () => ({ status: 200, headers: new Headers({ etag: '"1"' }), body: streamOf([bytes]) }),
+    list: async function* () {
+      yield { name, bytes: bytes.length, modifiedMs: 0 };
+    },
+  } as unknown as Store;
+}
+
+/** The problem of a control record is returned, and its keys are those of nobody. */
+async function controlOf(bytes: Uint8Array, trust: WriteContext["trust"]): Promise<void> {
+  const { problem } = await readControl(storeOf(bytes), signal, trust);
+  if (problem) throw problem;
+}
+
+/** Whether a claim of this text repeats generation 1. */
+function claimOf(bytes: Uint8Array): Promise<boolean> {
+  const stores = [storeOf(bytes, claimName("key", 2))];
+  return isCopied("key", 1, {
+    stores,
+    signal,
+    clock: systemClock,
+    breaker: new Breaker(systemClock),
+  } as unknown as WriteContext);
+}
+
+test.each<[what: string, parse: (bytes: Uint8Array, text: string) => unknown, sample?: object]>([
+  ["a control record", (bytes) => controlOf(bytes, acceptUnsigned), control],
+  ["a signed control record", (bytes) => controlOf(bytes, trustPublishers([publisher.publicKey])), control],
+  ["a claim", claimOf, { upload: "0".repeat(32), copies: 1 }],
+  ["a configuration", (_, text) => parseConfig(text, "agarose.config.json")],
+  ["the parts of an upload", (_, text) => readCompletion(text)],
+  ["the keys to delete", (_, text) => readDeletion(text)],
+])("%s: hostile bytes end in a typed error, in bounded time", { timeout: 300_000 }, async (_, parse, sample) => {
+  expect(await offencesOf(parse, sample)).toEqual([]);
+});

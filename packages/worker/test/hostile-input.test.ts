@@ -1,0 +1,33 @@
+/** What clients, peers and KV values say to a PoP ends in a typed error or counts as nothing, whatever it is. */
+import { offencesOf } from "@agarose/core/testing";
+import { expect, test, vi } from "vitest";
+import { decodePlannerState } from "../src/cache-manager/planner/planner-state.ts";
+import { checkAccess, parseAccessSettings } from "../src/http/access.ts";
+import { parsePurge } from "../src/http/routes/purge.ts";
+import { parseReport } from "../src/http/routes/telemetry.ts";
+import { parsePeerMessage } from "../src/peers/peer-message.ts";
+import { parsePeersInForce } from "../src/peers/peers-snapshot.ts";
+import { CONFIGURATION_EMPTY, parseConfiguration } from "../src/state/configuration.ts";
+
+// The routes import the Durable Objects, which exist in workerd alone. No parser needs them.
+vi.mock("cloudflare:workers", () => ({ DurableObject: Object }));
+
+const secret = "0123456789abcdef0123456789abcdef";
+const access = parseAccessSettings({ PRIVATE_PREFIXES: '["a/"]', READ_TOKEN: secret, SIGNING_KEY: secret });
+const report = { token: "t", regions: [{ name: "r0", meanMs: 5, meanBytes: 100 }], reads: { a: 1 } };
+
+const asked = { key: "a/b", nowMs: 0, query: new URLSearchParams(), authorization: undefined };
+
+test.each<[what: string, parse: (bytes: Uint8Array, text: string) => unknown, sample?: object]>([
+  ["a bearer token", (_, text) => checkAccess({ ...asked, authorization: `Bearer ${text}` }, access)],
+  ["a signed URL", (_, text) => checkAccess({ ...asked, query: new URLSearchParams(`signature=${text}`) }, access)],
+  ["when a URL expires", (_, text) => checkAccess({ ...asked, query: new URLSearchParams(`expires=${text}`) }, access)],
+  ["a client's report", (_, text) => parseReport(text, new Set(["r0"])), report],
+  ["a purge", (_, text) => parsePurge(text), { keys: ["a"], prefix: "b/" }],
+  ["a peer's message", (_, text) => parsePeerMessage(text)],
+  ["the configuration", (_, text) => parseConfiguration(text), CONFIGURATION_EMPTY],
+  ["the peers in force", (_, text) => parsePeersInForce(text), { epoch: 1, peers: [] }],
+  ["the planner's state", (bytes) => decodePlannerState(bytes)],
+])("%s: hostile bytes end in a typed error, in bounded time", { timeout: 300_000 }, async (_, parse, sample) => {
+  expect(await offencesOf(parse, sample)).toEqual([]);
+});
