@@ -301,7 +301,10 @@ class History {
       const held = Map.groupBy(this.#regions, ({ record }) => record);
       const [newest] = [...held].find(([, regions]) => regions.length >= this.#majority) ?? [];
       if (!newest) continue;
-      for (const region of this.#regions) if (region.state === "up" && this.#chance(0.8)) region.record = newest;
+      for (const region of this.#regions) {
+        const isBehind = (region.record?.generation ?? 0) < newest.generation;
+        if (region.state === "up" && isBehind && this.#chance(0.8)) region.record = newest;
+      }
       this.#note(`a repair copies ${newest.generation}`);
     }
   }
