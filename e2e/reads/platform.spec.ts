@@ -1,7 +1,8 @@
 /** Ways of the web platform to load something, with objects, under the service worker and with a region down. */
 import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { NEAR } from "../cases/faults.ts";
-import { openControlledApp } from "../fixtures/app.ts";
+import { openApp, openControlledApp, registerWorker } from "../fixtures/app.ts";
 import { expect, test } from "../fixtures/test.ts";
 
 const SCRIPT = "globalThis.ran = (globalThis.ran ?? 0) + 1;";
@@ -127,3 +128,37 @@ test("what a page can load, it loads from objects as from any server", async ({ 
   });
   expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
 });
+
+test("a link saves an object under its own name or that of the object's header, with a region down", async ({
+  context,
+  world,
+  putRandom,
+  reads,
+}) => {
+  const bytes = await putRandom("platform/report.bin", 1_000_000);
+  const named = { headers: { "content-disposition": 'attachment; filename="own.csv"' }, contentType: "text/csv" };
+  await world.put("platform/named", Buffer.from("a,b\n"), named);
+  const page = await openApp(context, world);
+  await registerWorker(page, "/agarose-sw.js?config=/agarose.json&navigations=yes", "classic");
+  await world.region(NEAR).down();
+  const save = async (attributes: string): Promise<{ name: string; hash: string }> => {
+    const download = page.waitForEvent("download");
+    await page.evaluate((text) => {
+      document.body.insertAdjacentHTML("beforeend", `<a ${text}>save</a>`);
+      document.body.querySelector<HTMLElement>("a:last-child")!.click();
+    }, attributes);
+    const saved = await download;
+    return { name: saved.suggestedFilename(), hash: sha256(await readFile(await saved.path())) };
+  };
+  expect(await save('href="/ec/platform/report.bin" download="mine.bin"')).toEqual({
+    name: "mine.bin",
+    hash: sha256(bytes),
+  });
+  expect(await save('href="/ec/platform/named"')).toEqual({ name: "own.csv", hash: sha256(Buffer.from("a,b\n")) });
+  // Chromium asks no worker for a link with `download`: the app's server passes it on to a PoP.
+  expect((await reads.all()).map(({ key }) => key)).toEqual(["platform/named"]);
+});
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
