@@ -28,8 +28,8 @@ export interface WorkerOptions {
    */
   readonly claim?: boolean;
   /**
-   * Whether the worker responds when an object is opened as a page, in a frame, or by `<a
-   * download>`.
+   * Whether the worker responds when an object is opened as a page, in a frame, or by a link
+   * that saves it.
    *
    * @defaultValue `false`
    */
