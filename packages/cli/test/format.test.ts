@@ -324,7 +324,7 @@ describe("the repair queue", () => {
     const key = "second/queued";
     const refuse: Fault = (request, response, name) => {
       if (request.method !== "PUT" || !name.startsWith("chunks/")) return false;
-      response.writeHead(503).end();
+      response.writeHead(500).end();
       return true;
     };
     world.faults.set("tokyo", refuse);
