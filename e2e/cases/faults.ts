@@ -76,12 +76,14 @@ export const faultCases: readonly BrowserCase[] = [
   {
     name: "a PoP that is down is replaced by another",
     async run({ folder, openControlledApp, putRandom, world }) {
-      const content = await putRandom(`${folder}faults/pop`, 1_000_000);
+      const keys = [0, 1].map((n) => `${folder}faults/pop/${n}`);
+      const contents = await Promise.all(keys.map((key) => putRandom(key, 1_000_000)));
       await world.pop("fra").down();
-      expect(await read(await openControlledApp(), `${folder}faults/pop`)).toMatchObject({
-        status: 200,
-        sha256: sha256(content),
-      });
+      const page = await openControlledApp();
+      // The buckets may have delivered the whole first object before the client has found a PoP that answers.
+      for (const [n, key] of keys.entries()) {
+        expect(await read(page, key)).toMatchObject({ status: 200, sha256: sha256(contents[n]!) });
+      }
       expect(await world.pop("fra").fired()).toBeGreaterThan(0);
       const others = world.pops.map(({ name }) => name).filter((name) => name !== "fra");
       const answered = (await world.log()).filter(

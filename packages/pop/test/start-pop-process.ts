@@ -33,8 +33,13 @@ export async function startPopProcess(options: PopOptions, onLog: (line: string)
   // POP_NODE: another Node than that of the tests, because the package supports older ones.
   const execPath = process.env["POP_NODE"] ?? process.execPath;
   const child = fork(PROGRAM, { silent: true, execPath, env: { ...process.env, NODE_OPTIONS: "" } });
+  const lastLines: string[] = [];
   for (const stream of [child.stdout!, child.stderr!]) {
-    createInterface({ input: stream }).on("line", onLog);
+    createInterface({ input: stream }).on("line", (line) => {
+      lastLines.push(line);
+      if (lastLines.length > 20) lastLines.shift();
+      onLog(line);
+    });
   }
   // All clients of a test have one address, unless it says otherwise.
   child.send({ ...options, variables: { FILL_CLIENTS_MIN: "1", ...options.variables } });
@@ -50,7 +55,8 @@ export async function startPopProcess(options: PopOptions, onLog: (line: string)
       const id = ++periods;
       child.send(id);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const onExit = (): void => reject(new Error("the PoP has ended"));
+      const onExit = (code: number | null, signal: string | null): void =>
+        reject(new Error(`the PoP ended with ${code ?? signal}:\n${lastLines.join("\n")}`));
       const onMessage = (answer: { id: number; error?: string }): void => {
         if (answer.id !== id) return;
         if (answer.error === undefined) resolve();

@@ -131,6 +131,23 @@ test("an object that all regions deny is not called absent", async () => {
   expect((await read([denied, ABSENT, ABSENT])).outcome).toMatchObject({ record: undefined });
 });
 
+test("a denial that arrives with the one that decided leaves no rejection that nobody handles", async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  try {
+    // The third region is requested because the first is late, and all three answer at the same time.
+    const denied = [200, 200, 200 - 130].map((ms): Answer => ({ status: 403, ms }));
+    const { outcome, hosts } = await read(denied);
+    expect(outcome).toMatchObject({ code: "NO_SOURCE" });
+    expect(hosts).toEqual(["near", "middle", "far"]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off("unhandledRejection", note);
+  }
+});
+
 test("shows the first manifest before a majority has confirmed it, and how long each region took", async () => {
   const seen: unknown[] = [];
   const early: Answer = { ...(v4 as object), status: 200, ms: 10 };

@@ -70,7 +70,7 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
   const failures: FailedAttempt[] = [];
   const stop = new AbortController();
   const cancels: (() => void)[] = [];
-  const { promise, resolve, reject } = Promise.withResolvers<MajorityRead>();
+  const { promise, resolve, reject } = Promise.withResolvers<readonly Vote[]>();
   let isDoubted = false;
 
   const giveUp = (): void => reject(verdict(key, needed, regions, votes, failures));
@@ -114,7 +114,7 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
   const settle = (region: ManifestSourceRegion): void => {
     running.delete(region);
     const most = largestGroup(votes);
-    if (most.length >= needed) return resolve(agreed(key, most, votes, regions));
+    if (most.length >= needed) return resolve(most);
     const hopes = running.size + waiting.length;
     const isHopeless = most.length + hopes < needed;
     if (hopes === 0) return giveUp();
@@ -131,7 +131,7 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
   if (signal?.aborted) onAbort();
   else for (let n = 0; n < needed; n++) start();
   try {
-    return await promise;
+    return agreed(key, await promise, votes, regions);
   } finally {
     signal?.removeEventListener("abort", onAbort);
     waiting.length = 0;
@@ -146,9 +146,9 @@ function agreed(
   most: readonly Vote[],
   votes: readonly Vote[],
   regions: readonly ManifestSourceRegion[],
-): MajorityRead | Promise<never> {
+): MajorityRead {
   const { record } = most[0]!;
-  if (!record && most.every(({ isDenied }) => isDenied)) return Promise.reject(deniedByMost(key, most.length, regions));
+  if (!record && most.every(({ isDenied }) => isDenied)) throw deniedByMost(key, most.length, regions);
   const behind = votes.filter((vote) => generationOf(vote.record) < generationOf(record));
   return { record, behind: behind.map(({ region }) => region) };
 }
