@@ -50,6 +50,14 @@ test("asks as many regions as a majority has, at once, and no more where they ag
   expect(ms).toBe(50);
 });
 
+test("a region that has answered in time is not hedged while another one is awaited", async () => {
+  const { outcome, hosts, ms } = await read([v5, { ...(v5 as object), status: 200, ms: 140 }, v5]);
+  expect(outcome).toMatchObject({ record: { generation: 5 } });
+  // The middle one is late at 155 ms, the near one would have been at 130.
+  expect(hosts).toEqual(["near", "middle"]);
+  expect(ms).toBe(140);
+});
+
 test("returns what a majority holds though the nearest region missed it, and names that region", async () => {
   const { outcome, hosts } = await read([v4, v5, v5]);
   expect(outcome).toMatchObject({ record: { generation: 5 }, behind: ["near"] });

@@ -80,22 +80,25 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
     if (!region) return;
     running.add(region);
     const startedMs = clock.now();
-    cancels.push(clock.after(hedgeAfterMs(region.latency), start));
-    vote(region).then(
-      (own) => {
-        onRequest?.(region.name, clock.now() - startedMs, true);
-        votes.push(own);
-        if (own.record && !isTombstone(own.record) && votes.filter(isManifest).length === 1) onFirst?.(own.record);
-        settle(region);
-      },
-      (cause: unknown) => {
-        const error = toAgaroseError(cause, "SOURCE_FAILED");
-        onRequest?.(region.name, clock.now() - startedMs, isUnusable(error));
-        if (isUnusable(error)) options.onUnusable?.(region.name, error);
-        failures.push({ name: region.name, error });
-        settle(region);
-      },
-    );
+    const cancelHedge = clock.after(hedgeAfterMs(region.latency), start);
+    cancels.push(cancelHedge);
+    vote(region)
+      .finally(cancelHedge)
+      .then(
+        (own) => {
+          onRequest?.(region.name, clock.now() - startedMs, true);
+          votes.push(own);
+          if (own.record && !isTombstone(own.record) && votes.filter(isManifest).length === 1) onFirst?.(own.record);
+          settle(region);
+        },
+        (cause: unknown) => {
+          const error = toAgaroseError(cause, "SOURCE_FAILED");
+          onRequest?.(region.name, clock.now() - startedMs, isUnusable(error));
+          if (isUnusable(error)) options.onUnusable?.(region.name, error);
+          failures.push({ name: region.name, error });
+          settle(region);
+        },
+      );
   };
   const vote = async (region: ManifestSourceRegion): Promise<Vote> => {
     const own = { region: region.name, isDenied: false };
