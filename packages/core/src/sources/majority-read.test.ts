@@ -140,20 +140,13 @@ test("an object that all regions deny is not called absent", async () => {
 });
 
 test("a denial that arrives with the one that decided leaves no rejection that nobody handles", async () => {
-  const unhandled: unknown[] = [];
-  const note = (error: unknown): void => void unhandled.push(error);
-  process.on("unhandledRejection", note);
-  try {
-    // The third region is requested because the first is late, and all three answer at the same time.
-    const denied = [200, 200, 200 - 130].map((ms): Answer => ({ status: 403, ms }));
-    const { outcome, hosts } = await read(denied);
-    expect(outcome).toMatchObject({ code: "NO_SOURCE" });
-    expect(hosts).toEqual(["near", "middle", "far"]);
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(unhandled).toEqual([]);
-  } finally {
-    process.off("unhandledRejection", note);
-  }
+  // The third region is requested because the first is late, and all three answer at the same time.
+  const denied = [200, 200, 200 - 130].map((ms): Answer => ({ status: 403, ms }));
+  const { outcome, hosts } = await read(denied);
+  expect(outcome).toMatchObject({ code: "NO_SOURCE" });
+  expect(hosts).toEqual(["near", "middle", "far"]);
+  // A run in which a rejection stays unhandled until here fails, and a PoP on Node would have ended.
+  await new Promise((resolve) => setTimeout(resolve));
 });
 
 test("shows the first manifest before a majority has confirmed it, and how long each region took", async () => {
