@@ -61,9 +61,10 @@ describe("keys", () => {
   const invalid: Record<string, string> = {
     "the empty one": "",
     "one that begins with a slash": "/a",
-    "one that ends with a slash": "a/",
     "doubled slashes": "a//b",
     "a slash alone": "/",
+    "slashes at the end": "a//",
+    "`..` before a slash at the end": "a/../",
     "`..` alone": "..",
     "`..` before a slash": "../a",
     "`..` inside": "a/../b",
@@ -77,6 +78,13 @@ describe("keys", () => {
   for (const [name, key] of Object.entries(invalid)) {
     test(`refuses ${name}`, () => expect(codeOf(() => parseKey(key))).toBe("KEY_INVALID"));
   }
+
+  test("may end with one slash, as that of the empty object by which clients of S3 keep a folder", () => {
+    for (const key of ["a/", "a/b/", ".hidden/"]) {
+      expect(parseKey(key)).toBe(key);
+      expect(keyOfManifestName(manifestName(key))).toBe(key);
+    }
+  });
 
   test("may have dots that are not a segment of their own", () => {
     for (const key of ["...", "a..b", ".hidden", "a/..b", "a/b..", "a. /b"]) expect(parseKey(key)).toBe(key);
@@ -113,7 +121,7 @@ describe("names", () => {
   const segment = fc.string({ unit: "binary", minLength: 1, maxLength: 6 });
   const key = fc
     .array(segment, { minLength: 1, maxLength: 3 })
-    .map((segments) => segments.join("/"))
+    .chain((segments) => fc.constantFrom(segments.join("/"), `${segments.join("/")}/`))
     .filter((text) => !(attempt(() => parseKey(text)) instanceof Error));
 
   test("of different keys differ, and none is a prefix of another", () => {
@@ -128,7 +136,7 @@ describe("names", () => {
   });
 
   test("of keys that look like our own suffixes do not collide with them", () => {
-    const tricky = ["a", "a@", "a@.json", "a@.json@.json", "a%40.json", `a@${VERSION}/0`, "a/0", "manifests/a"];
+    const tricky = ["a", "a/", "a@", "a/@", "a@.json", "a@.json@.json", "a%40.json", `a@${VERSION}/0`, "a/0", "manifests/a"];
     const names = tricky.flatMap((one) => [manifestName(one), chunkName(one, VERSION, 0)]);
     expect(new Set(names).size).toBe(names.length);
   });

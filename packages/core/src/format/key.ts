@@ -93,8 +93,9 @@ function checkForm(key: string): void {
   if (!key.isWellFormed())
     throw malformed(key, HAS_MESSAGES && "holds a lone surrogate: it cannot be written in UTF-8");
   if (key.includes("\0")) throw malformed(key, HAS_MESSAGES && "holds a NUL character");
-  if (/^\/|\/\/|\/$/.test(key)) {
-    throw malformed(key, HAS_MESSAGES && "has an empty path segment: remove leading, trailing and doubled slashes");
+  // A slash at the end is a name of its own: clients of S3 keep an empty object under it for a folder.
+  if (/^\/|\/\//.test(key)) {
+    throw malformed(key, HAS_MESSAGES && "has an empty path segment: remove leading and doubled slashes");
   }
   if (/(^|\/)\.\.?(\/|$)/.test(key))
     throw malformed(key, HAS_MESSAGES && "has a `.` or `..` segment: name the object directly");

@@ -321,6 +321,20 @@ describe("lists", () => {
     expect(world.fired.size).toBeGreaterThan(0);
   });
 
+  test("an empty object that keeps a folder is listed beside what is below it, folded, and removed alone", async () => {
+    for (const name of ["", "empty/", "full/", "full/a"]) await put(`kept/${name}`, "");
+    const keysOf = async (more: object): Promise<unknown[]> => {
+      const { Contents = [], CommonPrefixes = [] } = await list(more);
+      return [...Contents.map(({ Key }) => Key), ...CommonPrefixes.map(({ Prefix }) => Prefix)];
+    };
+    expect(await keysOf({ Prefix: "kept/", Delimiter: "/" })).toEqual(["kept/", "kept/empty/", "kept/full/"]);
+    expect(await keysOf({ Prefix: "kept/full/" })).toEqual(["kept/full/", "kept/full/a"]);
+    expect((await get("kept/full/")).bytes).toHaveLength(0);
+    await expect(get("kept/full")).rejects.toMatchObject({ name: "NoSuchKey" });
+    await client.send(new DeleteObjectCommand({ Bucket, Key: "kept/full/" }));
+    expect(await keysOf({ Prefix: "kept/full" })).toEqual(["kept/full/a"]);
+  });
+
   test("a delimiter folds what is below it", async () => {
     const { Contents = [], CommonPrefixes = [] } = await list({ Prefix: "list/", Delimiter: "/" });
     expect(CommonPrefixes.map(({ Prefix }) => Prefix)).toEqual(["list/a/"]);

@@ -121,13 +121,20 @@ async function writeStdout(part: Uint8Array): Promise<void> {
 }
 
 async function targetPath(key: string, file: string | undefined): Promise<string> {
-  const name = key.slice(key.lastIndexOf("/") + 1);
-  if (file === undefined) return name;
+  if (file === undefined) return ownName(key);
   const isFolder = await stat(file).then(
     (status) => status.isDirectory(),
     () => file.endsWith("/"),
   );
-  return isFolder ? join(file, name) : file;
+  return isFolder ? join(file, ownName(key)) : file;
+}
+
+function ownName(key: string): string {
+  const name = key.slice(key.lastIndexOf("/") + 1);
+  if (name !== "") return name;
+  throw new AgaroseError("USAGE", `${JSON.stringify(key)} gives a file no name: name the file, or - for stdout`, {
+    key,
+  });
 }
 
 function rangeOf(text: string, bytes: number): ByteRange {

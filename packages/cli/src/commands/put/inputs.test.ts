@@ -95,6 +95,14 @@ test.each([
   }
 });
 
+test("a key that is the name of a folder is refused for a file, which would not be found below it", async () => {
+  const collected = collectInputs([join(folder, "good")], { key: "photos/" });
+  await expect(collected).rejects.toMatchObject({
+    code: "USAGE",
+    message: expect.stringContaining("--prefix photos/"),
+  });
+});
+
 test("a folder of 130,000 files", async () => {
   mkdirSync(join(base, "many"));
   for (let i = 0; i < 130_000; i++) writeFileSync(join(base, `many/${i}`), "");

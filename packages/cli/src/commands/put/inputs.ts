@@ -60,6 +60,7 @@ export async function collectInputs(paths: readonly string[], options: InputOpti
   for (const path of paths) {
     const key = keyOf(path, options);
     if (path === STDIN || (await kindOf(path, paths)) === "file") {
+      refuseFolder(key);
       files.push({ path, key });
       continue;
     }
@@ -127,6 +128,13 @@ function hintOfKey(path: string, paths: readonly string[]): string {
   const sources = paths.slice(0, -1).join(" ");
   const option = paths.length > 2 || path.endsWith("/") ? "--prefix" : "--key";
   return `: every path is a file to store; to store it under this name, use \`agarose put ${sources} ${option} ${path}\``;
+}
+
+/** A key may end with a slash, but who gives a file such a one means the folder, as for `cp`. */
+function refuseFolder(key: string): void {
+  if (!key.endsWith("/")) return;
+  const message = `${JSON.stringify(key)} is the name of a folder: give the file's own name too, or --prefix ${key}`;
+  throw new AgaroseError("USAGE", message, { key });
 }
 
 function refuseDoubledKeys(files: readonly InputFile[]): void {

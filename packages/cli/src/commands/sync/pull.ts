@@ -128,7 +128,9 @@ async function judge(
   context: SyncContext,
 ): Promise<Verdict> {
   const file = join(job.folder, path);
-  const status = await lstat(file).catch(() => undefined);
+  const isFolder = path.endsWith("/");
+  // With a slash at its end, `lstat` would follow a link.
+  const status = isFolder ? undefined : await lstat(file).catch(() => undefined);
   const etag = commonEtag(group, context);
   if (status?.isFile() && !job.checksum && areKnown(known, status, etag)) return { isEqual: true, known };
   const isStrong = context.consistency === "strong";
@@ -137,9 +139,29 @@ async function judge(
     const message = `no region has a usable manifest of ${JSON.stringify(group.key)}: run \`agarose verify\``;
     throw new AgaroseError("NO_SOURCE", message, { key: group.key });
   }
+  if (isFolder) {
+    await keepFolder(path, manifest, job);
+    return { isEqual: true };
+  }
   const readMs = Date.now();
   if (!status?.isFile() || !(await hasContent(file, status, manifest, job, context))) return { manifest };
   return { isEqual: true, known: knownOf(status, etag, readMs) };
+}
+
+/** Makes the folder of which a client of S3 has stored an empty object. */
+async function keepFolder(path: string, manifest: Manifest, { folder, dryRun }: SyncJob): Promise<void> {
+  const bytes = shownBytes(manifest);
+  if (bytes > 0) {
+    const { key } = manifest;
+    const message =
+      `${JSON.stringify(key)} has ${bytes} bytes and the name of a folder, so it cannot be a file in this one: fetch it ` +
+      "with `agarose get` and a file of another name, or leave it out with --exclude";
+    throw new AgaroseError("KEY_INVALID", message, { key, bytes });
+  }
+  if (dryRun) return;
+  await makeFolder(folder, path.slice(0, -1), new Map()).catch((error: unknown) => {
+    throw fileError(error, path);
+  });
 }
 
 async function hasContent(

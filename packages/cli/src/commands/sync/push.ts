@@ -167,7 +167,8 @@ async function judge(
 ): Promise<Judged> {
   if (!group) return { verdict: "changed" };
   if (await isRemoved(group, context)) return { verdict: file && "changed" };
-  if (!file) return { verdict: "extra" };
+  // No file can have the key of a folder, so a client of S3 has made it, and knows when it goes.
+  if (!file) return { verdict: group.key.endsWith("/") ? undefined : "extra" };
   const same = await equality(file, group, known, listing, job, context);
   if (!same) return { verdict: "changed" };
   const { silent } = same;

@@ -349,6 +349,34 @@ test("a link in the folder does not lead a download out of it, and a key below a
   expect(await readdir(join(world.dir, "outside"))).toEqual([]);
 });
 
+test("an empty object that a client of S3 keeps for a folder becomes one, and no sync removes it", async () => {
+  await sync("dist", "app");
+  await world.put("app/empty/deep/", new Uint8Array());
+  await world.put("app/", new Uint8Array());
+  expect((await sync("--get", "app", "copy", "--dry-run")).code).toBe(0);
+  await expect(stat(join(world.dir, "copy"))).rejects.toMatchObject({ code: "ENOENT" });
+  expect((await sync("--get", "app", "copy")).code).toBe(0);
+  expect(await readdir(join(world.dir, "copy/empty"), { recursive: true })).toEqual(["deep"]);
+  expect(await sync("--get", "app", "copy", "--delete")).toMatchObject({ code: 0, outcomes: [] });
+  expect(await sync("dist", "app", "--delete")).toMatchObject({ code: 0, outcomes: [] });
+  expect(await keys()).toEqual(expect.arrayContaining(["app/", "app/empty/deep/"]));
+});
+
+test("an object that has bytes and the name of a folder fails, and leads through no link out of the folder", async () => {
+  await world.put("app/full/", Buffer.from("bytes"));
+  await world.put("app/link/deep/", new Uint8Array());
+  await mkdir(join(world.dir, "outside"));
+  await mkdir(join(world.dir, "copy"));
+  await symlink(join(world.dir, "outside"), join(world.dir, "copy/link"));
+  const { code, outcomes } = await sync("--get", "app", "copy");
+  expect([code, outcomes]).toEqual([1, ["failed app/full/", "failed app/link/deep/"]]);
+  expect(await readdir(join(world.dir, "outside"))).toEqual([]);
+  expect((await world.run(["get", "app/full/"])).code).toBe(2);
+  expect((await world.run(["get", "app/full/", "copy"])).code).toBe(2);
+  expect((await world.run(["get", "app/full/", "copy/full.bin"])).code).toBe(0);
+  expect(await readFile(join(world.dir, "copy/full.bin"), "utf8")).toBe("bytes");
+});
+
 test("PoPs forget what was replaced or removed, and nothing else", async () => {
   const purged: unknown[] = [];
   const pop = createServer((request, response) => {
