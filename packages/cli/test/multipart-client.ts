@@ -60,9 +60,11 @@ export class MultipartClient {
     return Uploads.map(({ Key = "" }) => Key);
   }
 
-  async get(Key: string): Promise<{ type: string | undefined; ETag: string | undefined; bytes: Uint8Array }> {
-    const { Body, ContentType, ETag } = await this.#client.send(new GetObjectCommand({ Bucket, Key }));
-    return { type: ContentType, ETag, bytes: await Body!.transformToByteArray() };
+  /** The object, or a part of it. */
+  async get(Key: string, PartNumber?: number) {
+    const command = new GetObjectCommand({ Bucket, Key, PartNumber });
+    const { Body, ContentType: type, ETag, PartsCount: parts } = await this.#client.send(command);
+    return { type, ETag, parts, bytes: await Body!.transformToByteArray() };
   }
 
   close(): void {

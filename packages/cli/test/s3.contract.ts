@@ -42,13 +42,15 @@ export interface S3Exceptions {
   readonly signedOnly?: boolean;
   /** It answers a range, whatever If-Range says. */
   readonly ignoresIfRange?: boolean;
+  /** It answers a read of a part as S3 does not. */
+  readonly hasNoParts?: boolean;
 }
 
 export function s3Contract(
   startServer: (
     options: Pick<S3EndpointOptions, "accessKeyId" | "secretAccessKey" | "buckets">,
   ) => Promise<Pick<S3Endpoint, "url" | "close">>,
-  { onlyBucket, signedOnly = false, ignoresIfRange = false }: S3Exceptions = {},
+  { onlyBucket, signedOnly = false, ignoresIfRange = false, hasNoParts = false }: S3Exceptions = {},
 ): void {
   const BUCKET = onlyBucket ?? "contract-bucket";
   let server: Pick<S3Endpoint, "url" | "close">;
@@ -199,6 +201,25 @@ export function s3Contract(
       expect(bytes.equals(body.subarray(first, end))).toBe(true);
       expect(output.ContentRange).toBe(`bytes ${first}-${end - 1}/3000000`);
       expect(output.$metadata.httpStatusCode).toBe(206);
+    });
+
+    test.skipIf(hasNoParts)("part 1 of what came whole is all of it, and it has no other", async () => {
+      const { output, bytes } = await get("ranged", { PartNumber: 1 });
+      const { ContentRange, PartsCount, $metadata } = output;
+      expect({ ContentRange, PartsCount, status: $metadata.httpStatusCode, same: bytes.equals(body) }).toEqual({
+        ContentRange: `bytes 0-${body.length - 1}/${body.length}`,
+        PartsCount: undefined,
+        status: 206,
+        same: true,
+      });
+      const head = await client.send(new s3.HeadObjectCommand({ Bucket: BUCKET, Key: "ranged", PartNumber: 1 }));
+      expect([head.$metadata.httpStatusCode, head.ContentLength]).toEqual([206, body.length]);
+      expect(await failure(get("ranged", { PartNumber: 2 }))).toEqual({ name: "InvalidPartNumber", status: 416 });
+      const both = get("ranged", { PartNumber: 1, Range: "bytes=0-1" });
+      expect(await failure(both)).toEqual({ name: "InvalidRequest", status: 400 });
+      await put("ranged-empty", "");
+      expect((await get("ranged-empty", { PartNumber: 1 })).bytes).toHaveLength(0);
+      expect(await failure(get("ranged-none", { PartNumber: 1 }))).toEqual({ name: "NoSuchKey", status: 404 });
     });
 
     test("a range behind the end is 416", async () => {

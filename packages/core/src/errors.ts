@@ -25,7 +25,8 @@ export interface ErrorDescription {
 /** Every code with its meaning and its remedy. `docs/reference/errors.md` is generated from it. */
 export const ERROR_CATALOGUE = {
   KEY_INVALID: {
-    meaning: "The key breaks a rule: it is empty, begins with a slash, has two in a row or a `..` segment, a NUL or a lone surrogate.",
+    meaning:
+      "The key breaks a rule: it is empty, begins with a slash, has two in a row or a `..` segment, a NUL or a lone surrogate.",
     remedy: "Correct the key.",
   },
   KEY_TOO_LONG: {

@@ -136,7 +136,18 @@ describe("names", () => {
   });
 
   test("of keys that look like our own suffixes do not collide with them", () => {
-    const tricky = ["a", "a/", "a@", "a/@", "a@.json", "a@.json@.json", "a%40.json", `a@${VERSION}/0`, "a/0", "manifests/a"];
+    const tricky = [
+      "a",
+      "a/",
+      "a@",
+      "a/@",
+      "a@.json",
+      "a@.json@.json",
+      "a%40.json",
+      `a@${VERSION}/0`,
+      "a/0",
+      "manifests/a",
+    ];
     const names = tricky.flatMap((one) => [manifestName(one), chunkName(one, VERSION, 0)]);
     expect(new Set(names).size).toBe(names.length);
   });

@@ -9,6 +9,7 @@ import {
   checkCompletion,
   checkPartAlgorithm,
   namedParts,
+  partAsked,
   partNumberOf,
   readCompletion,
   uploadChecksumOf,
@@ -37,9 +38,12 @@ export async function getObject(exchange: Exchange): Promise<void> {
       response.writeHead(304, notModifiedHeaders(answered)).end();
       return;
     }
-    const range = rangeOf(rangeAsked(object, headers), object.bytes);
-    const { start, end } = range ?? { start: 0, end: object.bytes };
-    for (const [name, value] of Object.entries(answered)) response.setHeader(name, value);
+    const part = partAsked(exchange, object.etag);
+    const all = { start: 0, end: object.bytes };
+    // No range can say that it is all of nothing.
+    const range = part && object.bytes > 0 ? all : rangeOf(rangeAsked(object, headers), object.bytes);
+    const { start, end } = range ?? all;
+    for (const [name, value] of Object.entries({ ...answered, ...part })) response.setHeader(name, value);
     response.setHeader("content-length", String(end - start));
     if (range) response.setHeader("content-range", contentRange(range, object.bytes));
     response.writeHead(range ? 206 : 200);

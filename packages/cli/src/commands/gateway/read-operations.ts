@@ -7,6 +7,7 @@ import {
   checksumHeader,
   notModified,
   notModifiedHeaders,
+  partAsked,
   rangeAsked,
   S3Error,
   type Validators,
@@ -80,9 +81,12 @@ async function answer(exchange: Exchange, early: EarlyRead): Promise<void> {
     return;
   }
   const range = rangeOf(rangeAsked(validators, exchange.headers), shown.bytes);
-  headers["content-length"] = String(range ? range.end - range.start : shown.bytes);
-  if (range) headers["content-range"] = contentRange(range, shown.bytes);
-  const begin = () => response.writeHead(range ? 206 : 200, headers);
+  const part = partAsked(exchange, validators.etag);
+  // No range can say that it is all of nothing.
+  const sent = part && shown.bytes > 0 ? { start: 0, end: shown.bytes } : range;
+  headers["content-length"] = String(sent ? sent.end - sent.start : shown.bytes);
+  if (sent) headers["content-range"] = contentRange(sent, shown.bytes);
+  const begin = () => response.writeHead(sent ? 206 : 200, { ...headers, ...part });
   if (method === "HEAD") begin().end();
   else await send(manifest, range, begin, early, exchange);
 }

@@ -13,6 +13,7 @@ export {
   checkCompletion,
   checkPartAlgorithm,
   namedParts,
+  partAsked,
   partNumberOf,
   readCompletion,
   uploadChecksumOf,

@@ -7,7 +7,7 @@ import { S3Error } from "./s3-error.ts";
 /** What a server does, by the operation that asks for it. */
 export type Operations<T> = Readonly<Partial<Record<OperationName, T>>>;
 
-/** Parameters of S3 that select an operation; a request that has one of them asks for no other. */
+/** Parameters of S3 that select an operation; a request that has one of them asks for no other that lacks it. */
 const SELECTING = new Set(Object.values(OPERATIONS).flatMap((operation: OperationInterface) => operation.select ?? []));
 
 /**
@@ -22,8 +22,9 @@ export function findOperation<T>(operations: Operations<T>, request: S3Request, 
   const asked = [...query.keys()].filter((name) => SELECTING.has(name));
   const fits = (Object.keys(operations) as OperationName[]).filter((name) => OPERATIONS[name].on === on);
   const name = fits.find((candidate) => {
-    const { method: needed, select = [] }: OperationInterface = OPERATIONS[candidate];
-    return needed === method && select.length === asked.length && select.every((parameter) => query.has(parameter));
+    const { method: needed, select = [], query: further = [] }: OperationInterface = OPERATIONS[candidate];
+    const others = asked.filter((parameter) => !further.includes(parameter));
+    return needed === method && select.length === others.length && select.every((parameter) => query.has(parameter));
   });
   if (name !== undefined) {
     refuseUnknown(name, request);
