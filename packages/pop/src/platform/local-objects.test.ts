@@ -9,6 +9,8 @@ let folder: string;
 const rung: string[] = [];
 const errors: unknown[] = [];
 let failures = 0;
+/** Whether the next alarm finds that nothing can be written, before or after its first await. */
+let isFull: "at once" | "later" | undefined;
 
 class Counter {
   readonly #storage: ObjectStorage;
@@ -49,9 +51,22 @@ class Counter {
     this.#storage.setAlarm(Date.now() + ms);
   }
 
-  alarm(): void {
+  makeRoom(): void {
+    this.#storage.sql.exec("PRAGMA query_only = 0");
+  }
+
+  alarm(): void | Promise<void> {
     if (failures-- > 0) throw new Error("not yet");
+    const full = isFull;
+    isFull = undefined;
+    if (full === "later") return Promise.resolve().then(() => this.#failForever());
+    if (full) this.#failForever();
     rung.push("rung");
+  }
+
+  #failForever(): void {
+    this.#storage.sql.exec("PRAGMA query_only = 1");
+    this.#storage.setAlarm(0);
   }
 }
 
@@ -71,6 +86,7 @@ type Promised<T> = {
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "agarose-objects-"));
   rung.length = errors.length = failures = 0;
+  isFull = undefined;
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
@@ -139,6 +155,20 @@ test("an alarm that fails rings again", async () => {
   expect(errors).toHaveLength(1);
   objects.close();
 });
+
+test.each(["at once", "later"] as const)(
+  "an alarm that finds a full disk %s ends no process, and rings again",
+  async (when) => {
+    const objects = open();
+    isFull = when;
+    await stub(objects).ringIn(0);
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0));
+    expect(String(errors[0])).toContain("readonly");
+    await stub(objects).makeRoom();
+    await vi.waitFor(() => expect(rung).toEqual(["rung"]), 60_000);
+    objects.close();
+  },
+);
 
 test("a stub is no promise, and has no methods that its object lacks", async () => {
   const objects = open();

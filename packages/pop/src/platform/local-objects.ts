@@ -95,23 +95,28 @@ export class LocalObjects {
     return this.#instances.get(name)!;
   }
 
-  #schedule(name: string, atLeastMs = 0): void {
+  #schedule(name: string): void {
     const instance = this.#instances.get(name);
     if (!instance) return;
     clearTimeout(instance.timer);
     const at = instance.storage.getAlarm();
     if (at === null) return;
-    const ms = Math.min(TIMER_MS_MAX, Math.max(atLeastMs, at - Date.now()));
+    const ms = Math.min(TIMER_MS_MAX, Math.max(0, at - Date.now()));
     instance.timer = setTimeout(() => void this.#ring(name, instance), ms).unref();
   }
 
-  /** Runs `alarm()`. An alarm that fails stays set and rings again later. */
-  async #ring(name: string, instance: Instance): Promise<void> {
+  /**
+   * Runs `alarm()`. An alarm that fails stays set and rings again later.
+   *
+   * @param unsaved when the alarm was due, where a full disk did not take it back.
+   */
+  async #ring(name: string, instance: Instance, unsaved: number | null = null): Promise<void> {
     const { object, storage } = instance;
-    const at = storage.getAlarm();
-    if (at === null) return;
-    if (at > Date.now()) return this.#schedule(name);
+    let at = unsaved;
     try {
+      at = storage.getAlarm() ?? unsaved;
+      if (at === null) return;
+      if (at > Date.now()) return this.#schedule(name);
       const ringing = storage.atomically(() => {
         storage.setAlarm(null);
         return object["alarm"]!();
@@ -121,8 +126,15 @@ export class LocalObjects {
     } catch (error) {
       this.#options.onError(error);
       if (this.#instances.get(name) !== instance) return;
-      storage.setAlarm(storage.getAlarm() ?? at);
-      this.#schedule(name, Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** instance.failures++));
+      try {
+        // One that failed before its first await is still set.
+        if (at !== null && storage.getAlarm() === null) storage.setAlarm(at);
+      } catch (full) {
+        this.#options.onError(full);
+      }
+      const ms = Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** instance.failures++);
+      clearTimeout(instance.timer);
+      instance.timer = setTimeout(() => void this.#ring(name, instance, at), ms).unref();
     }
   }
 }
