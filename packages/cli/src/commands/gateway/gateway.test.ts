@@ -16,6 +16,7 @@ import {
   S3Client,
   type PutObjectCommandInput,
 } from "@aws-sdk/client-s3";
+import { MANIFEST_BYTES_MAX } from "@agarose/core";
 import { presign } from "../../../test/presign.ts";
 import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
 import { DOWN, manifestName, REGIONS, type World } from "../../../test/world.ts";
@@ -139,6 +140,20 @@ describe("reads", () => {
       name: "ServiceUnavailable",
       message: expect.stringMatching(/NO_QUORUM.*3 of 6.*--consistency eventual/u),
     });
+  });
+
+  test("a region's manifest that is too large is no fault of the client, which may try again", async () => {
+    for (const region of REGIONS) {
+      world.faults.set(region, (request, response, name) => {
+        if (request.method !== "GET" || !name.startsWith("manifests/")) return false;
+        response.writeHead(200).end(Buffer.alloc(MANIFEST_BYTES_MAX + 1, " "));
+        return true;
+      });
+    }
+    const failed = { $metadata: { httpStatusCode: 500 }, message: expect.stringContaining("MANIFEST_TOO_LARGE") };
+    await expect(get("folder/a b.bin")).rejects.toMatchObject(failed);
+    await expect(put("folder/a b.bin", "new")).rejects.toMatchObject(failed);
+    expect(world.fired.size).toBeGreaterThan(3);
   });
 
   test("a client that leaves ends the read", async () => {

@@ -8,8 +8,6 @@ const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {
   USAGE: "InvalidArgument",
   KEY_TOO_LONG: "KeyTooLongError",
   RANGE_UNSATISFIABLE: "InvalidRange",
-  CODE_INVALID: "EntityTooLarge",
-  MANIFEST_TOO_LARGE: "EntityTooLarge",
   REPLACED_MEANWHILE: "OperationAborted",
   // A client repeats what failed with 503, and each of these may pass.
   ABORTED: "ServiceUnavailable",
@@ -28,11 +26,20 @@ const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {
   WRITE_UNCERTAIN: "ServiceUnavailable",
 };
 
-/** Returns the S3Error of `cause`. Its message has our own code, which `reference/errors.md` explains. */
-export function s3ErrorOf(cause: unknown): S3Error {
+/** What is said of the object that a client sends, and of a manifest that a region holds. */
+const TOO_LARGE: ReadonlySet<ErrorCode> = new Set(["CODE_INVALID", "MANIFEST_TOO_LARGE"]);
+
+/**
+ * Returns the S3Error of `cause`. Its message has our own code, which `reference/errors.md` explains.
+ *
+ * @param isRead whether the client has sent no object.
+ */
+export function s3ErrorOf(cause: unknown, isRead = false): S3Error {
   if (cause instanceof S3Error) return cause;
-  const { code, message } = cause instanceof AgaroseError ? cause : toAgaroseError(cause);
-  return new S3Error(CODES[code] ?? "InternalError", `${code}: ${message}`);
+  const { code, message, details } = cause instanceof AgaroseError ? cause : toAgaroseError(cause);
+  // No client tries again what is too large, and a region's manifest may be right the next time.
+  const isTooLarge = TOO_LARGE.has(code) && "max" in details && !isRead;
+  return new S3Error(isTooLarge ? "EntityTooLarge" : (CODES[code] ?? "InternalError"), `${code}: ${message}`);
 }
 
 /** Whether no object can have this key, so that it is as absent as any other. */

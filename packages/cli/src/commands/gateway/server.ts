@@ -186,7 +186,8 @@ async function serve(
     await operate(request, response, left.signal, service);
   } catch (error) {
     await reload.after(error);
-    sendError(request, response, s3ErrorOf(error), requestId);
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    sendError(request, response, s3ErrorOf(error, isRead), requestId);
   }
 }
 
