@@ -100,6 +100,21 @@ describe("a signature of the documentation", () => {
     expect(at(PRESIGNED, 86_401_000)).toThrow(expect.objectContaining({ code: "AccessDenied" }));
   });
 
+  test("may name its time in Date, in either form, and is refused for another time or none", () => {
+    const signature = "c4aebcbeb35b4df2a201e8f3bfef8af8c85a66f23a1f626ec0e744928317461d";
+    const signed = authorization("host;x-amz-content-sha256", signature);
+    const at = (date?: string) => () => {
+      const { range: _range, "x-amz-date": _date, ...rest } = GET.headers;
+      const headers = { ...rest, authorization: signed, ...(date !== undefined && { date }) };
+      checkSignature({ ...GET, headers }, CREDENTIALS, NOW_MS);
+    };
+    expect(at("Fri, 24 May 2013 00:00:00 GMT")).not.toThrow();
+    expect(at("20130524T000000Z")).not.toThrow();
+    expect(at("Fri, 24 May 2013 00:00:01 GMT")).toThrow(expect.objectContaining({ code: "SignatureDoesNotMatch" }));
+    expect(at("24 May 2013, no time")).toThrow(expect.objectContaining({ code: "AuthorizationHeaderMalformed" }));
+    expect(at()).toThrow(expect.objectContaining({ code: "AuthorizationHeaderMalformed" }));
+  });
+
   test("a request without one is anonymous", () => {
     expect(checkSignature({ ...GET, headers: { host: "x" } }, CREDENTIALS, NOW_MS)).toBeUndefined();
   });

@@ -119,7 +119,7 @@ function claimInHeader({ headers }: SignedRequest): Claim | undefined {
   const credential = fields.get("Credential");
   const signature = fields.get("Signature");
   const signedHeaders = fields.get("SignedHeaders");
-  const date = single(headers["x-amz-date"]);
+  const date = single(headers["x-amz-date"]) ?? signedDate(single(headers["date"]));
   const payloadHash = single(headers["x-amz-content-sha256"]);
   if (algorithm !== "AWS4-HMAC-SHA256" || !credential || !signature || !signedHeaders || !date) {
     throw new S3Error("AuthorizationHeaderMalformed", "The Authorization header is not an AWS4-HMAC-SHA256 signature.");
@@ -127,6 +127,13 @@ function claimInHeader({ headers }: SignedRequest): Claim | undefined {
   if (!payloadHash)
     throw new S3Error("InvalidRequest", "Missing required header for this request: x-amz-content-sha256");
   return { credential: scopeOf(credential), signedHeaders: signedHeaders.split(";"), signature, date, payloadHash };
+}
+
+/** A client may sign by `Date`, which is of the form of HTTP, as boto3 does for a request that has this header. */
+function signedDate(date: string | undefined): string | undefined {
+  const ms = Date.parse(date ?? "");
+  if (Number.isNaN(ms)) return date;
+  return new Date(ms).toISOString().replace(/[-:]|\.\d+/g, "");
 }
 
 function claimInQuery({ headers, query }: SignedRequest): Claim | undefined {
