@@ -86,7 +86,7 @@ test("looks at every region for what a PoP has found one to lack, which listings
     const [line, summary, ...more] = stdout.toString().trim().split("\n");
     expect([code, more]).toEqual([0, []]);
     expect(JSON.parse(line!)).toMatchObject({ key: "b", outcome: "sound" });
-    expect(JSON.parse(summary!)).toMatchObject({ summary: { objects: 2 } });
+    expect(JSON.parse(summary!)).toMatchObject({ summary: { checked: 2 } });
     expect(asked).toEqual(["/v1/status Bearer admin-token-of-16+"]);
   } finally {
     pop.close();
@@ -106,7 +106,7 @@ test("repairs what has the fewest chunks beyond k first, and what is lost last",
     { key: "a-lost", outcome: "failed", error: { code: "NOT_ENOUGH_CHUNKS" } },
   ]);
   expect(summary).toMatchObject({
-    objects: 4,
+    checked: 4,
     repaired: 2,
     damaged: 0,
     failed: 1,
@@ -115,6 +115,18 @@ test("repairs what has the fewest chunks beyond k first, and what is lost last",
   });
   expect(await world.verify("d-two-gone")).toMatchObject({ sound: true, beyondK: M });
   expect((await world.get("d-two-gone")).equals(body)).toBe(true);
+});
+
+test("--json has the repaired objects beside their totals, and each property once", async () => {
+  await putWithout("one-gone", 1);
+  const { stdout } = await world.run(["scrub", "--json"]);
+  const text = stdout.toString();
+  expect(JSON.parse(text)).toMatchObject({
+    objects: [{ key: "one-gone", outcome: "repaired" }],
+    checked: 1,
+    repaired: 1,
+  });
+  expect(text.match(/"objects":/g)).toHaveLength(1);
 });
 
 test("an object with one manifest left is in more danger than one that lacks a chunk", async () => {
@@ -140,11 +152,11 @@ test("a lost region is rebuilt with at most k + 2 chunks read per object, and so
   const reads = countReads();
   const { code, summary } = await scrub();
   expect(code).toBe(0);
-  expect(summary).toMatchObject({ objects: 4, repaired: 4, found: { [M - 1]: 4 }, left: { [M - 1]: 0, [M]: 4 } });
+  expect(summary).toMatchObject({ checked: 4, repaired: 4, found: { [M - 1]: 4 }, left: { [M - 1]: 0, [M]: 4 } });
   expect([...reads.keys()].toSorted()).toEqual([...bodies.keys()]);
   for (const [key, count] of reads) expect(count, key).toBeLessThanOrEqual(K + 2);
   reads.clear();
-  expect(await scrub()).toMatchObject({ code: 0, summary: { objects: 4, repaired: 0, found: { [M]: 4 } } });
+  expect(await scrub()).toMatchObject({ code: 0, summary: { checked: 4, repaired: 0, found: { [M]: 4 } } });
   expect(reads.size).toBe(0);
   for (const [key, body] of bodies) expect((await world.get(key)).equals(body)).toBe(true);
 });
@@ -174,7 +186,7 @@ test("the cursor passes a damaged object only once it is repaired", async () => 
   world.faults.clear();
   const { code, lines, summary } = await scrub("--cursor", cursor);
   expect([code, lines.map(({ key }) => key)]).toEqual([0, ["b"]]);
-  expect(summary).toMatchObject({ objects: 3, repaired: 1, found: { [M - 1]: 1, [M]: 2 }, left: { [M]: 3 } });
+  expect(summary).toMatchObject({ checked: 3, repaired: 1, found: { [M - 1]: 1, [M]: 2 }, left: { [M]: 3 } });
   expect((await world.files()).filter((name) => name.includes("cursor"))).toEqual([]);
   expect(await world.verify("b")).toMatchObject({ sound: true });
 });
@@ -189,7 +201,7 @@ test("--dry-run names what is damaged in the order of danger, and writes nothing
     { key: "two", state: "damaged", beyondK: 0 },
     { key: "one", state: "damaged", beyondK: 1 },
   ]);
-  expect(summary).toMatchObject({ objects: 2, damaged: 2, repaired: 0, found: { 0: 1, 1: 1 }, left: { 0: 1, 1: 1 } });
+  expect(summary).toMatchObject({ checked: 2, damaged: 2, repaired: 0, found: { 0: 1, 1: 1 }, left: { 0: 1, 1: 1 } });
   expect(await world.names()).toEqual(before);
 });
 
@@ -215,7 +227,7 @@ test("a region that is down is reported with exit 1, and counts as lost chunks",
   expect(world.fired.get("tokyo")).toBeGreaterThan(0);
   expect(code).toBe(1);
   expect(summary).toMatchObject({
-    objects: 1,
+    checked: 1,
     repaired: 0,
     unchecked: 1,
     found: { [M - 1]: 1 },
@@ -355,5 +367,5 @@ test("two at once do each other no harm", async () => {
 });
 
 test("without an object there is nothing to do", async () => {
-  expect(await scrub()).toMatchObject({ code: 0, lines: [], summary: { objects: 0, found: {} } });
+  expect(await scrub()).toMatchObject({ code: 0, lines: [], summary: { checked: 0, found: {} } });
 });

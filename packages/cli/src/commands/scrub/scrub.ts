@@ -70,7 +70,8 @@ async function walkOnce(options: Options, context: CommandContext): Promise<numb
       ? await hot?.settle(options.prefix ?? "", own, { dryRun: options.dryRun ?? false, item })
       : undefined;
     if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
-    await report.end({ ...totals, ...(heat && { hot: heat }) }, [
+    const { objects: checked, ...counts } = totals;
+    await report.end({ checked, ...counts, ...(heat && { hot: heat }) }, [
       ...redundancyLines(totals.found, totals.left),
       ...totals.regionsUnreachable.map(unreachableLine),
       ...readLines(totals),

@@ -13,6 +13,9 @@ export interface ReportOptions {
   readonly jsonLines?: boolean;
 }
 
+/** A document has one property of each name, and the results have one of these. */
+type Summary = object & { readonly objects?: never; readonly uploads?: never };
+
 /** Prints one result after another on stdout. Each method resolves when there is room for more. */
 export class ReportStream {
   readonly #format: ReportFormat;
@@ -35,7 +38,7 @@ export class ReportStream {
   }
 
   /** What all results come to. In JSON, `summary` follows them: as further properties, or as the last line. */
-  async end(summary: object, lines: readonly string[]): Promise<void> {
+  async end(summary: Summary, lines: readonly string[]): Promise<void> {
     if (this.#format === "json-lines") await write(`${JSON.stringify({ summary })}\n`);
     else if (this.#format === "json") await this.#close(summary);
     else await writeLines(lines);
