@@ -6,7 +6,8 @@ import { encodeManifest } from "@agarose/core";
 import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { configuredPublicKey } from "./signing.ts";
-import { manifestName, startTestWorld, type RunResult, type World } from "../../test/world.ts";
+import { CONTROL_NAME } from "./objects/commit/control-record.ts";
+import { manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../test/world.ts";
 
 let world: World;
 let publicKey: string;
@@ -80,6 +81,8 @@ test("keys new writes the key into a configuration that has none, and ends its u
 
 test("a configuration in another folder names its key relative to that folder", async () => {
   const { publicKeys: _keys, signing: _signing, ...others } = JSON.parse(await readFile(world.configPath, "utf8"));
+  // As in buckets of its own: another key is in force in those of the first configuration.
+  for (const region of REGIONS) await world.store(region).remove([CONTROL_NAME]);
   await mkdir(join(world.dir, "deep"));
   const path = join(world.dir, "deep/agarose.config.json");
   await writeFile(path, JSON.stringify(others));

@@ -1,11 +1,13 @@
 /** Puts keys and secrets into force in the buckets, where every machine that writes looks for them. */
-import { AgaroseError, systemClock, toAgaroseError, type SignatureCheck } from "@agarose/core";
+import { acceptUnsigned, AgaroseError, systemClock, toAgaroseError } from "@agarose/core";
 import type { Config } from "../../lib/config.ts";
 import { withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import {
   announce,
   announcementOf,
+  newestOf,
+  readAll,
   untilFenced,
   type Announcement,
   type FenceContext,
@@ -21,31 +23,54 @@ export const WRITERS =
 export interface InForce {
   readonly config: Config;
   readonly change: Partial<Announcement>;
-  /** Whose records are believed. Default: those of the keys of `config`. */
-  readonly trust?: SignatureCheck;
+  /** Whether `config` has just got its first key: what the buckets said until now is signed by nobody. */
+  readonly isFirst?: boolean;
   /** Whether to wait until no writer can go by what was before. Default: false. */
   readonly waits?: boolean;
 }
 
-/** Throws as `announce` does. */
-export function putInForce({ config, change, trust, waits = false }: InForce, options: GlobalOptions): Promise<void> {
+/** Throws as `announce` does; KEYS_OUTDATED also for a first key where the deployment has one already. */
+export function putInForce(
+  { config, change, isFirst = false, waits = false }: InForce,
+  options: GlobalOptions,
+): Promise<void> {
   return withConfig(config, options, WRITING, async (command) => {
     const breaker = new Breaker(systemClock);
-    const context: FenceContext = { ...command, clock: systemClock, breaker, ...(trust && { trust }) };
+    const context: FenceContext = {
+      ...command,
+      clock: systemClock,
+      breaker,
+      ...(isFirst && { trust: acceptUnsigned }),
+    };
+    if (isFirst) await refuseSigned(context);
     await announce({ ...(await announcementOf(context)), ...change }, context);
     if (waits) await untilFenced(context);
   });
 }
 
-/** `putInForce`, with a warning where the buckets cannot be asked, as before they are made. */
+/** A key that this machine has never had must not go out of force by its hand. */
+async function refuseSigned(context: FenceContext): Promise<void> {
+  const { signers = [] } = newestOf(await readAll(context)) ?? {};
+  if (signers.length === 0) return;
+  const message =
+    `${signers.join(" and ")} signs in these buckets, and this configuration has never had that key: nothing was changed ` +
+    "in them, and they take no write by the new key. Use the configuration and the key of their deployment, where " +
+    "`agarose keys rotate` replaces it, or name other buckets";
+  throw new AgaroseError("KEYS_OUTDATED", message, { signers });
+}
+
+/** `putInForce`, with a warning where the buckets cannot be asked, as before they are made, or have other keys. */
 export async function tryPutInForce(step: InForce, options: GlobalOptions): Promise<void> {
   try {
     await putInForce(step, options);
   } catch (cause) {
     const error = toAgaroseError(cause);
     if (!(error instanceof AgaroseError) || error.code === "REGION_MISPLACED" || error.code === "ABORTED") throw error;
+    const problem = `${error.code}: ${error.message}`;
     logLine(
-      `warning: the buckets were not told (${error.code}: ${error.message}): run \`agarose doctor --fix\` once they are there`,
+      error.code === "KEYS_OUTDATED"
+        ? `warning: ${problem}`
+        : `warning: the buckets were not told (${problem}): run \`agarose doctor --fix\` once they are there`,
     );
   }
 }

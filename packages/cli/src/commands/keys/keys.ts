@@ -2,7 +2,6 @@
  * `agarose keys`: the key pair by which a publisher signs manifests, and the secrets that encrypt objects. Keys are
  * Ed25519: PEM for the private, `ed25519:…` for the public.
  */
-import { acceptUnsigned } from "@agarose/core";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
@@ -20,8 +19,7 @@ export async function create(file: string, { config: given, json = false }: Glob
   if (isFirst) {
     const { unsigned: _unsigned, ...others } = fields;
     await writeFields(path, { ...others, publicKeys: [publicKey], signing: signingWith(file, path) });
-    // What the buckets said until now was signed by nobody.
-    const step = { config: await loadConfig(path), change: {}, trust: acceptUnsigned };
+    const step = { config: await loadConfig(path), change: {}, isFirst: true };
     await tryPutInForce(step, { ...(given !== undefined && { config: given }) });
   }
   printResult(json, { file, publicKey, config: isFirst ? path : undefined }, [

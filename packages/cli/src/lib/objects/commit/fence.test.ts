@@ -120,6 +120,22 @@ describe.each(MISPLACED)("when %s", (_what, change) => {
   });
 });
 
+test("a first key for a configuration that lacks the deployment's own takes nothing from the deployment", async () => {
+  const before = await record("frankfurt");
+  expect(before.signers).toHaveLength(1);
+  const { publicKeys: _keys, signing: _signing, ...others } = JSON.parse(await readFile(world.configPath, "utf8"));
+  await writeFile(world.configPath, JSON.stringify({ ...others, unsigned: true }));
+  const { stderr } = await run("keys", "new", "stranger.pem");
+  expect(stderr).toContain(`KEYS_OUTDATED: ${before.signers[0]}`);
+  for (const region of REGIONS)
+    expect(await record(region)).toEqual({ ...before, region, signature: expect.anything() });
+  expect((await put("by a stranger")).code).toBe(1);
+  expect((await world.run(["doctor", "--fix"])).code).toBe(1);
+  // Who has the key goes on as before.
+  await writeFile(world.configPath, await readFile(old));
+  expect((await put("two")).code).toBe(0);
+});
+
 test("a bucket of another deployment is refused", async () => {
   const other = await startTestWorld();
   try {
