@@ -1,7 +1,10 @@
 /** What clients of S3 read through the gateway: the AWS SDK over TCP, and six buckets behind it. */
 import { hash, randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { connect, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   DeleteBucketCommand,
@@ -18,7 +21,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { MANIFEST_BYTES_MAX } from "@agarose/core";
 import { presign } from "../../../test/presign.ts";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
+import { GATEWAY_KEYS, gatewayOver, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
 import { DOWN, manifestName, REGIONS, type World } from "../../../test/world.ts";
 import type { Gateway } from "./server.ts";
 
@@ -269,6 +272,28 @@ describe("writes", () => {
     await expect(tooLarge).rejects.toThrow();
     await put("spool/b", "x");
     await expect(get("spool/a")).rejects.toMatchObject({ name: "NoSuchKey" });
+  });
+
+  test("a spool that was cleaned away, as temporary folders are by age, is made again", async () => {
+    const uploads = await mkdtemp(join(tmpdir(), "agarose-cleaned-"));
+    const other = await gatewayOver(world, { uploads });
+    const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1 };
+    const own = new S3Client({ ...shared, endpoint: other.url, credentials: GATEWAY_KEYS });
+    const spools = async (): Promise<string[]> =>
+      (await readdir(uploads)).filter((name) => /^agarose-gateway-/.test(name));
+    try {
+      const before = await spools();
+      for (const name of before) await rm(join(uploads, name), { recursive: true });
+      const puts = [1, 2, 3].map((n) => own.send(new PutObjectCommand({ Bucket, Key: `cleaned/${n}`, Body: `${n}` })));
+      await Promise.all(puts);
+      expect((await get("cleaned/3")).bytes.toString()).toBe("3");
+      expect(before).toHaveLength(1);
+      expect(await spools()).toHaveLength(1);
+    } finally {
+      own.destroy();
+      await other.close(0);
+      await rm(uploads, { recursive: true });
+    }
   });
 
   test("a put survives a region that is down, and fails with 503 without a majority", async () => {

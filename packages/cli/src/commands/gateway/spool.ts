@@ -2,7 +2,7 @@
  * Bodies on their way to the regions. A put reads its bytes twice, so they wait in a temporary folder, whose size is
  * bounded. A gateway that was killed leaves its folder, and the next one removes it.
  */
-import { mkdtemp, open, readdir, rm } from "node:fs/promises";
+import { mkdtemp, open, readdir, rm, type FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -25,15 +25,17 @@ const IDLE_MS = 60_000;
 
 /** A folder of bodies. */
 export class Spool {
-  readonly #dir: string;
+  readonly #parent: string;
+  #dir: Promise<string>;
   readonly #bytesMax: number;
   #bytes = 0;
   #bodies = 0;
   /** Removes what nobody waits for. */
   #makeRoom: () => Promise<void> = async () => {};
 
-  private constructor(dir: string, bytesMax: number) {
-    this.#dir = dir;
+  private constructor(parent: string, dir: string, bytesMax: number) {
+    this.#parent = parent;
+    this.#dir = Promise.resolve(dir);
     this.#bytesMax = bytesMax;
   }
 
@@ -48,7 +50,7 @@ export class Spool {
       if (pid === undefined || (own === undefined && isAlive(Number(pid)))) continue;
       await rm(join(parent, name), { recursive: true, force: true });
     }
-    return new Spool(await mkdtemp(join(parent, `agarose-gateway-${process.pid}-`)), bytesMax);
+    return new Spool(parent, await newFolder(parent), bytesMax);
   }
 
   /**
@@ -59,8 +61,7 @@ export class Spool {
    */
   async receive(received: Received, also?: ChecksumAlgorithm): Promise<SpooledBody> {
     const { request } = received;
-    const path = join(this.#dir, String(this.#bodies++));
-    const file = await open(path, "wx", 0o600);
+    const { path, file } = await this.#create();
     let bytes = 0;
     const write = async (part: Uint8Array): Promise<void> => {
       if (this.#bytes + part.length > this.#bytesMax) await this.#makeRoom();
@@ -99,7 +100,23 @@ export class Spool {
 
   /** Removes the folder. */
   async close(): Promise<void> {
-    await rm(this.#dir, { recursive: true, force: true });
+    await rm(await this.#dir, { recursive: true, force: true });
+  }
+
+  /** Opens a new file. Makes another folder where this one is gone: systems clean their temporary folder by age. */
+  async #create(): Promise<{ readonly path: string; readonly file: FileHandle }> {
+    const dir = this.#dir;
+    const path = join(await dir, String(this.#bodies++));
+    try {
+      return { path, file: await open(path, "wx", 0o600) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+    if (this.#dir === dir) {
+      this.#dir = newFolder(this.#parent);
+      this.#dir.catch(() => (this.#dir = dir));
+    }
+    return this.#create();
   }
 
   #full(): S3Error {
@@ -107,6 +124,10 @@ export class Spool {
     const message = `${held}: send it again later, abort uploads that nobody completes, or raise --spool`;
     return new S3Error("ServiceUnavailable", message);
   }
+}
+
+function newFolder(parent: string): Promise<string> {
+  return mkdtemp(join(parent, `agarose-gateway-${process.pid}-`));
 }
 
 function isAlive(pid: number): boolean {
