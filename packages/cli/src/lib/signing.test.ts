@@ -1,11 +1,11 @@
 /** Manifests that are signed, and one hostile bucket that forges them. */
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeManifest } from "@agarose/core";
 import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { configuredPublicKey } from "./signing.ts";
+import { configuredPublicKey, signerOf } from "./signing.ts";
 import { CONTROL_NAME } from "./objects/commit/control-record.ts";
 import { manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../test/world.ts";
 
@@ -217,6 +217,15 @@ describe("keys rotate", () => {
     expect((await run("keys", "rotate", "third.pem")).stderr).toContain("2 keys are trusted already");
     expect(existsSync(join(world.dir, "third.pem"))).toBe(false);
   });
+});
+
+test("a key that comes while the process runs signs from then on", async () => {
+  const keyFile = join(world.dir, "late.pem");
+  const sign = signerOf({ publicKeys: [publicKey], signing: { keyFile } })!;
+  const signed = new Uint8Array(3);
+  await expect(sign(signed)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+  await copyFile(join(world.dir, "publisher.pem"), keyFile);
+  expect((await sign(signed)).value).toHaveLength(88);
 });
 
 test("the development key's public half belongs to its private one", async () => {

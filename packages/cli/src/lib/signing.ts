@@ -57,7 +57,12 @@ function keySigner(read: () => Promise<KeyObject>): Signer {
   };
   let opened: ReturnType<typeof open> | undefined;
   return async (signed) => {
-    const { privateKey, keyId } = await (opened ??= open());
+    // A gateway goes on: a key that was not there yet is read again by the next signature.
+    opened ??= open().catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    const { privateKey, keyId } = await opened;
     return { keyId, value: signBytes(null, signed, privateKey).toString("base64") };
   };
 }

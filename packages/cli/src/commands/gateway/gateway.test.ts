@@ -280,7 +280,7 @@ describe("writes", () => {
     const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1 };
     const own = new S3Client({ ...shared, endpoint: other.url, credentials: GATEWAY_KEYS });
     const spools = async (): Promise<string[]> =>
-      (await readdir(uploads)).filter((name) => /^agarose-gateway-/.test(name));
+      (await readdir(uploads)).filter((name) => name.startsWith("agarose-gateway-"));
     try {
       const before = await spools();
       for (const name of before) await rm(join(uploads, name), { recursive: true });
