@@ -213,6 +213,14 @@ describe("secrets", () => {
     expect(() => new Secrets(rules as never)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
   });
 
+  test("that could not be read are read again", async () => {
+    let asked = 0;
+    const source = (): Promise<string> => (asked++ === 0 ? Promise.reject(new Error("busy")) : Promise.resolve(SECRET));
+    const late = new Secrets([{ prefix: "", secrets: [source] }]);
+    await expect(late.forWriting("a")).rejects.toThrow("busy");
+    expect(await late.forWriting("a")).toMatchObject({ id: (await openSecret(SECRET)).id });
+  });
+
   test("that are read late are read once", async () => {
     let reads = 0;
     const source = async () => (reads++, SECRET);

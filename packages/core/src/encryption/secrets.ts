@@ -107,6 +107,8 @@ export class Secrets {
     if (!opened) {
       opened = (typeof source === "string" ? Promise.resolve(source) : source()).then(openSecret);
       this.#opened.set(source, opened);
+      // What could not be read is read again.
+      opened.catch(() => this.#opened.delete(source));
     }
     return opened;
   }
