@@ -363,7 +363,7 @@ describe("lists", () => {
 
   test("an empty object that keeps a folder is listed beside what is below it, folded, and removed alone", async () => {
     for (const name of ["", "empty/", "full/", "full/a"]) await put(`kept/${name}`, "");
-    const keysOf = async (more: object): Promise<unknown[]> => {
+    const keysOf = async (more: Record<string, unknown>): Promise<unknown[]> => {
       const { Contents = [], CommonPrefixes = [] } = await list(more);
       return [...Contents.map(({ Key }) => Key), ...CommonPrefixes.map(({ Prefix }) => Prefix)];
     };

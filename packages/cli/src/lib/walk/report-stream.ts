@@ -14,7 +14,7 @@ export interface ReportOptions {
 }
 
 /** A document has one property of each name, and the results have one of these. */
-type Summary = object & { readonly objects?: never; readonly uploads?: never };
+type Summary<T> = T & { readonly objects?: never; readonly uploads?: never };
 
 /** Prints one result after another on stdout. Each method resolves when there is room for more. */
 export class ReportStream {
@@ -38,7 +38,7 @@ export class ReportStream {
   }
 
   /** What all results come to. In JSON, `summary` follows them: as further properties, or as the last line. */
-  async end(summary: Summary, lines: readonly string[]): Promise<void> {
+  async end<T extends object>(summary: Summary<T>, lines: readonly string[]): Promise<void> {
     if (this.#format === "json-lines") await write(`${JSON.stringify({ summary })}\n`);
     else if (this.#format === "json") await this.#close(summary);
     else await writeLines(lines);
