@@ -37,3 +37,17 @@ test("remembers 10,000 clients and no more, and limits none without an address",
   await limiter.spend(undefined);
   expect(limiter.isBlocked(undefined)).toBe(false);
 });
+
+test("who does a hundred at once, whenever it may, does no more in the long run than who does one after the other", async () => {
+  const clock = new SimulatedClock();
+  const limiter = new RateLimiter(clock, LIMITS);
+  let done = 0;
+  for (let second = 0; second < 600; second++) {
+    const allowed = Array.from({ length: 100 }, () => !limiter.isBlocked("a")).filter(Boolean);
+    await Promise.all(allowed.map(() => limiter.spend("a")));
+    done += allowed.length;
+    await clock.advance(1_000);
+  }
+  expect(done).toBeGreaterThan(600 - LIMITS.burst);
+  expect(done, "and those in flight with the last token").toBeLessThan(600 + LIMITS.burst + 100);
+});

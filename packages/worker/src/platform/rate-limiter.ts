@@ -54,13 +54,17 @@ export class RateLimiter {
     return true;
   }
 
-  /** Takes a token of a client, and asks the binding where there is one. Resolves when the binding has answered. */
+  /**
+   * Takes a token of a client, and asks the binding where there is one. Resolves when the binding has answered. What is
+   * in flight when the last token goes becomes a debt: else who does much at once would do so each second.
+   */
   async spend(client: string | undefined, binding?: RateLimitBinding): Promise<void> {
     if (client === undefined) return;
     const bucket = this.#bucket(client);
-    bucket.tokens = Math.max(0, bucket.tokens - 1);
+    bucket.tokens--;
     const answer = await binding?.limit({ key: client }).catch(() => undefined);
-    if (answer?.success === false) bucket.tokens = -(REFUSED_MS / 1_000) * this.#limits.perSecond;
+    if (answer?.success !== false) return;
+    bucket.tokens = Math.min(bucket.tokens, -(REFUSED_MS / 1_000) * this.#limits.perSecond);
   }
 
   #bucket(client: string): Bucket {
