@@ -80,7 +80,9 @@ class PopCheck {
     const place = judgePlace(summary.place, facts);
     for (const warning of place.warnings) this.#add("place", "warn", warning);
     this.#all("place", place, place.warnings.length > 0 ? undefined : this.#unplaced(state, status));
-    this.#all("periods and regions", judge(summary, periodErrors), undefined);
+    const periods = judge(summary, periodErrors);
+    for (const warning of periods.warnings) this.#add("egress", "warn", warning);
+    this.#all("periods and regions", periods, undefined);
     this.#judgeRegions(state);
     this.#judgeKeys(state);
     this.#judgePeers(state);

@@ -4,6 +4,7 @@
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import * as v from "valibot";
 import { adminTokenOf } from "../../lib/admin-token.ts";
+import { formatBytes } from "../../lib/output.ts";
 import { POP_ANSWER_BYTES_MAX, readRecordText } from "../../lib/store/small-record.ts";
 import { judgePlace, type PopPlace } from "./judge-place.ts";
 
@@ -44,6 +45,8 @@ export interface PopSummary {
   readonly popular: readonly { readonly key: string; readonly popularity: number }[];
   /** What the cache manager's KV operations have cost this month; null at PoPs of an older version. */
   readonly spentUsd: number | null;
+  /** What fills of the cache have fetched from the regions today, UTC, and may; null at PoPs of an older version. */
+  readonly fillEgress: FillEgressToday | null;
   readonly regionsDown: readonly string[];
   readonly regionsSlow: readonly string[];
   /** Seconds since the end of the last period; null before the first one. */
@@ -70,6 +73,9 @@ export interface RegionLatency {
   readonly p99Ms: number | null;
 }
 
+/** The egress of fills on one day, in bytes. */
+export type FillEgressToday = v.InferOutput<typeof FILL_EGRESS_SHAPE>;
+
 /** One idea, as the PoP reports it. */
 export type IdeaStatus = v.InferOutput<typeof IDEA_SHAPE>;
 
@@ -82,6 +88,8 @@ export interface PopReportOptions {
   readonly timeoutMs: number;
 }
 
+/** From this share of a day's egress for fills on, the command says so. */
+const FILL_EGRESS_SHARE = 0.8;
 /** The Cron Trigger runs each minute: one that is missed may be Cloudflare's, three are not. */
 export const PERIOD_AGE_SECONDS_MAX = 240;
 
@@ -114,7 +122,7 @@ export async function popReport(
       name,
       url,
       problems: found.flatMap(({ problems }) => problems),
-      warnings: place.warnings,
+      warnings: found.flatMap(({ warnings }) => warnings),
       notes: [...notes, ...found.flatMap(({ remarks }) => remarks)],
       state: state.summary,
     };
@@ -140,6 +148,8 @@ const IDEA_SHAPE = v.object({
   savedUsd: v.nullish(v.number()),
 });
 
+const FILL_EGRESS_SHAPE = v.object({ bytes: v.number(), bytesPerDayMax: v.number(), refusedStripes: v.number() });
+
 const STATUS_SHAPE = v.object({
   epoch: v.number(),
   policy: v.string(),
@@ -162,6 +172,7 @@ const STATUS_SHAPE = v.object({
     }),
   ),
   spending: v.optional(v.object({ usd: v.number() })),
+  fillEgress: v.optional(FILL_EGRESS_SHAPE),
   place: v.nullish(
     v.object({
       location: v.string(),
@@ -256,7 +267,7 @@ const BEHIND_TIMEOUT_MS = 5_000;
 
 /** What the answer of `/v1/status` says, as of `nowMs`. */
 export function summaryOf(
-  { epoch, policy, cache, regions, lastPeriod, spending, isolate, place = null, ideas = [] }: StatusAnswer,
+  { epoch, policy, cache, regions, lastPeriod, spending, fillEgress, isolate, place = null, ideas = [] }: StatusAnswer,
   nowMs: number,
 ): { summary: PopSummary; periodErrors: readonly string[] } {
   const { hits, misses } = isolate.chunkCache;
@@ -272,6 +283,7 @@ export function summaryOf(
       regions: regions.map(({ name, p50Ms = null, p99Ms = null }) => ({ name, p50Ms, p99Ms })),
       popular: lastPeriod?.popular ?? [],
       spentUsd: spending?.usd ?? null,
+      fillEgress: fillEgress ?? null,
       regionsDown: regions.filter(({ down }) => down).map(({ name }) => name),
       regionsSlow: regions.filter(({ slow }) => slow).map(({ name }) => name),
       periodAgeSeconds: lastPeriod ? Math.max(0, Math.round((nowMs - lastPeriod.at) / 1000)) : null,
@@ -286,9 +298,9 @@ export function summaryOf(
 
 /** What follows from a PoP's last period and from its regions. */
 export function judge(
-  { periodAgeSeconds, regionsDown, regionsSlow }: PopSummary,
+  { periodAgeSeconds, regionsDown, regionsSlow, fillEgress }: PopSummary,
   periodErrors: readonly string[],
-): { problems: string[]; remarks: string[] } {
+): { problems: string[]; warnings: string[]; remarks: string[] } {
   const problems: string[] = [];
   if (periodAgeSeconds === null) problems.push("no period has run: is the Cron Trigger there?");
   else if (periodAgeSeconds > PERIOD_AGE_SECONDS_MAX) {
@@ -297,5 +309,16 @@ export function judge(
   if (regionsDown.length > 0) problems.push(`regions down: ${regionsDown.join(", ")}`);
   const [first] = periodErrors;
   if (first !== undefined) problems.push(`the last period had ${periodErrors.length} errors, first: ${first}`);
-  return { problems, remarks: regionsSlow.length > 0 ? [`regions slow: ${regionsSlow.join(", ")}`] : [] };
+  const warnings = fillEgress ? fillEgressWarnings(fillEgress) : [];
+  return { problems, warnings, remarks: regionsSlow.length > 0 ? [`regions slow: ${regionsSlow.join(", ")}`] : [] };
+}
+
+/** A PoP that may fetch nothing for fills is set so. */
+function fillEgressWarnings({ bytes, bytesPerDayMax, refusedStripes }: FillEgressToday): string[] {
+  if (bytesPerDayMax === 0 || bytes < FILL_EGRESS_SHARE * bytesPerDayMax) return [];
+  const waiting = refusedStripes > 0 ? `, and ${refusedStripes} stripes wait for tomorrow` : "";
+  return [
+    `fills have fetched ${formatBytes(bytes)} of the ${formatBytes(bytesPerDayMax)} that FILL_EGRESS_BYTES_PER_DAY allows ` +
+      `today, UTC${waiting}: see what is popular there before you raise it`,
+  ];
 }

@@ -136,6 +136,35 @@ async function statusOfPop(): Promise<{ behind?: unknown }> {
   return (await (await fetch(`${pops.pops[0]!.url}/v1/status`, { headers })).json()) as { behind?: unknown };
 }
 
+test("a PoP that has spent its egress for fills is a warning, which names both numbers", async () => {
+  const vars = {
+    REGIONS: JSON.stringify(world.config.regions.map(({ name, url }) => ({ name, url }))),
+    ADMIN_TOKEN,
+    UNSIGNED: "true",
+    POLICY: "exact",
+    FILL_CLIENTS_MIN: "1",
+    FILL_EGRESS_BYTES_PER_DAY: "3100",
+  };
+  const spent = await startPops({ pops: [{ name: "fra", vars }] });
+  try {
+    const path = join(world.dir, "spent.json");
+    const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+    await writeFile(path, JSON.stringify({ ...config, pops: spent.pops }));
+    // Not `/o/`, whose chunks a fill takes without egress.
+    await (await fetch(`${spent.pops[0]!.url}/v1/read/page`)).arrayBuffer();
+    await spent.cron();
+    const env = { AGAROSE_ADMIN_TOKEN: ADMIN_TOKEN };
+    const run = await world.run(["status", "--config", path, "--json"], env);
+    const [report] = popsOf(run);
+    expect(report!.state!.fillEgress).toMatchObject({ bytes: 3_000, bytesPerDayMax: 3_100 });
+    expect(run.code, "nothing is wrong").toBe(0);
+    const { stdout } = await world.run(["status", "--config", path], env);
+    expect(stdout.toString()).toContain("fra: warning: fills have fetched 2.9 KiB of the 3.0 KiB");
+  } finally {
+    await spent.dispose();
+  }
+});
+
 test("an answer without what it must have is no PoP's", () => {
   const answer = {
     epoch: 1,
