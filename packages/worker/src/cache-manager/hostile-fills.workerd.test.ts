@@ -1,5 +1,6 @@
 /** Clients that want a PoP to fetch: what they make it fill the cache with, and how many bytes of the regions. */
 import { afterEach, expect, test } from "vitest";
+import { openRequest } from "../../test/tcp-client.ts";
 import { clientHeaders, POP, randomBytes, startWorld, type TestWorld } from "../../test/world.ts";
 
 const BYTES = 400_000;
@@ -115,4 +116,39 @@ test("many addresses do not make a PoP fetch more than its egress budget of the 
   expect(lastPeriod.errors).toEqual([]);
   expect(kept.length).toBeGreaterThan(0);
   expect(await cached(), "what cannot be replaced stays").toEqual(kept);
+});
+
+/** How many requests of the last period counted for `key`: the popularity before has a fifth of the weight. */
+const countedFor = async (key: string): Promise<number> => {
+  const before = await popularityOf(key);
+  await world.pops.cron(POP);
+  return Math.round((await popularityOf(key)) / 0.8 - before / 4);
+};
+
+const popularityOf = async (key: string): Promise<number> => {
+  const popular = (await world.status()).lastPeriod?.popular ?? [];
+  return popular.find((entry) => entry.key === key)?.popularity ?? 0;
+};
+
+test("clients that leave weigh what they were sent, and those that take the whole object count as reads of it", async () => {
+  await start({ FILL_CLIENTS_MIN: "1", CACHE_BYTES: "100000000" });
+  await world.put("film", randomBytes(32 * 2 ** 20, 5), { stripeBytes: 4 * 2 ** 20 });
+  const whole = async (path: string): Promise<void> => {
+    for (let client = 0; client < 3; client++) expect(await ask(path, `192.0.2.${client}`)).toBe(200);
+  };
+  const leave = async (path: string): Promise<void> => {
+    for (let client = 0; client < 20; client++) {
+      (await openRequest(world.url, { path, headers: clientHeaders(`203.0.${client}.1`) })).resetAndDestroy();
+    }
+  };
+  await whole("/o/film");
+  expect(await countedFor("film"), "decoded").toBe(3);
+  expect(await cached()).toEqual(["film"]);
+  await whole("/v1/read/film");
+  expect(await countedFor("film"), "as chunks").toBe(3);
+  for (const path of ["/o/film", "/v1/read/film"]) {
+    await leave(path);
+    // The system's buffers take up to 4 MB of the 32 for a client that reads nothing: 2.5 of 20, give or take 1.5.
+    expect(await countedFor("film"), path).toBeLessThan(12);
+  }
 });

@@ -16,6 +16,7 @@ import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts
 import { fetchBound } from "../region-manager/buckets/bound-bucket.ts";
 import { isBelow } from "../region-manager/buckets/bucket-signer.ts";
 import { clientNetwork } from "../request-monitor/telemetry-token.ts";
+import { weighedRead, type NoteTaken } from "../request-monitor/weighed-read.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { popState } from "../state/pop-state-stub.ts";
 import type { CacheContext } from "./chunk-cache.ts";
@@ -115,14 +116,19 @@ export class Invocation {
   }
 
   /**
-   * Counts a request for `part` of the object of `key`, 0 to 1, within the client's share.
+   * Counts a read of the object of `key`, within the client's share.
    *
    * @param token by which the client may read a private key; it counts by its network without one.
    */
-  count(key: string, part: number, token: string | undefined): void {
+  count(key: string, token: string | undefined): void {
     const { counter, shares } = this.isolate;
-    if (!shares.admits(this.#client, key, part)) return;
+    if (!shares.admits(this.#client, key)) return;
     counter.count(key, this.waitUntil, [token ?? clientNetwork(this.#client)]);
+  }
+
+  /** Returns where to note what the client takes of the object of `key`: its read counts by the share that it takes. */
+  weigh(key: string, objectBytes: number, token: string | undefined): NoteTaken {
+    return weighedRead(objectBytes, () => this.count(key, token), Math.random());
   }
 
   async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {

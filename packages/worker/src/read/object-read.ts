@@ -26,6 +26,7 @@ import { notePeer } from "../peers/peer-reading.ts";
 import { orUndefined } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
 import { traceFields } from "../tracing/trace.ts";
+import type { NoteTaken } from "../request-monitor/weighed-read.ts";
 import { drawn, latencyOf, shardBytes, standardNormal } from "../region-manager/region-latency.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
@@ -48,6 +49,8 @@ export interface ClientOfRead {
   readonly signal: AbortSignal;
   /** The client's address, or undefined where the platform does not report one. */
   readonly client: string | undefined;
+  /** Called with what it has taken of the object. */
+  readonly onTaken: NoteTaken;
 }
 
 /**
@@ -61,7 +64,7 @@ export async function readObject(
   invocation: Invocation,
   manifest: Manifest,
   wanted: ObjectAnswer,
-  { signal, client }: ClientOfRead,
+  { signal, client, onTaken }: ClientOfRead,
   opened?: OpenedObject,
 ): Promise<Response> {
   const { clock, memory, settings, traffic } = invocation.isolate;
@@ -91,6 +94,7 @@ export async function readObject(
     lease,
     signal,
     clock,
+    onTaken,
     onEnd(error) {
       traffic.decodedShards += read.report.decoding.shards;
       invocation.waitUntil(orUndefined(reader.cancel(error), CANCEL_MS, clock));

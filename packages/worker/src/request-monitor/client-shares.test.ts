@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ClientShares, REQUESTS_PER_CLIENT_MAX } from "./client-shares.ts";
 import { READS_PER_KEY_MAX } from "./telemetry-intake.ts";
-import { TERM_MS } from "./telemetry-token.ts";
+import { CLIENTS_PER_NETWORK, TERM_MS } from "./telemetry-token.ts";
 
 let nowMs = 1_000 * TERM_MS;
 const counted = (shares: ClientShares, client: string, keys: readonly string[]): number =>
@@ -41,15 +41,17 @@ test("requests without a client address always count: there is no platform that 
   expect(Array.from({ length: 50 }, () => shares.admits(undefined, "k")).every(Boolean)).toBe(true);
 });
 
-test("a request for a part of an object counts with that probability, and one for a whole object always", () => {
-  const shares = new ClientShares(
-    () => nowMs,
-    () => 0.3,
-  );
-  expect([1, 0.35, 0.3, 1 / 16e6].map((part) => shares.admits("203.0.113.7", "video", part))).toEqual([
-    true,
-    true,
-    false,
-    false,
-  ]);
+test.each([
+  ["a /24 of IPv4", (i: number) => `203.0.113.${i % 256}`],
+  ["a /48 of IPv6", (i: number) => `2001:db8:7:${(i % 65_536).toString(16)}/64`],
+])("a network counts as some clients however many addresses it has: %s", (_, addressOf) => {
+  const shares = new ClientShares(() => nowMs);
+  let ofOneKey = 0;
+  for (let i = 0; i < 10_000; i++) if (shares.admits(addressOf(i), "junk")) ofOneKey++;
+  expect(ofOneKey).toBe(CLIENTS_PER_NETWORK * READS_PER_KEY_MAX);
+  let more = 0;
+  for (let i = 0; i < 20_000; i++) if (shares.admits(addressOf(i), `junk-${i % 1_000}`)) more++;
+  expect(ofOneKey + more).toBeLessThanOrEqual(CLIENTS_PER_NETWORK * REQUESTS_PER_CLIENT_MAX);
+  expect(more).toBeGreaterThan(0.8 * CLIENTS_PER_NETWORK * REQUESTS_PER_CLIENT_MAX);
+  expect(counted(shares, "198.51.100.9", ["page"]), "others count as before").toBe(1);
 });

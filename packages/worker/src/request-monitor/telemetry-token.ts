@@ -8,6 +8,7 @@
 import { AgaroseError } from "@agarose/core";
 import { fromBase64url, hmacKey, sign, toBase64url, verify } from "../platform/crypto.ts";
 import { parseVariables, secret } from "../platform/variables.ts";
+import { fnv1a } from "./frequency-sketch.ts";
 
 /** The variables of this room. */
 export const TELEMETRY_VARIABLES = {
@@ -81,8 +82,8 @@ export class TelemetryTokens {
   }
 
   /**
-   * Checks that this PoP issued `token` recently to the client at `address`, in constant time. Returns a name for the
-   * client that hides its address and stays the same in all terms. Throws FORBIDDEN.
+   * Checks that this PoP issued `token` recently to the client at `address`, in constant time. Returns a name for its
+   * share (`clientShareName`) that hides the address and stays the same in all terms. Throws FORBIDDEN.
    */
   async check(token: unknown, address = UNKNOWN_ADDRESS): Promise<string> {
     const [, termText = "", mac = ""] = /^(\d{1,12})\.([\w-]{43})$/.exec(typeof token === "string" ? token : "") ?? [];
@@ -94,7 +95,7 @@ export class TelemetryTokens {
     if (!(await verify(this.#required(), fromBase64url(mac), this.#text(term, address)))) {
       throw refused("its token is not one of this PoP for this address");
     }
-    return toBase64url(await sign(this.#required(), `agarose-client\n${address}`)).slice(0, 16);
+    return toBase64url(await sign(this.#required(), `agarose-client\n${clientShareName(address)}`)).slice(0, 16);
   }
 
   #currentTerm(): number {
@@ -128,6 +129,17 @@ export function clientAddress(headers: { get(name: string): string | null }): st
 export function clientNetwork(address = UNKNOWN_ADDRESS): string {
   const separator = address.includes(":") ? ":" : ".";
   return address.split(separator).slice(0, 3).join(separator);
+}
+
+/** As many clients a network counts as at most, however many addresses it has. */
+export const CLIENTS_PER_NETWORK = 8;
+
+/**
+ * Returns the name by which the shares of the client at `address` count: a part of its network, which other clients
+ * there may have too. Who has one address has all of its network, and a share for each would be no bound.
+ */
+export function clientShareName(address = UNKNOWN_ADDRESS): string {
+  return `${clientNetwork(address)}#${fnv1a(address) % CLIENTS_PER_NETWORK}`;
 }
 
 /** The first 64 bits of an IPv6 address, as four groups without leading zeros. */

@@ -28,7 +28,6 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   const invocation = invocationOf(c);
   const token = await checkReader(c, key);
   const { method: requested, headers, signal } = c.req.raw;
-  const client = { signal, client: clientAddress(headers) };
   const method = requested === "HEAD" ? "HEAD" : "GET";
   const answerOf = async (found: Manifest): Promise<Answered> => {
     const { encryption } = found;
@@ -40,7 +39,8 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   const manifest = await invocation.manifest(key);
   const answered = await answerOf(manifest);
   if (method === "HEAD" || !answered.answer.range) return bodiless(answered.answer);
-  invocation.count(key, partOf(answered), token);
+  const { bytes } = answered.opened?.shown ?? manifest;
+  const client = { signal, client: clientAddress(headers), onTaken: invocation.weigh(key, bytes, token) };
   try {
     return await read(invocation, answered, client);
   } catch (error) {
@@ -61,13 +61,6 @@ interface Answered {
   readonly manifest: Manifest;
   /** Set for an encrypted object. */
   readonly opened: OpenedObject | undefined;
-}
-
-/** The part of the object that is asked for. */
-function partOf({ answer, manifest, opened }: Answered): number {
-  const ranges = "parts" in answer ? answer.parts.map(({ range }) => range) : [answer.range!];
-  const bytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
-  return bytes / (opened?.shown ?? manifest).bytes;
 }
 
 function read(invocation: Invocation, { answer, manifest, opened }: Answered, client: ClientOfRead): Promise<Response> {

@@ -103,7 +103,7 @@ export function plans(c: Context<AppEnv>): Response {
   const wantsBodies = searchParams.get("bodies") === "1";
   const { lease, hasBodies } = leaseOf(memory, keys.length, wantsBodies, clientAddress(asked));
   const body = hasBodies ? (manifest: Manifest) => readDataShards(invocation, manifest, signal) : undefined;
-  const count = wantsBodies ? (key: string, token?: string) => invocation.count(key, 1, token) : undefined;
+  const count = wantsBodies ? (key: string, token?: string) => invocation.count(key, token) : undefined;
   const next = planFrames(lease ? keys : [], { plan: (key) => planFor(c, invocation, key), body, count });
   return new Response(pacedBody({ next, lease, signal, clock }), { headers });
 }
@@ -126,6 +126,8 @@ function leaseOf(
 interface KeyFrames {
   readonly index: number;
   readonly frames: readonly Uint8Array[];
+  /** Counts a read of the key, when the client is ready for these frames. */
+  readonly count?: (() => void) | undefined;
   /** What is still to come for the key. */
   readonly rest?: Promise<KeyFrames> | undefined;
 }
@@ -155,14 +157,18 @@ function planFrames(keys: readonly string[], { plan, body, count }: BatchPorts):
       const bodyBytes = smallBodyBytes(manifest, cached.length);
       const isSent = body !== undefined && bodyBytes <= bytesLeft;
       // A client asks once more for what the plan says is cached, and that request counts.
-      if (isSent || cached.length === 0) count?.(key, token);
+      const counts = isSent || cached.length === 0 ? () => count?.(key, token) : undefined;
       if (isSent) bytesLeft -= bodyBytes;
       const text = new TextEncoder().encode(JSON.stringify(planned));
       const frame = encodeFrame("plan", index, isSent ? manifest.k : 0, text);
       // A plan without its body is asked for once more, so its size must not keep it from coming with one.
       if (frame.length > bytesLeft || (text.length > PLAN_BYTES_MAX && !isSent)) return { index, frames: [] };
       bytesLeft -= frame.length;
-      return { index, frames: [frame], rest: isSent ? bodyOf(index, manifest, body) : undefined };
+      return {
+        index,
+        frames: [frame],
+        ...(isSent ? { rest: bodyOf(index, manifest, body, counts) } : { count: counts }),
+      };
     } catch (error) {
       // A read of the key reports its error, which must not keep the other keys from their plans.
       if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") absent.push(key);
@@ -185,10 +191,11 @@ function planFrames(keys: readonly string[], { plan, body, count }: BatchPorts):
         hasEnded = true;
         return encodeFrame("end", 0, 0, EMPTY);
       }
-      const { index, frames, rest } = await Promise.race(inFlight.values());
+      const { index, frames, count: counts, rest } = await Promise.race(inFlight.values());
       inFlight.delete(index);
       if (rest) inFlight.set(index, rest);
       ready.push(...frames);
+      counts?.();
     }
   };
 }
@@ -209,12 +216,13 @@ async function bodyOf(
   index: number,
   manifest: Manifest,
   body: (manifest: Manifest) => Promise<Uint8Array[]>,
+  count: (() => void) | undefined,
 ): Promise<KeyFrames> {
   try {
     const shards = await body(manifest);
-    return { index, frames: shards.map((shard, chunk) => encodeFrame("chunk", index, chunk, shard)) };
+    return { index, count, frames: shards.map((shard, chunk) => encodeFrame("chunk", index, chunk, shard)) };
   } catch {
     const chunks = Array.from({ length: manifest.k }, (_, chunk) => chunk);
-    return { index, frames: chunks.map((chunk) => encodeFrame("miss", index, chunk, EMPTY)) };
+    return { index, count, frames: chunks.map((chunk) => encodeFrame("miss", index, chunk, EMPTY)) };
   }
 }

@@ -25,6 +25,7 @@ import { pieceFrames } from "../../read/piece-frames.ts";
 import type { MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
 import { shardBytes } from "../../region-manager/region-latency.ts";
+import type { NoteTaken } from "../../request-monitor/weighed-read.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { invocationOf, pathOf, type AppEnv } from "../http.ts";
 import { planFor } from "./plans.ts";
@@ -58,7 +59,8 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const last = range ? Math.floor((range.end - 1) / manifest.stripeBytes) : query.to;
   const stripes = stripeCount(manifest);
   const wanted = Math.max(0, Math.min(last, stripes - 1) - from + 1);
-  invocation.count(key, range ? (range.end - range.start) / manifest.bytes : wanted / Math.max(1, stripes), token);
+  const onTaken = invocation.weigh(key, manifest.bytes, token);
+  const askedBytes = range ? range.end - range.start : (wanted / Math.max(1, stripes)) * manifest.bytes;
   const hasChunks = planned.cached.length > 0 && wanted > 0;
   const pieceBytes = pieces && !query.leaves && range!.end - range!.start <= BRIEF_BYTES_MAX ? lengthOf(pieces) : 0;
   // Where a region is down, k blocks replace one.
@@ -79,8 +81,9 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
     ? pieceParts(
         encodePlan(plan, sendsAll ? manifest.k : 0),
         pieceFrames({ invocation, manifest, pieces, cached: plan.cached, sendsAll, signal }),
+        () => onTaken(askedBytes),
       )
-    : bundleParts(plan, from, lease ? wanted : 0, lease, readStripe);
+    : bundleParts(plan, { from, stripes: lease ? wanted : 0, lease, readStripe, onTaken, askedBytes });
   return new Response(pacedBody({ next, lease, signal, clock }), { headers });
 }
 
@@ -150,8 +153,12 @@ function lengthOf(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { stripe }) => sum + stripe.shardBytes, 0);
 }
 
-/** Like `bundleParts`, of a small range. */
-function pieceParts(plan: Uint8Array, frames: AsyncGenerator<Uint8Array>): () => Promise<Uint8Array | undefined> {
+/** Like `bundleParts`, of a small range. It calls `onTaken` when the client has taken all of it. */
+function pieceParts(
+  plan: Uint8Array,
+  frames: AsyncGenerator<Uint8Array>,
+  onTaken: () => void,
+): () => Promise<Uint8Array | undefined> {
   const ready: Uint8Array[] = [plan];
   // The regions are asked while the plan is on its way.
   let ahead: ReturnType<typeof frames.next> | undefined = frames.next();
@@ -163,9 +170,26 @@ function pieceParts(plan: Uint8Array, frames: AsyncGenerator<Uint8Array>): () =>
     if (hasEnded) return undefined;
     const { done, value } = await (ahead ?? frames.next());
     ahead = undefined;
-    hasEnded = done === true;
-    return hasEnded ? encodeFrame("end", 0, 0, EMPTY) : (value as Uint8Array);
+    if (!done) return value as Uint8Array;
+    hasEnded = true;
+    onTaken();
+    return encodeFrame("end", 0, 0, EMPTY);
   };
+}
+
+/** What a bundle has after its plan. */
+interface BundleStripes {
+  readonly from: number;
+  /** How many stripes it brings cached chunks of. */
+  readonly stripes: number;
+  readonly lease: MemoryLease | undefined;
+  readonly readStripe: (stripe: number) => Promise<CachedStripe>;
+  /**
+   * Called with the share of `askedBytes` that each stripe has, once the client has taken that. Without cached chunks,
+   * the client takes the plan and asks the buckets, which no PoP sees: then it is what the client asks for.
+   */
+  readonly onTaken: NoteTaken;
+  readonly askedBytes: number;
 }
 
 /**
@@ -173,10 +197,7 @@ function pieceParts(plan: Uint8Array, frames: AsyncGenerator<Uint8Array>): () =>
  */
 function bundleParts(
   plan: Plan,
-  from: number,
-  stripes: number,
-  lease: MemoryLease | undefined,
-  readStripe: (stripe: number) => Promise<CachedStripe>,
+  { from, stripes, lease, readStripe, onTaken, askedBytes }: BundleStripes,
 ): () => Promise<Uint8Array | undefined> {
   const end = from + stripes;
   const ahead: Promise<CachedStripe>[] = [];
@@ -193,6 +214,9 @@ function bundleParts(
   return async () => {
     if (ready.length > 0) return ready.shift();
     if (hasEnded) return undefined;
+    // The client has taken everything before.
+    if (stripes === 0) onTaken(askedBytes);
+    else if (stripe > from) onTaken(askedBytes / stripes);
     readAhead(0);
     const reading = ahead.shift();
     if (!reading) {

@@ -40,6 +40,8 @@ export interface PacedBodyOptions {
   /** The client's signal: the platform aborts it when the client leaves. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** Called with the bytes of each piece that the client has taken. */
+  readonly onTaken?: (bytes: number) => void;
   /** Called once at the end of the stream, whatever ends it. */
   readonly onEnd?: (error?: unknown) => void;
 }
@@ -54,6 +56,7 @@ export function pacedBody({
   lease,
   signal,
   clock,
+  onTaken = () => {},
   onEnd = () => {},
 }: PacedBodyOptions): ReadableStream<Uint8Array> {
   let part = new Uint8Array(0);
@@ -100,6 +103,7 @@ export function pacedBody({
     async pull(own) {
       lease?.took(given);
       try {
+        onTaken(given);
         if (at >= part.length) {
           isReading = true;
           const following = await next();
