@@ -23,6 +23,17 @@ const KEYS_AT_A_TIME = 16;
 /** A manifest without hashes, of an empty or inline object or a tombstone, is shorter than this and its name. */
 const SMALL_BYTES = 2_000 + Math.ceil(INLINE_BYTES_MAX / 3) * 4;
 
+/** The report of a search at its start. */
+export const NOTHING_FOUND: GarbageReport = {
+  found: 0,
+  bytes: 0,
+  claimsRemoved: 0,
+  tombstonesRemoved: 0,
+  copiesRemoved: 0,
+  skipped: [],
+  leftovers: [],
+};
+
 /**
  * Searches, and marks and deletes on request.
  *
@@ -30,16 +41,7 @@ const SMALL_BYTES = 2_000 + Math.ceil(INLINE_BYTES_MAX / 3) * 4;
  *   anything is marked or deleted.
  */
 export async function collectGarbage(search: GarbageSearch): Promise<GarbageReport> {
-  const report: Mutable<GarbageReport> = {
-    found: 0,
-    bytes: 0,
-    claimsRemoved: 0,
-    tombstonesRemoved: 0,
-    copiesRemoved: 0,
-    skipped: [],
-    leftovers: [],
-    ...(structuredClone(search.resumed?.report) as Mutable<GarbageReport> | undefined),
-  };
+  const report = structuredClone(search.resumed?.report ?? NOTHING_FOUND) as Mutable<GarbageReport>;
   const ageOf = search.removes ? await readRegionClocks(search) : undefined;
   const context = { ...search, trust: acceptUnsigned, breaker: new Breaker(search.clock), ageOf };
   const { stores, prefix, signal, resumed, config } = search;

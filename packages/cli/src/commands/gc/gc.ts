@@ -8,8 +8,8 @@ import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 import { ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
 import { WalkCursor } from "../../lib/walk/walk-cursor.ts";
-import { collectGarbage } from "./collect-garbage.ts";
-import type { GarbageReport, GarbageUpload } from "./search.ts";
+import { collectGarbage, NOTHING_FOUND } from "./collect-garbage.ts";
+import type { GarbageUpload } from "./search.ts";
 
 /** The options of `agarose gc`. */
 export interface GcOptions extends GlobalOptions, ReportOptions, ConfirmOptions {
@@ -31,7 +31,7 @@ export async function gc(prefix: string, options: GcOptions): Promise<number> {
     if (removes) await fence?.check();
     const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };
     const walk = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
-    const cursor = await WalkCursor.open<GarbageReport>(options.cursor, walk, stores);
+    const cursor = await WalkCursor.open(options.cursor, walk, stores, NOTHING_FOUND);
     const { after, totals } = cursor;
     const stream = new ReportStream(options, "uploads");
     const onUpload = (upload: GarbageUpload): Promise<void> => stream.item(upload, [lineOf(upload)]);

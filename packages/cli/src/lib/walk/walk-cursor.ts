@@ -48,20 +48,28 @@ export class WalkCursor<T> implements Cursor<T> {
   }
 
   /**
-   * Opens the file at `path`, which may be absent. Throws USAGE when it is no cursor, or is of another walk or of other
-   * buckets.
+   * Opens the file at `path`, which may be absent. Throws USAGE when it is no cursor, is of another walk or of other
+   * buckets, or has not the fields of `none`, the totals at the start: another version wrote it.
    */
-  static async open<T>(path: string | undefined, walk: string, stores: readonly Store[]): Promise<WalkCursor<T>> {
+  static async open<T>(
+    path: string | undefined,
+    walk: string,
+    stores: readonly Store[],
+    none: T,
+  ): Promise<WalkCursor<T>> {
     const buckets = bucketsOf(stores);
     const text = path === undefined ? undefined : await readOptional(path);
     if (path === undefined || text === undefined) return new WalkCursor<T>(path, walk, buckets, undefined);
     const saved = parse<T>(text);
-    if (saved?.walk === walk && saved.buckets === buckets) return new WalkCursor<T>(path, walk, buckets, saved);
+    const isSame = saved?.walk === walk && saved.buckets === buckets;
+    if (isSame && hasFieldsOf(none, saved.totals)) return new WalkCursor<T>(path, walk, buckets, saved);
     const what = !saved
       ? "is not a cursor"
-      : saved.walk === walk
-        ? `is of other buckets (${saved.buckets}, not ${buckets})`
-        : `is of another walk (${saved.walk}, not ${walk})`;
+      : isSame
+        ? "is of another version of Agarose, which counts other things"
+        : saved.walk === walk
+          ? `is of other buckets (${saved.buckets}, not ${buckets})`
+          : `is of another walk (${saved.walk}, not ${walk})`;
     throw new AgaroseError("USAGE", `${path} ${what}: remove it, or name another file`, { path });
   }
 
@@ -103,11 +111,19 @@ async function readOptional(path: string): Promise<string | undefined> {
   }
 }
 
+/** Whether each field of `none` is in `totals` and has its type. Sums over a field that is missing are never numbers. */
+function hasFieldsOf(none: unknown, totals: unknown): boolean {
+  const kinds = (value: unknown): Map<string, string> =>
+    new Map(Object.entries(Object(value)).map(([name, one]) => [name, Array.isArray(one) ? "array" : typeof one]));
+  const found = kinds(totals);
+  return [...kinds(none)].every(([name, kind]) => found.get(name) === kind);
+}
+
 function parse<T>(text: string): Saved<T> | undefined {
   try {
     const { walk, buckets, after, totals } = JSON.parse(text) as Partial<Saved<T>>;
     const isNamed = typeof walk === "string" && typeof buckets === "string";
-    const isCursor = isNamed && typeof after === "string" && typeof totals === "object";
+    const isCursor = isNamed && typeof after === "string" && typeof totals === "object" && totals !== null;
     return isCursor ? { walk, buckets, after, totals: totals as T } : undefined;
   } catch {
     return undefined;

@@ -61,7 +61,12 @@ export async function walkObjects<R, T>(
   const isListed = keys.length === 0;
   const cursor: Cursor<T> =
     walk.cursor ??
-    (await WalkCursor.open<T>(isListed ? options.cursor : undefined, `${walk.name} ${prefix}`.trim(), context.stores));
+    (await WalkCursor.open(
+      isListed ? options.cursor : undefined,
+      `${walk.name} ${prefix}`.trim(),
+      context.stores,
+      none,
+    ));
   const listing = new KeyListing(prefix, context, { after: cursor.after, ...(kinds && { kinds }) });
   let totals = cursor.totals ?? none;
   const items = isListed ? listing.groups() : keys.map((key) => ({ key }));

@@ -146,6 +146,20 @@ describe("a walk that is killed", () => {
   });
 });
 
+test.each(["verify", "gc"])(
+  "%s refuses a cursor whose totals lack a field, as another version wrote it",
+  async (verb) => {
+    await world.put("cursor/b", randomBytes(50));
+    const path = join(world.dir, "upload-older");
+    const places = world.config.regions.map(({ endpoint, bucket }) => `${endpoint.replace(/\/$/, "")}/${bucket}`);
+    const saved = { walk: `${verb} cursor/`, buckets: places.toSorted().join(" "), after: "cursor/a" };
+    await writeFile(path, JSON.stringify({ ...saved, totals: { damaged: 1, found: 1 } }));
+    const args = verb === "gc" ? ["gc", "cursor/"] : ["verify", "--prefix", "cursor/"];
+    const { code, stderr } = await world.run([...args, "--cursor", path]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("is of another version of Agarose")]);
+  },
+);
+
 test("ls --after lists what comes after a key, in the order of the list", async () => {
   for (const key of ["list/a", "list/b", "list/c"]) await world.put(key, randomBytes(10));
   const { stdout } = await world.run(["ls", "list/", "--after", "list/a"]);
