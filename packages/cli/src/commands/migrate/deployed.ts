@@ -42,7 +42,11 @@ async function knownRegions({ name, url }: Config["pops"][number]): Promise<read
       headers: { authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    if (!response.ok) return `it answered ${response.status}`;
+    if (!response.ok) {
+      // Where a server closes the connection of an answer that nobody reads, Node's client ends the process.
+      await response.body?.cancel();
+      return `it answered ${response.status}`;
+    }
     const status = v.safeParse(REGIONS_KNOWN, JSON.parse(await readRecordText(response, url, POP_ANSWER_BYTES_MAX)));
     if (!status.success) return `${url}/v1/status is not what a PoP answers`;
     return status.output.regions.map((region) => region.name);

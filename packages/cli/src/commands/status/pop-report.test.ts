@@ -30,3 +30,12 @@ test.each([200, 502])("an answer of %i without an end is given up", async (statu
   expect(error).toMatchObject({ code: "SOURCE_FAILED" });
   expect(parts).toBeLessThan(20);
 });
+
+test.each([401, 403])("a refusal of %i that is longer than what is read ends no process", async (status) => {
+  let left = 0;
+  const fetch = async (): Promise<Response> =>
+    new Response(new ReadableStream({ cancel: () => void left++ }), { status });
+  const error = await rejectionOf(ask("https://fra.test/v1/status", { fetch, token: "t", timeoutMs: 60_000 } as never));
+  expect(error).toMatchObject({ code: "FORBIDDEN" });
+  expect(left).toBe(1);
+});

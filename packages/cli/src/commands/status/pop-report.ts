@@ -227,6 +227,8 @@ export async function ask(
     throw new AgaroseError("SOURCE_FAILED", `${url} did not answer ${why}`, { url }, error);
   });
   if (response.status === 401 || response.status === 403) {
+    // Where a server closes the connection of an answer that nobody reads, Node's client ends the process.
+    await response.body?.cancel();
     throw new AgaroseError("FORBIDDEN", `${url} refused the admin token: is it the PoP's ADMIN_TOKEN?`, { url });
   }
   if (response.status !== 200) {
