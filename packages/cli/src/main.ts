@@ -111,7 +111,7 @@ function addCommonOptions(command: Command, path = command.name()): void {
   if (!has("--config")) {
     const config = new Option(
       "--config <path>",
-      "configuration, or the world.json of a local world (default: agarose.config.json)",
+      "configuration, or the world.json of a local world (default: $AGAROSE_CONFIG, or agarose.config.json)",
     );
     command.addOption(config.hideHelp(WITHOUT_CONFIG.has(wordsOf(command))));
   }

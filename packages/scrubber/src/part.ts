@@ -61,8 +61,8 @@ export async function scrubPart(
       deep: { ...deep, startMs, ...(usd !== undefined && { usd: Math.max(0, usd - from.totals.readUsd) }) },
       part: { cursor, objectsMax: objectsPerPart, damagedMax: DAMAGED_MAX, width: 1 },
       onWarning: (line) => console.warn(line),
+      onRepair: (outcome) => Promise.resolve(console.log(JSON.stringify(outcome))),
     },
-    { item: (object) => Promise.resolve(console.log(JSON.stringify(object))) },
     {
       ...writing,
       // The configuration is that of the last deployment, which may be older than a rotation.

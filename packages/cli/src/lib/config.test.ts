@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configFields } from "./config-reference.ts";
-import { findConfig, loadConfig, parseConfig } from "./config.ts";
+import { configPath } from "./config-path.ts";
+import { loadConfig, parseConfig } from "./config.ts";
 import { keepMsOf } from "./objects/commit/history.ts";
 
 const REGION = { name: "fra", provider: "aws", endpoint: "https://s3.example/", bucket: "chunks-fra" };
@@ -167,44 +168,20 @@ test("`aws` is the older spelling of `credentials`", () => {
 });
 
 describe("the file that is read", () => {
-  let folder: string;
-  let notices: string[];
-  const before = process.cwd();
+  afterEach(() => vi.unstubAllEnvs());
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "agarose-config-"));
-    process.chdir(folder);
-    notices = [];
-    vi.spyOn(process.stderr, "write").mockImplementation((text) => notices.push(String(text)) > 0);
+  test("is that of --config, else of AGAROSE_CONFIG, else agarose.config.json", () => {
+    expect(configPath(undefined)).toBe("agarose.config.json");
+    vi.stubEnv("AGAROSE_CONFIG", "from-variable.json");
+    expect(configPath(undefined)).toBe("from-variable.json");
+    expect(configPath("other.json")).toBe("other.json");
+    vi.stubEnv("AGAROSE_CONFIG", "");
+    expect(configPath(undefined)).toBe("agarose.config.json");
   });
 
-  afterEach(async () => {
-    vi.restoreAllMocks();
-    process.chdir(before);
-    await rm(folder, { recursive: true });
-  });
-
-  test("is agarose.config.json", async () => {
-    await writeFile("agarose.json", JSON.stringify(CONFIG));
-    await writeFile("agarose.config.json", JSON.stringify(CONFIG));
-    expect(await findConfig(undefined)).toBe("agarose.config.json");
-    expect(await findConfig("other.json")).toBe("other.json");
-    expect(notices).toEqual([]);
-  });
-
-  test("may have the old name, with a notice that names both", async () => {
-    await writeFile("agarose.json", JSON.stringify(CONFIG));
-    expect(await findConfig(undefined)).toBe("agarose.json");
-    expect(notices).toEqual([expect.stringMatching(/agarose\.json .*agarose\.config\.json/)]);
-  });
-
-  test("is never the web app's file of the old name", async () => {
-    await writeFile("agarose.json", JSON.stringify({ prefix: "/ec/", pops: [], regions: [] }));
-    expect(await findConfig(undefined)).toBe("agarose.config.json");
-    await expect(loadConfig("agarose.json")).rejects.toMatchObject({
-      code: "CONFIG_INVALID",
-      message: expect.stringContaining("is the web app's public file"),
-    });
+  test("is never the web app's file", () => {
+    const text = JSON.stringify({ prefix: "/ec/", pops: [], regions: [] });
+    expect(() => parseConfig(text, "agarose.json")).toThrow(/is the web app's public file/);
   });
 });
 

@@ -1,37 +1,17 @@
 /**
- * Finds, reads and checks the configuration file of the command line: regions, code, promises, PoPs. It never holds
- * secrets; it says where they come from.
+ * Reads and checks the configuration file of a deployment: regions, code, promises, PoPs. It never holds secrets; it
+ * says where they come from.
  */
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import * as v from "valibot";
 import { AgaroseError, checkCode } from "@agarose/core";
 import { configSchema, type Config, type CredentialSource } from "./config-schema.ts";
-import { logLine } from "./output.ts";
 
 export type { Config, CredentialSource, RegionConfig } from "./config-schema.ts";
 
-/** The name of the configuration file, looked for in the working directory. */
+/** The usual name of the configuration file. */
 export const CONFIG_FILE = "agarose.config.json";
-/** The name that the file had before, which is also the name of the web app's public file. */
-export const CONFIG_FILE_OLD = "agarose.json";
-
-/**
- * The path to read the configuration from: `given` (of --config), or the file in the working directory. A file of the
- * old name is used with a notice on stderr, unless it is the web app's.
- */
-export async function findConfig(given: string | undefined): Promise<string> {
-  if (given === undefined && (existsSync(CONFIG_FILE) || !(await isOldConfig(CONFIG_FILE_OLD)))) return CONFIG_FILE;
-  const path = given ?? CONFIG_FILE_OLD;
-  if (basename(path) === CONFIG_FILE_OLD) {
-    logLine(
-      `notice: ${path} is read as the configuration of the command line: rename it to ${CONFIG_FILE}; ` +
-        `${CONFIG_FILE_OLD} is the name of the web app's public file`,
-    );
-  }
-  return path;
-}
 
 /**
  * Reads and checks the file at `path`: a configuration, or what `agarose dev --json` has printed, which names one.
@@ -119,17 +99,6 @@ export function parseConfig(text: string, path: string): Config {
     checkCode({ ...(one === "auto" ? { k: 1, m: 0 } : one), stripeBytes });
   }
   return result.output;
-}
-
-/** Whether `path` is a configuration of the command line, right or wrong, and not the web app's file. */
-async function isOldConfig(path: string): Promise<boolean> {
-  const content = await readFile(path, "utf8").catch(() => undefined);
-  if (content === undefined) return false;
-  try {
-    return !isClientConfig(JSON.parse(content));
-  } catch {
-    return true;
-  }
 }
 
 /** The web app's file has a prefix, and its regions have no buckets. */

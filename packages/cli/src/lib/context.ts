@@ -2,7 +2,8 @@
  * The context of every command that works on buckets: configuration, stores, codec, encoder and abort signal.
  */
 import { systemClock, toAgaroseError, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
-import { findConfig, loadConfig, type Config } from "./config.ts";
+import { loadConfig, type Config } from "./config.ts";
+import { configPath } from "./config-path.ts";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import { Breaker } from "./objects/commit/ask-regions.ts";
 import { Fence } from "./objects/commit/fence.ts";
@@ -45,7 +46,7 @@ export async function withContext<T>(
   storeOptions: S3StoreOptions,
   action: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
-  return withConfig(await loadConfig(await findConfig(options.config)), options, storeOptions, action);
+  return withConfig(await loadConfig(configPath(options.config)), options, storeOptions, action);
 }
 
 /** `withContext` for a configuration that no file has. */

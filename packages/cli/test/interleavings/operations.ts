@@ -311,9 +311,9 @@ async function expire(context: OperationContext): Promise<void> {
   const { engines, config, process, note } = context;
   const run = async (): Promise<Result> => {
     const outcomes: ExpireOutcome[] = [];
-    const report = { item: async (object: object) => void outcomes.push(object as ExpireOutcome) };
+    const onOutcome = async (outcome: ExpireOutcome): Promise<void> => void outcomes.push(outcome);
     const walked = { ...writing(context), trust: trustOf(context), newName: process.newUpload };
-    await chosen(() => engines.expireObjects({ onWarning: note }, report, walked), context);
+    await chosen(() => engines.expireObjects({ onWarning: note, onOutcome }, walked), context);
     const [own] = outcomes;
     if (own) note(`${own.outcome} by expire`);
     if (own?.outcome === "failed") throw own.error;
@@ -338,14 +338,12 @@ async function maintain(operation: Operation, context: OperationContext): Promis
       note(`repaired: ${JSON.stringify({ before: before.sound, after: after.sound, ...written })}`);
     } else if (operation.verb === "scrub") {
       const outcomes: string[] = [];
-      const item = async (object: object): Promise<void> => {
-        const { outcome, error } = object as RepairOutcome & { readonly error?: { readonly code: string } };
-        outcomes.push(error ? `${outcome} ${error.code}` : outcome);
+      const onRepair = async (object: RepairOutcome): Promise<void> => {
+        outcomes.push(object.outcome === "failed" ? `failed ${object.error.code}` : object.outcome);
       };
       const deep = operation.isDeep ? { share: 1 } : {};
       const { found, left } = await engines.scrubObjects(
-        { deep, onWarning: note },
-        { item },
+        { deep, onWarning: note, onRepair },
         { ...writing(context), codec, encoder },
       );
       note(`scrubbed: ${JSON.stringify({ found, left, outcomes })}`);

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { AgaroseError, type PlacementRegion } from "@agarose/core";
 import { advise, dataOfLog, judge } from "@agarose/solver";
 import type { Advice, AdviceRequest, Baseline, LogFormat } from "@agarose/solver";
-import { codesLine } from "../../lib/objects/layout/codes-line.ts";
+import { codesLine } from "../../lib/codes-line.ts";
 import { chooseCodes, type CodeChoice } from "../../lib/objects/layout/object-layout.ts";
 import { logLine, printResult } from "../../lib/output.ts";
 import { withProgress } from "../../lib/step-progress.ts";

@@ -7,7 +7,8 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { AgaroseError } from "@agarose/core";
-import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
+import { loadConfig, type Config } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { regionWarnings } from "./check-regions.ts";
 import { commandOf, planDeployment, SECRETS, type Step } from "./deployment.ts";
@@ -77,7 +78,7 @@ function linesOf({ step, outcome }: TakenStep, config: string): string[] {
 
 /** The configuration to compare with; undefined where there is none. */
 async function ownConfig(given: string | undefined): Promise<Config | undefined> {
-  const path = await findConfig(given);
+  const path = configPath(given);
   return given !== undefined || existsSync(path) ? loadConfig(path) : undefined;
 }
 

@@ -2,7 +2,7 @@
  * What the configured layouts survive, against what the configuration promises.
  */
 import { chunkBytes, checkSurvival, roundRobin, spread, survives, toAgaroseError, type Code } from "@agarose/core";
-import { codesLine } from "../../lib/objects/layout/codes-line.ts";
+import { codesLine } from "../../lib/codes-line.ts";
 import { autoCodes, keptRegions } from "../../lib/objects/layout/object-layout.ts";
 import { formatCount } from "../../lib/output.ts";
 import type { Config } from "../../lib/config.ts";

@@ -4,7 +4,8 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
+import { loadConfig, type Config } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { isFailed, type Check } from "./check.ts";
 import { checkDeployed } from "./check-deployed.ts";
@@ -37,7 +38,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   if (options.deployed && options.fix) {
     throw new AgaroseError("USAGE", "--fix is for buckets: run it without --deployed");
   }
-  const path = await findConfig(options.config);
+  const path = configPath(options.config);
   if (options.deployed) {
     const config = await loadConfig(path);
     const key = options.key === undefined ? {} : { key: options.key };
@@ -65,13 +66,13 @@ export async function doctor(options: DoctorOptions): Promise<number> {
 async function checkRegions(
   { config, stores, signal }: CommandContext,
   { origin, fix, dryRun = false }: DoctorOptions,
-  configPath: string,
+  path: string,
 ): Promise<FixedRegion[]> {
   const regionOptions = { ...(origin && { origin }), fetch, nowMs: Date.now, signal };
   if (!fix) {
     return Promise.all(stores.map(async (store) => ({ checks: await checkRegion(store, regionOptions), fixes: [] })));
   }
-  const guardedBy = await guardingFile(dirname(configPath));
+  const guardedBy = await guardingFile(dirname(path));
   const fixOptions = { origin: origin ?? "*", dryRun, ...(guardedBy && { guardedBy }), signal };
   const settings = openSettings(config, WRITING, signal);
   try {

@@ -4,19 +4,19 @@
 import { systemClock } from "@agarose/core";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import type { WriteOptions } from "../../lib/objects/commit/write-context.ts";
-import { formatBytes, printable } from "../../lib/output.ts";
 import type { ListedContext } from "../../lib/walk/listed-object.ts";
 import { readRegionClocks } from "../../lib/walk/region-clocks.ts";
-import type { ReportStream } from "../../lib/walk/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
 
 /** What to do. */
 export interface ExpireOptions extends Pick<WalkOptions, "cursor"> {
-  /** Whether to print what is due in place of removing it. Default: false. */
+  /** Whether to report what is due in place of removing it. Default: false. */
   readonly dryRun?: boolean;
-  /** Receives a warning of regions that cannot be listed. Default: it goes to stderr. */
-  readonly onWarning?: (line: string) => void;
+  /** Receives a warning of regions that cannot be listed. */
+  readonly onWarning: (line: string) => void;
+  /** Called with each object that is older than its rule. */
+  readonly onOutcome?: (outcome: ExpireOutcome) => Promise<void>;
 }
 
 /** What it takes. */
@@ -38,17 +38,15 @@ export interface ExpireTotals {
 
 const NONE: ExpireTotals = { expired: 0, bytes: 0, skipped: 0, failed: 0 };
 const OBJECTS_AT_A_TIME = 8;
-const HOUR_MS = 3_600_000;
 
 /**
- * Walks once. `report` receives what is older than its rule.
+ * Walks once.
  *
  * @throws CLOCKS_DISAGREE, STORE_FAILED, SOURCE_FAILED or CREDENTIALS_REFUSED as `readRegionClocks` does, USAGE when
  *   the cursor is of another walk, DISK_FULL when it cannot be written.
  */
 export async function expireObjects(
-  { cursor, dryRun = false, onWarning }: ExpireOptions,
-  report: Pick<ReportStream, "item">,
+  { cursor, dryRun = false, onWarning, onOutcome }: ExpireOptions,
   own: ExpireWalkContext,
 ): Promise<ExpireTotals> {
   const { config, clock = systemClock } = own;
@@ -62,21 +60,13 @@ export async function expireObjects(
     objectsAtATime: OBJECTS_AT_A_TIME,
     act: (_key, group) => expireObject(group!, context),
     add,
-    print: (result) => ({ value: result, lines: [lineOf(result)] }),
+    ...(onOutcome && { onResult: onOutcome }),
   };
-  return walkObjects(walk, NONE, report, context);
+  return walkObjects(walk, NONE, context);
 }
 
 function add(totals: ExpireTotals, result: ExpireOutcome): ExpireTotals {
   if (result.outcome === "failed") return { ...totals, failed: totals.failed + 1 };
   if (result.outcome === "skipped") return { ...totals, skipped: totals.skipped + 1 };
   return { ...totals, expired: totals.expired + 1, bytes: totals.bytes + result.bytes };
-}
-
-function lineOf(result: ExpireOutcome): string {
-  const { key, outcome, ageMs } = result;
-  const what = `${outcome.padEnd(7)}  ${printable(key)}`;
-  if (outcome === "failed") return `${what}  ${result.error.code}: ${printable(result.error.message)}`;
-  if (outcome === "skipped") return `${what}  ${printable(result.problem)}`;
-  return `${what}  ${Math.floor(ageMs / HOUR_MS)} h old, ${formatBytes(result.bytes)}`;
 }

@@ -5,13 +5,14 @@ import { randomUUID } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount } from "../../lib/output.ts";
-import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
+import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 import type { WalkOptions } from "../../lib/walk/walk-objects.ts";
+import type { ExpireOutcome } from "./expire-object.ts";
 import { expireObjects, type ExpireTotals } from "./expire-objects.ts";
 
 /** The options of `agarose expire`. */
-export type Options = GlobalOptions & Omit<WalkOptions, "prefix"> & ConfirmOptions;
+export type Options = GlobalOptions & Omit<WalkOptions, "prefix"> & ReportOptions & ConfirmOptions;
 
 const HOUR_MS = 3_600_000;
 
@@ -28,7 +29,9 @@ export async function expire(options: Options): Promise<number> {
     await confirm({ summary, question: "Remove them?" }, options, context.signal);
     const report = new ReportStream(options);
     try {
-      const totals = await expireObjects(options, report, { ...context, nowMs: Date.now, newName: randomUUID });
+      const onOutcome = (outcome: ExpireOutcome): Promise<void> => report.item(outcome, [lineOf(outcome)]);
+      const expiring = { ...options, onOutcome, onWarning: logLine };
+      const totals = await expireObjects(expiring, { ...context, nowMs: Date.now, newName: randomUUID });
       await report.end({ ...totals }, [summaryOf(totals, options)]);
       return totals.failed === 0 ? EXIT_OK : EXIT_FAILED;
     } catch (error) {
@@ -40,4 +43,12 @@ export async function expire(options: Options): Promise<number> {
 function summaryOf({ expired, bytes, skipped, failed }: ExpireTotals, { dryRun = false }: Options): string {
   const what = `${formatCount(expired, "object")} ${dryRun ? "to be removed" : "removed"} (${formatBytes(bytes)})`;
   return `${what}, ${skipped} skipped, ${failed} failed`;
+}
+
+function lineOf(result: ExpireOutcome): string {
+  const { key, outcome, ageMs } = result;
+  const what = `${outcome.padEnd(7)}  ${printable(key)}`;
+  if (outcome === "failed") return `${what}  ${result.error.code}: ${printable(result.error.message)}`;
+  if (outcome === "skipped") return `${what}  ${printable(result.problem)}`;
+  return `${what}  ${Math.floor(ageMs / HOUR_MS)} h old, ${formatBytes(result.bytes)}`;
 }

@@ -4,7 +4,8 @@
 import { once } from "node:events";
 import { AgaroseError } from "@agarose/core";
 import type { Credentials } from "@agarose/dev-world/s3-wire";
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import { openContext, withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import type { Consistency } from "../../lib/objects/manifests.ts";
 import { printResult } from "../../lib/output.ts";
@@ -30,7 +31,7 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
   await withContext(options, WRITING, async (context) => {
     const opened: ReturnType<typeof openContext>[] = [];
     const reload = async (): Promise<CommandContext> => {
-      const next = openContext(await loadConfig(await findConfig(options.config)), options, WRITING, context.signal);
+      const next = openContext(await loadConfig(configPath(options.config)), options, WRITING, context.signal);
       opened.push(next);
       return next.context;
     };

@@ -6,7 +6,7 @@ import { systemClock } from "@agarose/core";
 import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import { ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 import { WalkCursor } from "../../lib/walk/walk-cursor.ts";
 import { collectGarbage, NOTHING_FOUND } from "./collect-garbage.ts";
 import type { GarbageUpload } from "./search.ts";

@@ -24,6 +24,7 @@ import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
 import { readManifest, type Consistency } from "../../lib/objects/manifests.ts";
 import { formatBytes, printResult } from "../../lib/output.ts";
 import { startProgress } from "../../lib/progress.ts";
+import { logLeftover } from "../../lib/leftovers.ts";
 
 /** The options of `agarose get`. */
 export interface GetOptions extends GlobalOptions {
@@ -73,7 +74,9 @@ async function show(
     return;
   }
   const path = await targetPath(key, file);
-  const report = await writeNamed(path, (write) => read(manifest, range, write, context));
+  const report = await writeNamed(path, (write) => read(manifest, range, write, context), {
+    onLeftover: logLeftover,
+  });
   const bytes = range ? range.end - range.start : shown.bytes;
   const result = {
     key,

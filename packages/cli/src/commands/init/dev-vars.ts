@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
 import { sharedVariables } from "../../lib/pop-variables.ts";
@@ -20,7 +21,7 @@ export async function initDevVars(
   folder: string,
   options: GlobalOptions & { readonly force?: boolean },
 ): Promise<void> {
-  const config = await loadConfig(await findConfig(options.config));
+  const config = await loadConfig(configPath(options.config));
   const path = join(folder, DEV_VARS_FILE);
   if (existsSync(path) && !options.force && !(await readFile(path, "utf8")).startsWith(GENERATED)) {
     throw new AgaroseError("USAGE", `${path} is not of \`agarose init --dev-vars\`: --force replaces it`, { path });

@@ -8,7 +8,8 @@ import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { clientConfigOf, type ClientConfig } from "../../lib/files/client-config.ts";
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
 import { readProject, type Edit, type Project } from "./project.ts";
@@ -86,7 +87,7 @@ async function initApp(given: string | undefined, options: InitOptions): Promise
   const { prefix, force = false, dryRun = false } = options;
   const { folder, project } = await placeOf(given, options);
   const path = join(folder, CLIENT_CONFIG);
-  const ownConfig = await findConfig(options.config);
+  const ownConfig = configPath(options.config);
   await refuseOwnConfig(path, ownConfig);
   const hasConfig = options.config !== undefined || existsSync(ownConfig);
   const clientConfig = clientConfigOf(prefix, hasConfig ? await loadConfig(ownConfig) : undefined);

@@ -5,7 +5,8 @@ import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { LOCATIONS } from "@agarose/worker/reference";
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
 import { readRawConfig } from "../deploy/wrangler.ts";
@@ -28,7 +29,7 @@ export interface InitWorkerOptions extends GlobalOptions {
  * `force` is not given, and CONFIG_INVALID for a configuration without PoPs that have places.
  */
 export async function initWorker(folder: string, options: InitWorkerOptions): Promise<void> {
-  const config = await loadConfig(await findConfig(options.config));
+  const config = await loadConfig(configPath(options.config));
   await mkdir(folder, { recursive: true });
   const path = join(folder, WRANGLER_FILE);
   const isThere = existsSync(path);

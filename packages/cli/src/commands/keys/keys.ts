@@ -2,7 +2,8 @@
  * `agarose keys`: the key pair by which a publisher signs manifests, and the secrets that encrypt objects. Keys are
  * Ed25519: PEM for the private, `ed25519:…` for the public.
  */
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
 import { configuredPublicKey } from "../../lib/signing.ts";
@@ -13,7 +14,7 @@ import { createKey } from "./new-key.ts";
 /** Makes a key pair, and configures it where there is none. */
 export async function create(file: string, { config: given, json = false }: GlobalOptions): Promise<void> {
   const publicKey = await createKey(file);
-  const path = await findConfig(given);
+  const path = configPath(given);
   const fields = await readFields(path);
   const isFirst = fields !== undefined && fields["publicKeys"] === undefined && fields["signing"] === undefined;
   if (isFirst) {
@@ -41,7 +42,7 @@ export async function create(file: string, { config: given, json = false }: Glob
 
 /** Prints the public key of the configured private key, and those that are trusted. */
 export async function show({ config: path, json = false }: GlobalOptions): Promise<void> {
-  const { signing, publicKeys = [] } = await loadConfig(await findConfig(path));
+  const { signing, publicKeys = [] } = await loadConfig(configPath(path));
   const own = signing && !signing.command ? await configuredPublicKey(signing) : undefined;
   printResult(json, { signing: own, publicKeys }, [
     ...(own ? [`signs with  ${own}`] : []),

@@ -9,7 +9,8 @@
 import { existsSync } from "node:fs";
 import { AgaroseError, keyIdOf, rawPublicKey } from "@agarose/core";
 import { confirm, sampleOf, type ConfirmOptions } from "../../lib/confirm.ts";
-import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
+import { loadConfig, type Config } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
 import { configuredPublicKey } from "../../lib/signing.ts";
@@ -30,7 +31,7 @@ const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and 
 export async function rotate(file: string, options: RotateOptions): Promise<void> {
   if (options.sign && options.finish) throw new AgaroseError("USAGE", "give --sign or --finish, not both");
   checkDryRun(options);
-  const path = await findConfig(options.config);
+  const path = configPath(options.config);
   const config = await loadConfig(path);
   if (!config.publicKeys || !config.signing) {
     throw usage("the configuration has no `publicKeys` and `signing` yet: make the first key with `agarose keys new`");

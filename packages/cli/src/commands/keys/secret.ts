@@ -10,7 +10,8 @@ import { randomBytes } from "node:crypto";
 import { isAbsolute, relative, dirname, resolve } from "node:path";
 import { AgaroseError, isTombstone, openSecret, type ManifestRecord } from "@agarose/core";
 import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import type { Config, SecretLocation } from "../../lib/config-schema.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { readSecret } from "../../lib/objects/encryption/secrets-of.ts";
@@ -40,7 +41,7 @@ export async function makeSecret(file: string, options: SecretOptions): Promise<
   const { prefix, encrypt = false, finish = false } = options;
   if (encrypt && finish) throw usage("give --encrypt or --finish, not both");
   checkDryRun(options);
-  const path = await findConfig(options.config);
+  const path = configPath(options.config);
   const config = await loadConfig(path);
   const rules = ((await readFields(path))?.["encryption"] ?? []) as readonly Partial<Rule>[];
   const rule = rules.find((one) => (one.prefix ?? "") === prefix);

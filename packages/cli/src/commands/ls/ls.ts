@@ -8,11 +8,11 @@ import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
 import { readManifest, type Consistency, type ReadContext } from "../../lib/objects/manifests.ts";
-import { EXIT_OK, formatBytes, printable } from "../../lib/output.ts";
+import { EXIT_OK, formatBytes, logLine, printable } from "../../lib/output.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { majorityRecord } from "../../lib/walk/listed-object.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import { ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 
 /** The options of `agarose ls`. */
 export interface LsOptions extends GlobalOptions, ReportOptions {
@@ -54,7 +54,7 @@ export async function ls(prefix: string, options: LsOptions): Promise<number> {
       if (!complete && consistency === "strong") throw listing.incomplete();
       await knownRegions.flush();
       await report.end({ regionsFailed, complete }, []);
-      listing.warn();
+      listing.warn(logLine);
       return EXIT_OK;
     } catch (error) {
       return report.fail(error);

@@ -9,7 +9,8 @@
 import { dirname, resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import { READING, withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { repairOne } from "../../lib/objects/repair/repair-outcome.ts";
@@ -37,7 +38,7 @@ export async function migrate(nextPath: string, options: Options): Promise<numbe
   const { move = false, finish = false, dryRun = false } = options;
   checkRate(options);
   if (move && finish) throw new AgaroseError("USAGE", "give --move or --finish, not both");
-  const path = await findConfig(options.config);
+  const path = configPath(options.config);
   if (dirname(resolve(path)) !== dirname(resolve(nextPath))) {
     throw new AgaroseError("USAGE", `${nextPath} is in another folder than ${path}: put it beside, for what both name`);
   }

@@ -4,7 +4,8 @@
 import { existsSync } from "node:fs";
 import { AgaroseError } from "@agarose/core";
 import { startPop, type Pop } from "@agarose/pop";
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { stopSignal } from "../dev/stop-signal.ts";
 import { EXIT_OK, printResult } from "../../lib/output.ts";
@@ -22,7 +23,7 @@ export interface PopCommandOptions extends GlobalOptions {
 export async function pop(name: string | undefined, options: PopCommandOptions): Promise<number> {
   const stop = stopSignal();
   const { host, port } = parseListen(options.listen);
-  const path = await findConfig(options.config);
+  const path = configPath(options.config);
   // Without a configuration the variables say everything; one that was named must be there.
   const config = options.config === undefined && !existsSync(path) ? undefined : await loadConfig(path);
   const variables = await readVariables({ name, file: options.vars, config, environment: process.env });

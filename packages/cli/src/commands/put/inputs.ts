@@ -10,6 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { AgaroseError, parseKey } from "@agarose/core";
 import { entriesBelow, type InputFile, type SkippedEntry } from "../../lib/files/folder-entries.ts";
 import { makeTempFolder } from "../../lib/files/owned-files.ts";
+import { logLeftover } from "../../lib/leftovers.ts";
 
 /** What `collectInputs` found. */
 export interface Inputs {
@@ -82,7 +83,7 @@ export async function spoolStdin(
   stdin: Readable,
   signal: AbortSignal,
 ): Promise<{ path: string; remove: () => Promise<void> }> {
-  const folder = await makeTempFolder("stdin").catch((error: unknown) => {
+  const folder = await makeTempFolder("stdin", logLeftover).catch((error: unknown) => {
     throw noRoom(error);
   });
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });

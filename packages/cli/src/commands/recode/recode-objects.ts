@@ -8,17 +8,16 @@ import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { layoutOf, storedLayout } from "../../lib/objects/layout/object-layout.ts";
 import type { PutResult } from "../../lib/objects/put-object.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, printable } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { currentManifest } from "../../lib/walk/listed-object.ts";
-import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { addEffort, effortOf, NO_EFFORT, type Effort } from "./estimate.ts";
 import { isLaidOut, recodeObject, type RecodeContext } from "./recode-object.ts";
 
 /** What to do, and how. */
-export interface RecodeOptions extends WalkOptions {
-  readonly json?: boolean;
+export interface RecodeOptions extends WalkOptions, ReportOptions {
   readonly prefix: string;
   readonly dryRun?: boolean;
   /** Bytes per second that a dry run counts with. */
@@ -114,11 +113,12 @@ export async function recodeObjects(
       }
     },
     add,
-    print: (result) => (result.outcome === "current" ? undefined : { value: result, lines: [lineOf(result)] }),
+    onResult: (result) => (result.outcome === "current" ? Promise.resolve() : report.item(result, [lineOf(result)])),
+    onWarning: logLine,
   };
   const none: Totals = { objects: 0, recoded: 0, ...(complete && { completed: 0 }), failed: 0, ...NO_EFFORT };
   try {
-    const totals = await walkObjects(walk, none, report, context);
+    const totals = await walkObjects(walk, none, context);
     // In the document, "objects" are those that are listed.
     const { objects: checked, ...sums } = totals;
     const isDone = totals.failed === 0;

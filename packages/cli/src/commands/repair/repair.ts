@@ -6,24 +6,20 @@ import { withContext, WRITING, type CommandContext, type GlobalOptions } from ".
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
 import type { RepairReport } from "../../lib/objects/repair/repair-object.ts";
-import { repairLines, repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
-import {
-  refuseUnknown,
-  unreachableLine,
-  unreachableRegions,
-  type UnreachableRegion,
-} from "../../lib/objects/verdicts.ts";
+import { repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
+import { refuseUnknown, unreachableRegions, type UnreachableRegion } from "../../lib/objects/verdicts.ts";
+import { repairLines, unreachableLine } from "../../lib/verdict-lines.ts";
 import { requireMajority, type FailedRegion } from "../../lib/objects/keys.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../lib/output.ts";
 import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
 import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { keysBehind } from "../status/pop-report.ts";
 
 /** The options of `agarose repair`. */
-export interface RepairOptions extends GlobalOptions, WalkOptions {
+export interface RepairOptions extends GlobalOptions, WalkOptions, ReportOptions {
   readonly quick?: boolean;
   readonly queued?: boolean;
   readonly dryRun?: boolean;
@@ -71,11 +67,12 @@ export async function repair(keys: readonly string[], options: RepairOptions): P
         return outcome;
       },
       add,
-      print: (outcome) => ({ value: outcome, lines: repairLines(outcome) }),
+      onResult: (outcome) => report.item(outcome, repairLines(outcome)),
+      onWarning: logLine,
     };
     try {
       const queued = keys.length > 0 ? NONE : await emptyQueue(walk, repairKey, done, report, context);
-      const walked = options.queued ? NONE : await walkObjects(walk, NONE, report, context);
+      const walked = options.queued ? NONE : await walkObjects(walk, NONE, context);
       const { regionsUnreachable, ...counts } = sumOf(queued, walked);
       const objects = counts.sound + counts.repaired + counts.damaged + counts.failed;
       await report.end({ ...counts, ...(dryRun && { dryRun }) }, [

@@ -128,7 +128,7 @@ function failedLine({ key, error }: Failed): string {
 }
 
 async function keysBelow(prefixes: readonly string[], context: CommandContext): Promise<string[]> {
-  const found = await Promise.all(prefixes.map((prefix) => removableKeys(prefix, context)));
+  const found = await Promise.all(prefixes.map((prefix) => removableKeys(prefix, context, logLine)));
   return [...new Set(found.flat())];
 }
 

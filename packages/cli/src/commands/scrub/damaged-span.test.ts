@@ -18,8 +18,8 @@ function verdictOf(key: string, beyondK: number, manifests = REGIONS.length): Ob
 /** A span of at most `max`, and the keys that it has worked off. */
 function spanOf(max: number) {
   const done: string[] = [];
-  const item = async (object: object): Promise<void> => void done.push((object as ObjectVerdict).key);
-  const span = new DamagedSpan({ dryRun: true, report: { item }, max }, {} as RepairContext);
+  const onDamaged = async ({ key }: { readonly key: string }): Promise<void> => void done.push(key);
+  const span = new DamagedSpan({ dryRun: true, onDamaged, max }, {} as RepairContext);
   return { span, done };
 }
 

@@ -4,16 +4,14 @@
  */
 import { stateOf, type ObjectState } from "../../lib/objects/verdicts.ts";
 import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
-import { printable } from "../../lib/output.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import type { ReportStream } from "../../lib/walk/report-stream.ts";
 import type { RepairContext } from "../../lib/objects/repair/repair-object.ts";
-import { repairLines, repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
+import { repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
 import { lossesLeft } from "./redundancy.ts";
 import { addOutcome, type Found, type Totals } from "./totals.ts";
 
 /** What is kept of a damaged object until its repair: no list of its stripes, which can be long. */
-interface Damaged extends Pick<ObjectVerdict, "key" | "removed" | "beyondK" | "chunks" | "chunksSound"> {
+export interface Damaged extends Pick<ObjectVerdict, "key" | "removed" | "beyondK" | "chunks" | "chunksSound"> {
   readonly state: ObjectState;
   readonly lossesLeft: number;
   readonly isDeep: boolean;
@@ -21,9 +19,12 @@ interface Damaged extends Pick<ObjectVerdict, "key" | "removed" | "beyondK" | "c
 
 /** How a span is worked off. */
 export interface SpanOptions {
-  /** Whether to print the damaged objects in place of repairing them. */
+  /** Whether to report the damaged objects in place of repairing them. */
   readonly dryRun: boolean;
-  readonly report: Pick<ReportStream, "item">;
+  /** Called with each damaged object of a dry run, in the order of danger. */
+  readonly onDamaged?: ((object: Omit<Damaged, "isDeep">) => Promise<void>) | undefined;
+  /** Called with what came of each repair, in the order of danger. */
+  readonly onRepair?: ((outcome: RepairOutcome) => Promise<void>) | undefined;
   /** Damaged objects of a span. Default: 10,000, some megabytes. */
   readonly max?: number;
   /** Repairs at a time. Default: 8. */
@@ -73,29 +74,27 @@ export class DamagedSpan {
     if (this.#damaged.length < max && !isEnd) return undefined;
     const damaged = this.#damaged.toSorted((a, b) => a.lossesLeft - b.lossesLeft);
     this.#damaged = [];
-    return dryRun ? this.#print(damaged, totals) : this.#repair(damaged, totals);
+    return dryRun ? this.#report(damaged, totals) : this.#repair(damaged, totals);
   }
 
   async #repair(damaged: readonly Damaged[], totals: Totals): Promise<Totals> {
     const repair = async (before: Damaged): Promise<{ before: Damaged; object: RepairOutcome }> => {
       return { before, object: await repairOne(before.key, !before.isDeep, this.#context) };
     };
-    const { report, width = REPAIRS_AT_A_TIME } = this.#options;
+    const { onRepair, width = REPAIRS_AT_A_TIME } = this.#options;
     let sum = totals;
     for await (const { before, object } of mapOrdered(damaged, width, repair)) {
-      await report.item(object, repairLines(object));
+      await onRepair?.(object);
       sum = addOutcome(sum, before, object);
     }
     return sum;
   }
 
-  async #print(damaged: readonly Damaged[], totals: Totals): Promise<Totals> {
+  async #report(damaged: readonly Damaged[], totals: Totals): Promise<Totals> {
     let sum = totals;
     for (const { isDeep: _, ...object } of damaged) {
-      const { state, key, chunks, chunksSound } = object;
-      await this.#options.report.item(object, [
-        `${state.padEnd(10)}  ${printable(key)}  ${chunksSound} of ${chunks} chunks`,
-      ]);
+      const { state } = object;
+      await this.#options.onDamaged?.(object);
       if (state === "damaged" || state === "unreadable") sum = { ...sum, damaged: sum.damaged + 1 };
     }
     return sum;

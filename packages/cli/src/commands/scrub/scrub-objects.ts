@@ -8,20 +8,19 @@ import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
 import { hasKeptDamage } from "../../lib/objects/verdicts.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
-import type { ReportStream } from "../../lib/walk/report-stream.ts";
 import type { Cursor } from "../../lib/walk/walk-cursor.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
-import { DamagedSpan } from "./damaged-span.ts";
+import { DamagedSpan, type SpanOptions } from "./damaged-span.ts";
 import { DeepReads, type DeepOptions } from "./deep-reads.ts";
 import { keysBehind } from "../status/pop-report.ts";
 import { addFound, NONE, type Found, type Totals } from "./totals.ts";
 
 /** What to walk over, and what to do. */
-export interface ScrubOptions extends Pick<WalkOptions, "prefix" | "cursor"> {
-  /** Whether to print what is damaged in place of repairing it. Default: false. */
+export interface ScrubOptions extends WalkOptions, Pick<SpanOptions, "onDamaged" | "onRepair"> {
+  /** Whether to report what is damaged in place of repairing it. Default: false. */
   readonly dryRun?: boolean;
-  /** Receives a warning of regions that cannot be listed. Default: it goes to stderr. */
-  readonly onWarning?: (line: string) => void;
+  /** Receives a warning of regions that cannot be listed. */
+  readonly onWarning: (line: string) => void;
   /** Called for each key that is listed. */
   readonly onGroup?: (group: KeyGroup) => void;
   /** What to read in full. Default: nothing. */
@@ -45,21 +44,17 @@ export interface ScrubPart {
 const OBJECTS_AT_A_TIME = 16;
 
 /**
- * Walks once. `report` receives the damaged objects, in the order of danger.
+ * Walks once.
  *
  * @throws SOURCE_FAILED, STORE_FAILED or CREDENTIALS_REFUSED when no region can be listed, USAGE when the cursor is of
  *   another walk or a price is missing, DISK_FULL when the cursor cannot be written.
  */
-export async function scrubObjects(
-  options: ScrubOptions,
-  report: Pick<ReportStream, "item">,
-  own: RepairContext,
-): Promise<Totals> {
-  const { dryRun = false, part } = options;
+export async function scrubObjects(options: ScrubOptions, own: RepairContext): Promise<Totals> {
+  const { dryRun = false, part, onDamaged, onRepair } = options;
   const { clock = systemClock, random = Math.random, trust = acceptUnsigned } = own;
   const context = { ...own, clock, random, trust, breaker: own.breaker ?? new Breaker(clock) };
   const deep = new DeepReads(options.deep ?? {}, context);
-  const span = new DamagedSpan({ dryRun, report, ...(part && { width: part.width }) }, context);
+  const span = new DamagedSpan({ dryRun, onDamaged, onRepair, ...(part && { width: part.width }) }, context);
   // What PoPs have found regions to lack: they cannot write to the repair queue.
   const behind = new Set(await keysBehind(own.config.pops));
   const look = async (group: KeyGroup): Promise<Found> => {
@@ -90,12 +85,11 @@ export async function scrubObjects(
       span.add(found);
       return addFound(totals, found);
     },
-    print: () => undefined,
     settle: (totals, isEnd) => span.settle(totals, isEnd),
     ...(part && {
       cursor: part.cursor,
       isEnough: ({ objects }) => objects - objectsBefore >= part.objectsMax || span.size >= part.damagedMax,
     }),
   };
-  return walkObjects(walk, NONE, report, context);
+  return walkObjects(walk, NONE, context);
 }

@@ -4,11 +4,13 @@
  */
 import { systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { unreachableLine } from "../../lib/objects/verdicts.ts";
+import type { RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
+import { repairLines, unreachableLine } from "../../lib/verdict-lines.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 import type { WalkOptions } from "../../lib/walk/walk-objects.ts";
+import type { Damaged } from "./damaged-span.ts";
 import { waitFor } from "./deep-reads.ts";
 import { HotObjects, type HotOutcome, type HotTotals } from "./hot-objects.ts";
 import { checkMetricsPath, writeMetrics } from "./metrics.ts";
@@ -17,7 +19,7 @@ import { scrubObjects } from "./scrub-objects.ts";
 import type { Totals } from "./totals.ts";
 
 /** The options of `agarose scrub`. */
-export interface Options extends GlobalOptions, WalkOptions {
+export interface Options extends GlobalOptions, WalkOptions, ReportOptions {
   readonly dryRun?: boolean;
   readonly every?: number;
   readonly sample?: number;
@@ -62,7 +64,10 @@ async function walkOnce(options: Options, context: CommandContext): Promise<numb
   const own = { ...context, nowMs: Date.now };
   try {
     const see = hot && { onGroup: (group: KeyGroup) => hot.see(group) };
-    const totals = await scrubObjects({ ...options, ...see, deep }, report, own);
+    const onDamaged = (object: Omit<Damaged, "isDeep">): Promise<void> => report.item(object, [damagedLine(object)]);
+    const onRepair = (object: RepairOutcome): Promise<void> => report.item(object, repairLines(object));
+    const walk = { ...options, ...see, deep, onDamaged, onRepair, onWarning: logLine };
+    const totals = await scrubObjects(walk, own);
     const item = (object: HotOutcome): Promise<void> => report.item(object, [hotLine(object)]);
     const isWhole = totals.regionsUnreachable.length === 0;
     if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses the code of `hot`");
@@ -90,6 +95,10 @@ function hotObjects({ cursor }: Options, { config }: CommandContext): HotObjects
   if (cursor === undefined) return new HotObjects(config);
   logLine("notice: with --cursor, no object gets or loses the code of `hot`");
   return undefined;
+}
+
+function damagedLine({ state, key, chunks, chunksSound }: Omit<Damaged, "isDeep">): string {
+  return `${state.padEnd(10)}  ${printable(key)}  ${chunksSound} of ${chunks} chunks`;
 }
 
 function hotLine(object: HotOutcome): string {

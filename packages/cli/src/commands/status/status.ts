@@ -3,7 +3,8 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { adminTokenOf } from "../../lib/admin-token.ts";
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "../../lib/config.ts";
+import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../lib/output.ts";
 import { popReport, type IdeaStatus, type PopReport } from "./pop-report.ts";
@@ -15,7 +16,7 @@ export interface StatusOptions extends GlobalOptions {
 
 /** Runs `agarose status`. The command exits with 1 when a PoP does not answer or reports a problem. */
 export async function status(options: StatusOptions): Promise<number> {
-  const path = await findConfig(options.config);
+  const path = configPath(options.config);
   const { pops } = await loadConfig(path);
   if (pops.length === 0) {
     throw new AgaroseError("CONFIG_INVALID", `${path} names no PoPs: add "pops": [{ "name", "url" }]`, { path });

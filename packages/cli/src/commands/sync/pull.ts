@@ -23,6 +23,8 @@ import { areKnown, knownOf, type Known } from "./known-equal.ts";
 import { pathBelow } from "./local-folder.ts";
 import { withKnown } from "./pairs.ts";
 import { removalOf, type SyncContext, type SyncJob, type SyncResult } from "./sync-job.ts";
+import { logLeftover } from "../../lib/leftovers.ts";
+import { logLine } from "../../lib/output.ts";
 
 interface Wanted {
   readonly key: string;
@@ -100,7 +102,7 @@ async function compare(job: SyncJob, context: SyncContext): Promise<Difference> 
     if (one.isEqual) unchanged++;
     else if (manifest) found.push({ key, path, manifest });
   }
-  listing.warn();
+  listing.warn(logLine);
   const refused = clashes(paths, await foldsCase(job.folder));
   const wanted: Wanted[] = [];
   for (const one of found) {
@@ -202,7 +204,7 @@ async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncCo
           const fetchInto = (write: WritePart): Promise<unknown> =>
             getObject(manifest, undefined, write, { ...context, onBytes: (bytes) => progress.add(bytes) });
           // What a link leads to may be outside of the folder.
-          await writeWholeFile(file, fetchInto, { follow: false });
+          await writeWholeFile(file, fetchInto, { follow: false, onLeftover: logLeftover });
           await setTime(file, manifest.modified);
         }
         await context.report({ key, outcome: "fetched", bytes: shownBytes(manifest) });

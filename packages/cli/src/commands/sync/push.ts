@@ -133,7 +133,7 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
     // Those of removed objects too: their generations count.
     if (group) listed.add(key);
   }
-  listing.warn();
+  listing.warn(logLine);
   const left = folder.skipped.map(({ path }) => `${prefix}${pathBelow(job.folder, path)}`);
   const isLeft = (key: string): boolean => left.some((path) => key === path || key.startsWith(`${path}/`));
   return {

@@ -11,7 +11,7 @@ import type { Consistency } from "../../lib/objects/manifests.ts";
 import { parseHeaders, widthOf } from "../../lib/objects/upload/put-options.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 import { startProgress, type ProgressReport } from "../../lib/progress.ts";
-import { ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 import { Filter, type Patterns } from "./filter.ts";
 import { KnownEqual } from "./known-equal.ts";
 import { pull } from "./pull.ts";

@@ -5,16 +5,17 @@
 import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, printable } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../lib/output.ts";
 import { signingKeyId } from "../../lib/signing.ts";
-import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { upgradeHistory } from "./upgrade-history.ts";
 import { upgradeObject } from "./upgrade-object.ts";
 
 /** The options of `agarose upgrade`. */
 export type UpgradeOptions = GlobalOptions &
-  WalkOptions & { readonly acceptNewest?: boolean; readonly vouch?: boolean };
+  WalkOptions &
+  ReportOptions & { readonly acceptNewest?: boolean; readonly vouch?: boolean };
 
 type Outcome =
   | { readonly key: string; readonly outcome: "upgraded" | "current" }
@@ -38,10 +39,11 @@ export async function upgrade(keys: readonly string[], options: UpgradeOptions):
       objectsAtATime: OBJECTS_AT_A_TIME,
       act: (key) => upgradeOne(key, options, context),
       add: (totals, { outcome }) => ({ ...totals, [outcome]: totals[outcome] + 1 }),
-      print: (object) => ({ value: object, lines: object.outcome === "current" ? [] : [lineOf(object)] }),
+      onResult: (object) => report.item(object, object.outcome === "current" ? [] : [lineOf(object)]),
+      onWarning: logLine,
     };
     try {
-      const { upgraded, current, failed } = await walkObjects(walk, NONE, report, context);
+      const { upgraded, current, failed } = await walkObjects(walk, NONE, context);
       const objects = formatCount(upgraded + current + failed, "object");
       await report.end({}, [`${objects}, ${upgraded} upgraded, ${failed} failed`]);
       return failed === 0 ? EXIT_OK : EXIT_FAILED;

@@ -8,20 +8,19 @@ import {
   hasKeptDamage,
   refuseUnknown,
   stateOf,
-  unreachableLine,
   unreachableRegions,
-  verdictLines,
   type UnreachableRegion,
 } from "../../lib/objects/verdicts.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount } from "../../lib/output.ts";
+import { unreachableLine, verdictLines } from "../../lib/verdict-lines.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../lib/output.ts";
 import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
 import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
 import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
-import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 
 /** The options of `agarose verify`. */
-export interface VerifyOptions extends GlobalOptions, WalkOptions {
+export interface VerifyOptions extends GlobalOptions, WalkOptions, ReportOptions {
   readonly quick?: boolean;
 }
 
@@ -59,10 +58,11 @@ export async function verify(keys: readonly string[], options: VerifyOptions): P
         return group && verdict.removed && !hasKeptDamage(verdict) ? undefined : verdict;
       },
       add: addVerdict,
-      print: (verdict) => ({ value: { ...verdict, state: stateOf(verdict) }, lines: verdictLines(verdict) }),
+      onResult: (verdict) => report.item({ ...verdict, state: stateOf(verdict) }, verdictLines(verdict)),
+      onWarning: logLine,
     };
     try {
-      const { objects, unsound, ...totals } = await walkObjects(walk, NONE, report, context);
+      const { objects, unsound, ...totals } = await walkObjects(walk, NONE, context);
       await report.end(totals, [...totals.regionsUnreachable.map(unreachableLine), summaryOf({ ...totals, objects })]);
       return unsound === 0 ? EXIT_OK : EXIT_FAILED;
     } catch (error) {

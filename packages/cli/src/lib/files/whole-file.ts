@@ -5,7 +5,7 @@ import type { Stats } from "node:fs";
 import { lstat, open, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { partialPathOf } from "./owned-files.ts";
+import { partialPathOf, type OnLeftover } from "./owned-files.ts";
 
 /** Writes all of `part`. Rejects with DISK_FULL when there is no room for it. */
 export type WritePart = (part: Uint8Array) => Promise<void>;
@@ -22,6 +22,8 @@ export interface WholeFileOptions {
   readonly follow?: boolean;
   /** Permissions of a file that is not there yet. Default: what the umask leaves of 0666. */
   readonly mode?: number;
+  /** Hears of a part that an interrupted run left for this path, and that was removed. */
+  readonly onLeftover?: OnLeftover;
 }
 
 /**
@@ -33,12 +35,12 @@ export interface WholeFileOptions {
 export async function writeWholeFile<T>(
   named: string,
   fill: (write: WritePart) => Promise<T>,
-  { follow = true, mode }: WholeFileOptions = {},
+  { follow = true, mode, onLeftover }: WholeFileOptions = {},
 ): Promise<T> {
   const path = follow ? await realpath(named).catch(() => named) : named;
   const before = await lstat(path).catch(() => undefined);
   const kept = before?.isFile() ? before : undefined;
-  const partial = await partialPathOf(path);
+  const partial = await partialPathOf(path, onLeftover);
   // Until it has its permissions, nobody else may read it.
   const file = await open(partial, "wx", kept ? 0o600 : mode).catch((error: NodeJS.ErrnoException) => {
     if (NO_ROOM.has(error.code)) throw diskFull(named, error);
@@ -113,9 +115,13 @@ export async function writeNewSecret(path: string, text: string): Promise<void> 
  *
  * @throws as `writeWholeFile` does. What a device or a pipe has taken stays there.
  */
-export async function writeNamed<T>(path: string, fill: (write: WritePart) => Promise<T>): Promise<T> {
+export async function writeNamed<T>(
+  path: string,
+  fill: (write: WritePart) => Promise<T>,
+  options: Pick<WholeFileOptions, "onLeftover"> = {},
+): Promise<T> {
   const found = await stat(path).catch(() => undefined);
-  if (!found || found.isFile() || found.isDirectory()) return writeWholeFile(path, fill);
+  if (!found || found.isFile() || found.isDirectory()) return writeWholeFile(path, fill, options);
   const file = await open(path, "w").catch((error: NodeJS.ErrnoException) => {
     throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}`, { path }, error);
   });

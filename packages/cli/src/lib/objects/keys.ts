@@ -2,8 +2,6 @@
  * The keys that the buckets hold: the manifests of all regions that answer, merged.
  */
 import { isTombstone, parseKey, AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
-import type { CommandContext } from "../context.ts";
-import { logLine } from "../output.ts";
 import { keyGroups, type KeyGroup, type Kind } from "../walk/key-groups.ts";
 import { mayBeTombstone, mustBeTombstone } from "../walk/listed-length.ts";
 import { majorityEtag, majorityRecord, type ListedContext } from "../walk/listed-object.ts";
@@ -16,7 +14,7 @@ import { checkManifests } from "./verify-object.ts";
 const TOMBSTONES_AT_A_TIME = 16;
 
 type CheckedManifests = Awaited<ReturnType<typeof checkManifests>>;
-type ListingContext = Pick<CommandContext, "stores" | "signal" | "trust"> & {
+type ListingContext = Pick<ListedContext, "stores" | "signal" | "trust"> & {
   readonly breaker?: Breaker;
   /** Timers of deadlines. Default: the system's. */
   readonly clock?: Clock;
@@ -98,8 +96,8 @@ export class KeyListing {
     requireMajority(this.#prefix, this.regionsFailed, this.#context.stores);
   }
 
-  /** Warns about the regions that did not answer, and when keys may be missing: by default on stderr. */
-  warn(log: (line: string) => void = logLine): void {
+  /** Warns about the regions that did not answer, and when keys may be missing. */
+  warn(log: (line: string) => void): void {
     for (const { region, problem } of this.regionsFailed) log(`warning: ${region} did not answer: ${problem}`);
     if (!this.complete) log("warning: too few regions answered: keys may be missing from this list");
   }
@@ -130,15 +128,19 @@ export function givenKeys(keys: readonly string[], prefix: string | undefined): 
 }
 
 /**
- * All keys below `prefix` of which a region may still show an object. It warns about regions that fail.
+ * All keys below `prefix` of which a region may still show an object. `onWarning` hears of regions that fail.
  *
  * @throws NO_QUORUM when so many fail that keys may be missing.
  */
-export async function removableKeys(prefix: string, context: ListingContext): Promise<string[]> {
+export async function removableKeys(
+  prefix: string,
+  context: ListingContext,
+  onWarning: (line: string) => void,
+): Promise<string[]> {
   const listing = new KeyListing(prefix, context);
   const keys: string[] = [];
   for await (const { key } of removableGroups(listing, context)) keys.push(key);
-  listing.warn();
+  listing.warn(onWarning);
   listing.requireComplete();
   return keys;
 }

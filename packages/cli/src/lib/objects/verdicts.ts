@@ -1,9 +1,8 @@
 /**
- * What a verdict of `verifyObject` means, in one word and in lines for people.
+ * What a verdict of `verifyObject` means, in one word.
  */
-import { AgaroseError, LEAF_LIST } from "@agarose/core";
-import { printable } from "../output.ts";
-import type { ChunkDamage, KeptVerdict, ManifestVerdict, ObjectVerdict } from "./verify-object.ts";
+import { AgaroseError } from "@agarose/core";
+import type { ChunkDamage, ManifestVerdict, ObjectVerdict } from "./verify-object.ts";
 
 /**
  * - `sound`: every manifest and every chunk is there and right.
@@ -25,7 +24,6 @@ const DAMAGE_CODES: ReadonlySet<string> = new Set([
   "CHUNK_CORRUPT",
   "REGION_UNKNOWN",
 ]);
-const STRIPES_SHOWN_MAX = 8;
 
 /** The state of an object, from its verdict. */
 export function stateOf(verdict: ObjectVerdict): ObjectState {
@@ -56,36 +54,6 @@ export function unreachableRegions(verdicts: readonly ObjectVerdict[]): Unreacha
   return [...problems].map(([region, problem]) => ({ region, problem }));
 }
 
-/** A verdict for people: the state of the object, then what is wrong with it. Unreachable regions are left out. */
-export function verdictLines(verdict: ObjectVerdict): string[] {
-  const { key, chunks, chunksSound, manifests, damage, kept = [] } = verdict;
-  return [
-    `${stateOf(verdict).padEnd(10)}  ${printable(key)}  ${chunksSound} of ${chunks} chunks`,
-    ...manifests.filter(isManifestDamage).map(({ region, state, problem }) => {
-      return `  manifest in ${region}: ${state}${problem ? ` (${printable(problem)})` : ""}`;
-    }),
-    ...damageLines(damage),
-    ...kept.filter((version) => hasKeptDamage({ kept: [version] })).flatMap(keptLines),
-  ];
-}
-
-function damageLines(damage: readonly ChunkDamage[]): string[] {
-  return damage.filter(isDamage).map(({ chunk, region, code, stripes }) => {
-    if (chunk === LEAF_LIST) return `  leaf list in ${region}: ${code}`;
-    const more = stripes.length > STRIPES_SHOWN_MAX ? ", …" : "";
-    return `  chunk ${chunk} in ${region}: ${code} (stripes ${stripes.slice(0, STRIPES_SHOWN_MAX).join(", ")}${more})`;
-  });
-}
-
-function keptLines({ generation, chunks, chunksSound, damage }: KeptVerdict): string[] {
-  return [`  kept generation ${generation}: ${chunksSound} of ${chunks} chunks`, ...damageLines(damage)];
-}
-
-/** A region that did not answer, for people. */
-export function unreachableLine({ region, problem }: UnreachableRegion): string {
-  return `unreachable  ${region}  ${printable(problem)}`;
-}
-
 /** Throws OBJECT_NOT_FOUND when no region has a manifest of one of the objects, or it was removed. */
 export function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
   const unknown = verdicts.find(
@@ -100,10 +68,12 @@ export function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
   );
 }
 
-function isDamage({ code }: ChunkDamage): boolean {
+/** Whether bytes are missing or wrong; else a region did not answer. */
+export function isDamage({ code }: ChunkDamage): boolean {
   return DAMAGE_CODES.has(code);
 }
 
-function isManifestDamage({ state }: ManifestVerdict): boolean {
+/** Whether a region's manifest is missing or wrong; else the region did not answer. */
+export function isManifestDamage({ state }: ManifestVerdict): boolean {
   return state !== "sound" && state !== "unreachable";
 }

@@ -4,15 +4,14 @@
 import { hash } from "node:crypto";
 import { isTombstone, systemClock, type Clock, type Manifest, type ManifestRecord } from "@agarose/core";
 import { readRegion, type RegionManifest } from "../objects/commit/region-survey.ts";
-import { majorityOf } from "../objects/commit/write-context.ts";
+import { majorityOf, type WriteContext } from "../objects/commit/write-context.ts";
 import { readRecord, type ReadContext } from "../objects/manifests.ts";
 import type { KeyGroup } from "./key-groups.ts";
-import type { CommandContext } from "../context.ts";
 import { askRegions, type Breaker } from "../objects/commit/ask-regions.ts";
 import type { Store } from "../store/store.ts";
 
 /** What it takes to look at a listed object. */
-export type ListedContext = Pick<CommandContext, "stores" | "signal" | "trust"> & {
+export type ListedContext = Pick<WriteContext, "stores" | "signal" | "trust"> & {
   readonly breaker: Breaker;
   /** Timers of deadlines. Default: the system's. */
   readonly clock?: Clock;

@@ -11,7 +11,6 @@ import { Breaker } from "../objects/commit/ask-regions.ts";
 import { KeyListing, liveGroups } from "../objects/keys.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import type { ListedObject, Store } from "../store/store.ts";
-import { ReportStream } from "./report-stream.ts";
 import { walkObjects } from "./walk-objects.ts";
 
 const { signal } = new AbortController();
@@ -119,10 +118,9 @@ test("repair mends 2,000 objects in constant memory", async () => {
         if (count % 400 === 0) inUse.push(heapInUse());
         return count + (isSound ? 1 : 0);
       },
-      print: () => ({ value: {}, lines: [] }),
+      onWarning: (line) => expect.unreachable(line),
     },
     0,
-    new ReportStream({}),
     walking,
   );
   expect(mended).toBe(OBJECTS);

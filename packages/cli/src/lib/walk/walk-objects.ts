@@ -1,15 +1,14 @@
 /**
- * Does something to the keys that a command was given, or to all that the buckets list, and prints what came of it.
+ * Does something to the keys that a caller gives, or to all that the buckets list, and reports what came of each.
  */
 import { givenKeys, KeyListing } from "../objects/keys.ts";
 import type { KeyGroup, Kind } from "./key-groups.ts";
 import type { ListedContext } from "./listed-object.ts";
 import { mapOrdered } from "./ordered-pool.ts";
-import type { ReportOptions, ReportStream } from "./report-stream.ts";
 import { WalkCursor, type Cursor } from "./walk-cursor.ts";
 
-/** Options of the commands that walk. */
-export interface WalkOptions extends ReportOptions {
+/** Where to walk. */
+export interface WalkOptions {
   readonly prefix?: string;
   readonly cursor?: string;
 }
@@ -20,8 +19,8 @@ export interface Walk<R, T> {
   readonly name: string;
   readonly keys: readonly string[];
   readonly options: WalkOptions;
-  /** Receives a warning of regions that cannot be listed. Default: it goes to stderr. */
-  readonly onWarning?: ((line: string) => void) | undefined;
+  /** Receives a warning of regions that cannot be listed. */
+  readonly onWarning: (line: string) => void;
   /** What `act` needs listed of a key beside its manifests. */
   readonly kinds?: readonly Kind[];
   readonly objectsAtATime: number;
@@ -29,8 +28,8 @@ export interface Walk<R, T> {
   readonly act: (key: string, group: KeyGroup | undefined) => Promise<R | undefined>;
   /** Adds a result to what was found so far. */
   readonly add: (totals: T, result: R) => T;
-  /** Undefined when nothing is to be printed. */
-  readonly print: (result: R) => { readonly value: object; readonly lines: readonly string[] } | undefined;
+  /** Called with each result, in the order of the keys. The walk waits for it, so that results do not pile up. */
+  readonly onResult?: (result: R) => Promise<void>;
   /**
    * Does what the results so far have left to do, at the end all of it. Undefined while some of it is left: then the
    * cursor waits.
@@ -48,13 +47,8 @@ export interface Walk<R, T> {
  * @throws NO_QUORUM at its end when so few regions could be listed that keys may be missing. The cursor then stays
  *   where more regions answered.
  */
-export async function walkObjects<R, T>(
-  walk: Walk<R, T>,
-  none: T,
-  report: Pick<ReportStream, "item">,
-  context: ListedContext,
-): Promise<T> {
-  const { options, objectsAtATime, kinds, act, add, print, settle = (totals) => Promise.resolve(totals) } = walk;
+export async function walkObjects<R, T>(walk: Walk<R, T>, none: T, context: ListedContext): Promise<T> {
+  const { options, objectsAtATime, kinds, act, add, onResult, settle = (totals) => Promise.resolve(totals) } = walk;
   const { isEnough = () => false } = walk;
   const keys = givenKeys(walk.keys, options.prefix);
   const prefix = options.prefix ?? "";
@@ -77,8 +71,7 @@ export async function walkObjects<R, T>(
   );
   for await (const { key, result } of results) {
     if (result !== undefined) {
-      const printed = print(result);
-      if (printed) await report.item(printed.value, printed.lines);
+      await onResult?.(result);
       totals = add(totals, result);
     }
     const isLast = isEnough(totals);

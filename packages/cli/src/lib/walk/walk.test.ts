@@ -14,7 +14,6 @@ import type { PutResult } from "../objects/put-object.ts";
 import { Breaker } from "../objects/commit/ask-regions.ts";
 import type { ListedObject, Store } from "../store/store.ts";
 import { verdictByListing } from "./listed-verdict.ts";
-import { ReportStream } from "./report-stream.ts";
 import { walkObjects } from "./walk-objects.ts";
 import {
   chunkPlace,
@@ -291,10 +290,9 @@ test("50,000 objects are judged by listings alone, in constant memory", async ()
         if (count % 5_000 === 0) most = Math.max(most, heapInUse() - before);
         return count + (isSound ? 1 : 0);
       },
-      print: () => ({ value: {}, lines: [] }),
+      onWarning: (line) => expect.unreachable(line),
     },
     0,
-    new ReportStream({}),
     walking,
   );
   expect(total).toBe(OBJECTS);

@@ -2,8 +2,6 @@
  * Repairs one object of many: a failure is a result, and the next object has its turn.
  */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
-import { formatCount, printable } from "../../output.ts";
-import { verdictLines } from "../verdicts.ts";
 import { withHistory } from "../history/verify-history.ts";
 import { repairHistory } from "./repair-history.ts";
 import { repairObject, type RepairContext, type RepairReport } from "./repair-object.ts";
@@ -34,15 +32,4 @@ export async function repairOne(
     context.signal.throwIfAborted();
     return { key, outcome: "failed", error: toAgaroseError(error) };
   }
-}
-
-/** An outcome for people. */
-export function repairLines(object: RepairOutcome): string[] {
-  const key = printable(object.key);
-  if (object.outcome === "failed")
-    return [`failed    ${key}  ${object.error.code}: ${printable(object.error.message)}`];
-  if (object.outcome === "damaged") return verdictLines(object.after);
-  const { outcome, chunksWritten, manifestsWritten } = object;
-  const written = `${formatCount(chunksWritten, "chunk")} and ${formatCount(manifestsWritten, "manifest")} written`;
-  return [`${outcome.padEnd(8)}  ${key}  ${outcome === "sound" ? "nothing to repair" : written}`];
 }

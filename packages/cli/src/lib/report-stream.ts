@@ -2,7 +2,7 @@
  * The results of a walk over many objects, printed as they come, so that memory does not grow with them.
  */
 import { toAgaroseError } from "@agarose/core";
-import { exitCodeOf, printableText } from "../output.ts";
+import { exitCodeOf, printableText } from "./output.ts";
 
 /** How results are printed: for people, as one JSON document, or as one JSON document a line. */
 export type ReportFormat = "text" | "json" | "json-lines";
