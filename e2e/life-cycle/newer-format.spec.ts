@@ -1,7 +1,6 @@
 /** A worker in the field, its PoP upgraded, and an object in a format that came after the worker. */
 import { createPrivateKey, sign } from "node:crypto";
-import { encodeFrame, FrameReader } from "@agarose/core";
-import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
+import { encodeFrame, FrameReader, DEVELOPMENT_KEY } from "@agarose/core";
 import type { BrowserContext } from "@playwright/test";
 import { read, registerWorker, sha256 } from "../fixtures/app.ts";
 import { startAppHost, type AppFile } from "../fixtures/origin-host.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { encodeFrame, objectUrl, openEncrypted, Secrets, trustPublishers } from "@agarose/core";
 import { startPopProcess } from "@agarose/pop/test";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadCodec } from "../src/lib/context.ts";
+import { loadCodec } from "../src/lib/deployment.ts";
 import { readManifest } from "../src/lib/objects/manifests.ts";
 import {
   blocksOfShard,

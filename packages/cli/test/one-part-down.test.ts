@@ -16,7 +16,7 @@ import { startPopProcess, type PopProcess } from "@agarose/pop/test";
 import { AgaroseStrategy, ObjectClient } from "@agarose/sw/testing";
 import { LIMITED_WORKER } from "@agarose/worker/testing";
 import { parseConfig } from "../src/lib/config.ts";
-import { loadEncoder } from "../src/lib/context.ts";
+import { loadEncoder } from "../src/lib/deployment.ts";
 import { putObject } from "../src/lib/objects/put-object.ts";
 import { fileSource } from "../src/lib/objects/upload/file-source.ts";
 import { bucketOf, CREDENTIALS, REGIONS, storesOf } from "./world.ts";

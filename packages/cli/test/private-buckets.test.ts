@@ -19,7 +19,7 @@ import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { ObjectClient, withSignatures, type FullPlan } from "@agarose/sw/testing";
 import { parseConfig } from "../src/lib/config.ts";
-import { loadEncoder } from "../src/lib/context.ts";
+import { loadEncoder } from "../src/lib/deployment.ts";
 import { putObject, type PutResult } from "../src/lib/objects/put-object.ts";
 import { fileSource } from "../src/lib/objects/upload/file-source.ts";
 import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
 import { chunkName, manifestName } from "@agarose/core";
 import { parseConfig, type Config } from "../src/lib/config.ts";
-import { loadCodec, loadEncoder } from "../src/lib/context.ts";
+import { loadCodec, loadEncoder } from "../src/lib/deployment.ts";
 import { getObject } from "../src/lib/objects/get-object.ts";
 import { main } from "../src/main.ts";
 import { readManifest, type Consistency } from "../src/lib/objects/manifests.ts";

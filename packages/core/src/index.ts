@@ -17,6 +17,9 @@ export {
   type ProgramErrorCode,
 } from "./errors.ts";
 
+// Local worlds.
+export { DEVELOPMENT_KEY } from "./development-key.ts";
+
 // Ports: what core takes from its caller.
 export type { Codec, Decoder, Shard } from "./codec.ts";
 export {

@@ -2,8 +2,7 @@
  * The fields of the configuration file, each with the one description from which its reference page is generated.
  */
 import * as v from "valibot";
-import { isLocal, STRIPE_BYTES_DEFAULT } from "@agarose/core";
-import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
+import { isLocal, STRIPE_BYTES_DEFAULT, DEVELOPMENT_KEY } from "@agarose/core";
 
 const httpUrl = v.pipe(
   v.string(),

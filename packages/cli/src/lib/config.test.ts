@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
+import { DEVELOPMENT_KEY } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configFields } from "./config-reference.ts";
 import { configPath } from "./config-path.ts";

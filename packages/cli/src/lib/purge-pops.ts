@@ -2,7 +2,7 @@
  * Lets the PoPs of the configuration forget keys whose objects were replaced or removed.
  */
 import { toAgaroseError } from "@agarose/core";
-import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "./admin-token.ts";
+import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "./pops/admin-token.ts";
 import type { Config } from "./config.ts";
 import { formatCount, logLine } from "./output.ts";
 

@@ -2,8 +2,7 @@
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { encodeManifest } from "@agarose/core";
-import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
+import { encodeManifest, DEVELOPMENT_KEY } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { configuredPublicKey, signerOf } from "./signing.ts";
 import { CONTROL_NAME } from "./objects/commit/control-record.ts";

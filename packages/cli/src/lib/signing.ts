@@ -10,8 +10,8 @@ import {
   trustOf as trustOfSettings,
   type SignatureCheck,
   type Signer,
+  DEVELOPMENT_KEY,
 } from "@agarose/core";
-import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
 import type { Config } from "./config.ts";
 import { runUserCommand } from "./user-command.ts";
 

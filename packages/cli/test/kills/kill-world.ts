@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { acceptUnsigned, encodeKey, parseManifest, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
 import { startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { parseConfig, type Config, type RegionConfig } from "../../src/lib/config.ts";
-import { loadCodec, loadEncoder } from "../../src/lib/context.ts";
+import { loadCodec, loadEncoder } from "../../src/lib/deployment.ts";
 import { Breaker } from "../../src/lib/objects/commit/ask-regions.ts";
 import { listHistory } from "../../src/lib/objects/commit/history.ts";
 import { getObject } from "../../src/lib/objects/get-object.ts";

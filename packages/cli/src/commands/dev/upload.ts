@@ -2,7 +2,8 @@
 import mime from "mime";
 import type { World } from "@agarose/dev-world";
 import { loadConfig } from "../../lib/config.ts";
-import { loadCodec, loadEncoder, WRITING } from "../../lib/context.ts";
+import { WRITING } from "../../lib/context.ts";
+import { loadCodec, loadEncoder } from "../../lib/deployment.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { readManifest } from "../../lib/objects/manifests.ts";
 import { putObject, type PutResult } from "../../lib/objects/put-object.ts";

@@ -12,10 +12,11 @@ import {
   toAgaroseError,
   type Plan,
 } from "@agarose/core";
-import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "../../lib/admin-token.ts";
+import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "../../lib/pops/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
 import { regionsByName } from "../../lib/store/region-names.ts";
-import { ask, judge, statusOf, summaryOf, type PopAnswer, type StatusAnswer } from "../status/pop-report.ts";
+import { ask, statusOf, type PopAnswer, type StatusAnswer } from "../../lib/pops/pop-client.ts";
+import { judge, summaryOf } from "../status/pop-report.ts";
 import { judgePlace } from "../status/judge-place.ts";
 import type { Check } from "./check.ts";
 
@@ -247,10 +248,10 @@ class PopCheck {
   }
 
   async #ask(name: string, url: string, token: string | undefined): Promise<PopAnswer | undefined> {
-    const { fetch, nowMs } = this.#options;
+    const { fetch } = this.#options;
     const headers = { origin: ORIGIN };
     try {
-      return await ask(url, { fetch, token, nowMs: nowMs(), timeoutMs: TIMEOUT_MS, headers });
+      return await ask(url, { fetch, token, timeoutMs: TIMEOUT_MS, headers });
     } catch (error) {
       const { code, message } = toAgaroseError(error, "SOURCE_FAILED");
       this.#add(name, "fail", `${code}: ${message}`);

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { KeyLock } from "@agarose/dev-world/key-lock";
 import type { S3Request } from "@agarose/dev-world/s3-wire";
-import type { CommandContext } from "../../lib/context.ts";
+import type { Deployment } from "../../lib/deployment.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import type { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
 import type { Consistency } from "../../lib/objects/manifests.ts";
@@ -19,7 +19,7 @@ export const SECRET = "AGAROSE_GATEWAY_SECRET_ACCESS_KEY";
 
 /** What all requests of a gateway share. */
 export interface Shared {
-  readonly context: CommandContext & {
+  readonly context: Deployment & {
     readonly breaker: Breaker;
     readonly knownRegions: KnownRegions;
     /** Of reads and lists. What a write decides by is strong all the same. */

@@ -6,7 +6,8 @@ import { AgaroseError } from "@agarose/core";
 import type { Credentials } from "@agarose/dev-world/s3-wire";
 import { loadConfig } from "../../lib/config.ts";
 import { configPath } from "../../lib/config-path.ts";
-import { openContext, withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { closeDeployment, openDeployment, type Deployment } from "../../lib/deployment.ts";
 import type { Consistency } from "../../lib/objects/manifests.ts";
 import { printResult } from "../../lib/output.ts";
 import { BUCKET, KEY_ID, SECRET } from "./exchange.ts";
@@ -29,17 +30,17 @@ const GRACE_MS = 30_000;
 export async function gateway(options: GatewayCommandOptions): Promise<void> {
   const credentials = credentialsOf(process.env);
   await withContext(options, WRITING, async (context) => {
-    const opened: ReturnType<typeof openContext>[] = [];
-    const reload = async (): Promise<CommandContext> => {
-      const next = openContext(await loadConfig(configPath(options.config)), options, WRITING, context.signal);
+    const opened: Deployment[] = [];
+    const reload = async (): Promise<Deployment> => {
+      const next = openDeployment(await loadConfig(configPath(options.config)), WRITING, context.signal);
       opened.push(next);
-      return next.context;
+      return next;
     };
     const running = await startGateway({ ...options, spoolBytes: options.spool * GIB, credentials, context, reload });
     printResult(context.json, { url: running.url, bucket: BUCKET }, [`${running.url}  bucket ${BUCKET}`]);
     if (!context.signal.aborted) await once(context.signal, "abort");
     await running.close(GRACE_MS);
-    for (const { close } of opened) close();
+    for (const deployment of opened) closeDeployment(deployment);
   });
 }
 

@@ -6,13 +6,13 @@
  * whole and sorted. Its later pages come from that one list.
  */
 import { compareUtf8, S3Error } from "@agarose/dev-world/s3-wire";
-import type { CommandContext } from "../../lib/context.ts";
+import type { Deployment } from "../../lib/deployment.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
 import type { Consistency } from "../../lib/objects/manifests.ts";
 import { majorityEtag } from "../../lib/walk/listed-object.ts";
 
-type Context = CommandContext & { readonly breaker: Breaker; readonly consistency: Consistency };
+type Context = Deployment & { readonly breaker: Breaker; readonly consistency: Consistency };
 
 interface Listed {
   readonly keys: readonly string[];

@@ -1,7 +1,7 @@
 /** Whether the PoPs know the regions that objects are about to move to. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import * as v from "valibot";
-import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "../../lib/admin-token.ts";
+import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "../../lib/pops/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
 import { logLine } from "../../lib/output.ts";
 import { regionsByName } from "../../lib/store/region-names.ts";

@@ -1,6 +1,6 @@
 /** Gives manifests and buckets the name that a region has now. */
 import { isTombstone, systemClock } from "@agarose/core";
-import type { CommandContext } from "../../lib/context.ts";
+import type { Deployment } from "../../lib/deployment.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { commitAgain } from "../../lib/objects/commit/commit.ts";
 import { renameRegion } from "../../lib/objects/commit/fence.ts";
@@ -24,7 +24,7 @@ export async function renameRegions(key: string, options: WriteOptions): Promise
 }
 
 /** Writes the new name of each renamed region into its control record. Rejects where that fails. */
-export async function renameControl(command: CommandContext): Promise<void> {
-  const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
-  for (const store of command.stores) if (store.region.formerly !== undefined) await renameRegion(store, context);
+export async function renameControl(deployment: Deployment): Promise<void> {
+  const context = { ...deployment, clock: systemClock, breaker: new Breaker(systemClock) };
+  for (const store of deployment.stores) if (store.region.formerly !== undefined) await renameRegion(store, context);
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { manifestName, type Manifest } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
-import { loadCodec, loadEncoder } from "../../lib/context.ts";
+import { loadCodec, loadEncoder } from "../../lib/deployment.ts";
 import { recodeObject } from "./recode-object.ts";
 
 const { signal } = new AbortController();

@@ -16,7 +16,7 @@ import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
-import { keysBehind } from "../status/pop-report.ts";
+import { keysBehind } from "../../lib/pops/pop-client.ts";
 
 /** The options of `agarose repair`. */
 export interface RepairOptions extends GlobalOptions, WalkOptions, ReportOptions {

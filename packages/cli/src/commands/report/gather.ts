@@ -1,7 +1,7 @@
 /**
  * The facts of a report: one walk over the listings of all regions, and one question to each PoP.
  */
-import { adminTokenOf } from "../../lib/admin-token.ts";
+import { adminTokenOf } from "../../lib/pops/admin-token.ts";
 import type { CommandContext } from "../../lib/context.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";

@@ -6,7 +6,7 @@
  * twice its requests.
  */
 import { chunkBytes, LEAF_LIST, systemClock, toAgaroseError, type AgaroseError, type Manifest } from "@agarose/core";
-import { adminTokenOf } from "../../lib/admin-token.ts";
+import { adminTokenOf } from "../../lib/pops/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { hotConfig, layoutOf, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";

@@ -12,7 +12,7 @@ import type { Cursor } from "../../lib/walk/walk-cursor.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { DamagedSpan, type SpanOptions } from "./damaged-span.ts";
 import { DeepReads, type DeepOptions } from "./deep-reads.ts";
-import { keysBehind } from "../status/pop-report.ts";
+import { keysBehind } from "../../lib/pops/pop-client.ts";
 import { addFound, NONE, type Found, type Totals } from "./totals.ts";
 
 /** What to walk over, and what to do. */

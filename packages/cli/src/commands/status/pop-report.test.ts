@@ -1,6 +1,7 @@
 import { rejectionOf } from "@agarose/core/testing";
 import { expect, test } from "vitest";
-import { ask, judge, type PopSummary } from "./pop-report.ts";
+import { ask } from "../../lib/pops/pop-client.ts";
+import { judge, type PopSummary } from "./pop-report.ts";
 
 test.each([
   ["79% of the day's egress for fills is nothing to say", { bytes: 7_900, bytesPerDayMax: 10_000 }, []],

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { manifestName } from "@agarose/core";
-import { statusOf, type PopReport } from "./pop-report.ts";
+import { statusOf } from "../../lib/pops/pop-client.ts";
+import type { PopReport } from "./pop-report.ts";
 import { DOWN, REGIONS, startTestWorld, type RunResult, type World } from "../../../test/world.ts";
 
 const ADMIN_TOKEN = "admin-token-of-tests";

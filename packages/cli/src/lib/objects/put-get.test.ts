@@ -3,7 +3,7 @@ import { open, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chunkBytes, encodeManifest, MANIFEST_BYTES_MAX, stripeCount } from "@agarose/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { loadEncoder } from "../context.ts";
+import { loadEncoder } from "../deployment.ts";
 import { readManifest } from "./manifests.ts";
 import { putObject } from "./put-object.ts";
 import { fileSource } from "./upload/file-source.ts";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { manifestName } from "@agarose/core";
 import { repairObject } from "./repair/repair-object.ts";
-import { loadCodec, loadEncoder } from "../context.ts";
+import { loadCodec, loadEncoder } from "../deployment.ts";
 import { removeObject } from "./remove-object.ts";
 import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 

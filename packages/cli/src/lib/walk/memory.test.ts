@@ -6,7 +6,7 @@ import { heapInUse } from "../../../test/heap.ts";
 import { manifestName, startTestWorld, type World } from "../../../test/world.ts";
 import { repairObject } from "../objects/repair/repair-object.ts";
 import type { RegionConfig } from "../config.ts";
-import { loadCodec, loadEncoder } from "../context.ts";
+import { loadCodec, loadEncoder } from "../deployment.ts";
 import { Breaker } from "../objects/commit/ask-regions.ts";
 import { KeyListing, liveGroups } from "../objects/keys.ts";
 import { nodeSha256 } from "../objects/sha256.ts";

@@ -9,7 +9,7 @@ import { heapInUse } from "../../../test/heap.ts";
 import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
 import { repairObject } from "../objects/repair/repair-object.ts";
 import type { Config, RegionConfig } from "../config.ts";
-import { loadCodec, loadEncoder } from "../context.ts";
+import { loadCodec, loadEncoder } from "../deployment.ts";
 import type { PutResult } from "../objects/put-object.ts";
 import { Breaker } from "../objects/commit/ask-regions.ts";
 import type { ListedObject, Store } from "../store/store.ts";

@@ -8,7 +8,8 @@ import { startGateway } from "../../../commands/gateway/server.ts";
 import { GATEWAY_KEYS } from "../../../../test/gateway.ts";
 import { DOWN, REGIONS, startTestWorld, type RunResult, type World } from "../../../../test/world.ts";
 import { loadConfig } from "../../config.ts";
-import { openContext, WRITING } from "../../context.ts";
+import { WRITING } from "../../context.ts";
+import { closeDeployment, openDeployment } from "../../deployment.ts";
 import { Breaker } from "./ask-regions.ts";
 import { CONTROL_NAME, type ControlRecord } from "./control-record.ts";
 import { announce, Fence, LEASE_MS } from "./fence.ts";
@@ -243,16 +244,16 @@ test("a machine without the private key gives no bucket a record that no one has
 describe("a gateway that was started before a rotation", () => {
   test("answers 503 until its configuration is the new one, and then goes on by itself", async () => {
     const { signal } = new AbortController();
-    const open = async (path: string) => openContext(await loadConfig(path), {}, WRITING, signal);
+    const open = async (path: string) => openDeployment(await loadConfig(path), WRITING, signal);
     Object.assign(process.env, { AWS_ACCESS_KEY_ID: "world", AWS_SECRET_ACCESS_KEY: "world-secret" });
     let path = old;
     const opened = [await open(path)];
     const reload = async () => {
       opened.push(await open(path));
-      return opened.at(-1)!.context;
+      return opened.at(-1)!;
     };
     const usual = { credentials: GATEWAY_KEYS, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
-    const gateway = await startGateway({ ...usual, context: opened[0]!.context, reload });
+    const gateway = await startGateway({ ...usual, context: opened[0]!, reload });
     const shared = { region: "us-east-1", forcePathStyle: true, endpoint: gateway.url, credentials: GATEWAY_KEYS };
     const client = new S3Client({ ...shared, maxAttempts: 1 });
     const patient = new S3Client({ ...shared, maxAttempts: 5 });
@@ -269,7 +270,7 @@ describe("a gateway that was started before a rotation", () => {
       client.destroy();
       patient.destroy();
       await gateway.close(0);
-      for (const { close } of opened) close();
+      for (const deployment of opened) closeDeployment(deployment);
     }
   });
 });

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { chunkName, manifestName, type Manifest } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";
 import type { Config } from "../../config.ts";
-import { loadCodec, loadEncoder } from "../../context.ts";
+import { loadCodec, loadEncoder } from "../../deployment.ts";
 import { findRestorable, restoreVersion } from "./restore-object.ts";
 
 const { signal } = new AbortController();

@@ -4,7 +4,7 @@ import { chunkName, LEAF_LIST, systemClock } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectGarbage } from "../../../commands/gc/collect-garbage.ts";
 import { repairObject } from "../repair/repair-object.ts";
-import { loadCodec, loadEncoder } from "../../context.ts";
+import { loadCodec, loadEncoder } from "../../deployment.ts";
 import type { PutResult } from "../put-object.ts";
 import { verifyObject } from "../verify-object.ts";
 import { chunkPlace, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { systemClock } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { DOWN, startTestWorld, type World } from "../../../../test/world.ts";
-import { loadCodec, loadEncoder } from "../../context.ts";
+import { loadCodec, loadEncoder } from "../../deployment.ts";
 import { completeLate } from "./late-regions.ts";
 
 let world: World;

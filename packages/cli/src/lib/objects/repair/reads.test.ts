@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "../../context.ts";
+import { loadCodec, loadEncoder } from "../../deployment.ts";
 import { repairObject, type RepairContext } from "./repair-object.ts";
 import { recordedClock } from "../../../../test/recorded-clock.ts";
 import { chunkPlace, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";

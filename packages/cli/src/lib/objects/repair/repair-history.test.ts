@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { chunkName, type Manifest } from "@agarose/core";
 import { DOWN, startTestWorld, type World } from "../../../../test/world.ts";
 import type { Config } from "../../config.ts";
-import { loadCodec, loadEncoder } from "../../context.ts";
+import { loadCodec, loadEncoder } from "../../deployment.ts";
 import { repairOne } from "./repair-outcome.ts";
 
 const DAY_MS = 24 * 3_600_000;

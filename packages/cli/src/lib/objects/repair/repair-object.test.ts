@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "../../context.ts";
+import { loadCodec, loadEncoder } from "../../deployment.ts";
 import { claimName } from "../commit/names.ts";
 import { repairObject } from "./repair-object.ts";
 import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../../../test/world.ts";

@@ -4,7 +4,7 @@ import { appendFile, link, open, readFile, rename, truncate, utimes, writeFile }
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startTestWorld, type World } from "../../../../test/world.ts";
-import { loadEncoder } from "../../context.ts";
+import { loadEncoder } from "../../deployment.ts";
 import { readManifest } from "../manifests.ts";
 import { putObject, type PutResult } from "../put-object.ts";
 import { fileSource, type Source } from "./file-source.ts";

@@ -1,0 +1,62 @@
+/**
+ * A deployment that is open: its configuration, and the buckets, keys and coders that reading and writing need.
+ */
+import { systemClock, toAgaroseError, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
+import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
+import type { Config } from "./config.ts";
+import { Breaker } from "./objects/commit/ask-regions.ts";
+import { Fence } from "./objects/commit/fence.ts";
+import { signerOf, trustOf } from "./signing.ts";
+import type { S3StoreOptions } from "./store/s3-client.ts";
+import type { Store } from "./store/store.ts";
+import { openStores } from "./store/stores.ts";
+
+/** The parts of a deployment. A function takes those that it needs. */
+export interface Deployment {
+  readonly config: Config;
+  readonly stores: readonly Store[];
+  readonly codec: () => Promise<Codec>;
+  readonly encoder: () => Promise<EncoderPool>;
+  /** Whose manifests count. */
+  readonly trust: SignatureCheck;
+  /** Signs manifests, where the configuration says how. */
+  readonly sign?: Signer;
+  /** Refuses writers that a rotation has left behind. It asks nothing before a writer does. */
+  readonly fence?: Fence;
+  readonly signal: AbortSignal;
+}
+
+/** Opens the buckets of a configuration. Nothing is requested before the first read or write. */
+export function openDeployment(config: Config, storeOptions: S3StoreOptions, signal: AbortSignal): Deployment {
+  const stores = openStores(config, storeOptions);
+  const sign = signerOf(config);
+  const keys = { trust: trustOf(config), ...(sign && { sign }) };
+  const fence = new Fence({ config, stores, signal, clock: systemClock, breaker: new Breaker(systemClock), ...keys });
+  return { config, stores, ...keys, fence, codec: loadCodec, encoder: loadEncoder, signal };
+}
+
+/** Closes the connections to its buckets. */
+export function closeDeployment({ stores }: Pick<Deployment, "stores">): void {
+  for (const store of stores) store.close();
+}
+
+let codec: Promise<Codec> | undefined;
+
+/** The WASM codec, loaded on first use. */
+export function loadCodec(): Promise<Codec> {
+  codec ??= import("@agarose/ec-wasm/node").then(
+    (module) => module.loadCodec(),
+    (error: unknown) => {
+      throw toAgaroseError(error);
+    },
+  );
+  return codec;
+}
+
+let encoder: Promise<EncoderPool> | undefined;
+
+/** Threads that encode. They start with the first large stripe and do not keep the process alive. */
+export function loadEncoder(): Promise<EncoderPool> {
+  encoder ??= import("@agarose/ec-wasm/encoder-pool").then((module) => module.createEncoderPool());
+  return encoder;
+}
