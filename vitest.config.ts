@@ -19,7 +19,7 @@ const POP_CONTRACT = [
 /** Files of a minute and more. A run that began one of them last would wait for it alone. */
 const LONG = [
   "packages/cli/src/commands/put/bulk.test.ts",
-  "packages/cli/test/interleavings/mutants.test.ts",
+  "packages/storage/test/interleavings/mutants.test.ts",
   "packages/cli/test/kills/kills.test.ts",
   "packages/worker/src/cache-manager/period.workerd.test.ts",
   "packages/worker/src/peers/peers-fill.workerd.test.ts",

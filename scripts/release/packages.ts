@@ -17,6 +17,7 @@ export const PACKAGES = [
   "core",
   "solver",
   "ec-wasm",
+  "storage",
   "sw",
   "worker",
   "pop",

@@ -70,7 +70,7 @@ export async function buildProgram(argv: readonly string[]): Promise<Command> {
   program.hook("preAction", async (_program, command) => {
     refuseUnreadConfig(command);
     // A world on this machine is asked directly. Loaded here, because the help needs no network.
-    if (wordsOf(command) !== "dev") (await import("./lib/store/proxies.ts")).fetchThroughProxies(process.env);
+    if (wordsOf(command) !== "dev") (await import("@agarose/storage/buckets/proxies")).fetchThroughProxies(process.env);
   });
   return program;
 }

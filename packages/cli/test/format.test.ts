@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { encodeFrame, objectUrl, openEncrypted, Secrets, trustPublishers } from "@agarose/core";
 import { startPopProcess } from "@agarose/pop/test";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadCodec } from "../src/lib/deployment.ts";
-import { readManifest } from "../src/lib/objects/manifests.ts";
+import { loadCodec } from "@agarose/storage/deployment";
+import { readManifest } from "@agarose/storage/objects/manifests";
 import {
   blocksOfShard,
   combine,

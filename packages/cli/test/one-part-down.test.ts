@@ -15,10 +15,10 @@ import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint
 import { startPopProcess, type PopProcess } from "@agarose/pop/test";
 import { AgaroseStrategy, ObjectClient } from "@agarose/sw/testing";
 import { LIMITED_WORKER } from "@agarose/worker/testing";
-import { parseConfig } from "../src/lib/config.ts";
-import { loadEncoder } from "../src/lib/deployment.ts";
-import { putObject } from "../src/lib/objects/put-object.ts";
-import { fileSource } from "../src/lib/objects/upload/file-source.ts";
+import { parseConfig } from "@agarose/storage/config/config";
+import { loadEncoder } from "@agarose/storage/deployment";
+import { putObject } from "@agarose/storage/objects/put-object";
+import { fileSource } from "@agarose/storage/upload/file-source";
 import { bucketOf, CREDENTIALS, REGIONS, storesOf } from "./world.ts";
 
 /** The Worker behind faults of its platform: of Durable Objects and of KV. */

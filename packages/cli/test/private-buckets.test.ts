@@ -18,10 +18,10 @@ import {
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { ObjectClient, withSignatures, type FullPlan } from "@agarose/sw/testing";
-import { parseConfig } from "../src/lib/config.ts";
-import { loadEncoder } from "../src/lib/deployment.ts";
-import { putObject, type PutResult } from "../src/lib/objects/put-object.ts";
-import { fileSource } from "../src/lib/objects/upload/file-source.ts";
+import { parseConfig } from "@agarose/storage/config/config";
+import { loadEncoder } from "@agarose/storage/deployment";
+import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
+import { fileSource } from "@agarose/storage/upload/file-source";
 import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { bucketOf, CREDENTIALS, REGIONS, storesOf } from "./world.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

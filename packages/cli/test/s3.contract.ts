@@ -8,7 +8,7 @@ import * as s3 from "@aws-sdk/client-s3";
 import { manifestName } from "@agarose/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { S3Endpoint, S3EndpointOptions } from "@agarose/dev-world/s3-endpoint";
-import { S3Store } from "../src/lib/store/s3-store.ts";
+import { S3Store } from "@agarose/storage/buckets/s3-store";
 import { presign } from "./presign.ts";
 
 const CREDENTIALS = { accessKeyId: "AKIAAGAROSETEST", secretAccessKey: "a/secret+with=signs" };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { parseConfig } from "../src/lib/config.ts";
+import { parseConfig } from "@agarose/storage/config/config";
 import { runAgarose } from "./world.ts";
 
 const pathOf = (name: string): string => fileURLToPath(new URL(`../samples/${name}`, import.meta.url));

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { proxiesOf } from "../src/lib/store/proxies.ts";
+import { proxiesOf } from "@agarose/storage/buckets/proxies";
 import { CREDENTIALS, startTestWorld, type World } from "./world.ts";
 
 const SCRIPT = fileURLToPath(new URL("../bin/agarose.js", import.meta.url));

@@ -6,21 +6,12 @@
  */
 import { createHash } from "node:crypto";
 import { AgaroseError, toAgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
-import {
-  checkedListing,
-  CREDENTIAL_PROBLEMS,
-  PAGE_BYTES_MAX,
-  readRecordText,
-  ReadWriteReadStore,
-  type Config,
-  type GetOptions,
-  type ListedObject,
-  type PutBody,
-  type PutOptions,
-  type PutReceipt,
-  type RegionConfig,
-  type Store,
-} from "agarose/scrub";
+import { checkedListing, PAGE_BYTES_MAX } from "@agarose/storage/buckets/checked-listing";
+import { CREDENTIAL_PROBLEMS } from "@agarose/storage/buckets/credential-problems";
+import { ReadWriteReadStore } from "@agarose/storage/buckets/read-write-read";
+import { readRecordText } from "@agarose/storage/buckets/small-record";
+import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "@agarose/storage/buckets/store";
+import type { Config, RegionConfig } from "@agarose/storage/config/config";
 import { AwsClient } from "aws4fetch";
 import { listedPage } from "./listed-page.ts";
 

@@ -3,7 +3,7 @@
  * by part, and damaged objects are repaired in each, the most endangered first.
  */
 import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
-import { parseConfig } from "agarose/scrub";
+import { parseConfig } from "@agarose/storage/config/config";
 import { app } from "./routes.ts";
 import { parseOptions, type ScrubberOptions } from "./options.ts";
 import { scrubPart, START, type Position } from "./part.ts";

@@ -2,7 +2,7 @@
  * A page of ListObjectsV2, from XML.
  */
 import { AgaroseError } from "@agarose/core";
-import type { ListedPage } from "agarose/scrub";
+import type { ListedPage } from "@agarose/storage/buckets/checked-listing";
 import { XMLParser } from "fast-xml-parser";
 
 interface Answer {

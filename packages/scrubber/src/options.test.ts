@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseConfig } from "agarose/scrub";
+import { parseConfig } from "@agarose/storage/config/config";
 import { parseOptions } from "./options.ts";
 
 const REGIONS = ["a", "b", "c"].map((name) => ({

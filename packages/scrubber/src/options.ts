@@ -2,7 +2,8 @@
  * The options of a scrubber, spelled as those of `agarose scrub`, and what of a configuration a Worker cannot use.
  */
 import { AgaroseError } from "@agarose/core";
-import { parseDuration, parseMoney, parseRate, parseShare, type Config } from "agarose/scrub";
+import type { Config } from "@agarose/storage/config/config";
+import { parseDuration, parseMoney, parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
 
 /** What to walk over, and what to read in full. By default, all objects by their listings alone. */
 export interface ScrubberOptions {

@@ -3,17 +3,13 @@
  */
 import { systemClock } from "@agarose/core";
 import { codecOf, encoderOf } from "./codec.ts";
-import {
-  Breaker,
-  Fence,
-  NO_TOTALS,
-  scrubObjects,
-  signerOf,
-  trustOf,
-  type Config,
-  type Cursor,
-  type Totals,
-} from "agarose/scrub";
+import { Fence } from "@agarose/storage/commit/fence";
+import type { Config } from "@agarose/storage/config/config";
+import { signerOf, trustOf } from "@agarose/storage/config/signing";
+import type { Cursor } from "@agarose/storage/listing/walk-cursor";
+import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
+import { NO_TOTALS, type Totals } from "@agarose/storage/maintenance/scrub/totals";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { openStores, PUT_BYTES_MAX } from "./fetch-store.ts";
 import type { Settings } from "./options.ts";
 

@@ -1,7 +1,7 @@
 /**
  * The routes of a scrubber: its state, its metrics, and a walk out of turn.
  */
-import { metricsOf } from "agarose/scrub";
+import { metricsOf } from "@agarose/storage/maintenance/scrub/metrics";
 import { Hono } from "hono";
 import { bearerAuth } from "hono/bearer-auth";
 import { timingSafeEqual } from "hono/utils/buffer";

@@ -2,7 +2,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import type { ListedObject } from "agarose/scrub";
+import type { ListedObject } from "@agarose/storage/buckets/store";
 import { REGIONS, startScrubberWorld, type ScrubberWorld } from "../test/scrubber-world.ts";
 
 let world: ScrubberWorld;

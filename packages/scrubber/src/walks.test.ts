@@ -1,5 +1,5 @@
 /** What the KV namespace of a scrubber may hold, from this version or another. */
-import { NO_TOTALS } from "agarose/scrub";
+import { NO_TOTALS } from "@agarose/storage/maintenance/scrub/totals";
 import { expect, test } from "vitest";
 import { lastWalk, noteWalk, openWalk, saveWalk, type ScrubberEnv } from "./walks.ts";
 

@@ -2,7 +2,8 @@
  * Walks, one at a time, and what the last one found.
  */
 import { isRecord } from "@agarose/core";
-import { totalsOf, type Totals, type WalkTimes } from "agarose/scrub";
+import type { WalkTimes } from "@agarose/storage/maintenance/scrub/metrics";
+import { totalsOf, type Totals } from "@agarose/storage/maintenance/scrub/totals";
 import type { Position } from "./part.ts";
 
 /** Bindings and secrets of a scrubber. The secrets that the configuration names are beside them. */

@@ -3,13 +3,13 @@
  */
 import { systemClock, toAgaroseError, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
-import type { Config } from "./config.ts";
-import { Breaker } from "./objects/commit/ask-regions.ts";
-import { Fence } from "./objects/commit/fence.ts";
-import { signerOf, trustOf } from "./signing.ts";
-import type { S3StoreOptions } from "./store/s3-client.ts";
-import type { Store } from "./store/store.ts";
-import { openStores } from "./store/stores.ts";
+import type { Config } from "./config/config.ts";
+import { Breaker } from "./regions/ask-regions.ts";
+import { Fence } from "./commit/fence.ts";
+import { signerOf, trustOf } from "./config/signing.ts";
+import type { S3StoreOptions } from "./buckets/s3-client.ts";
+import type { Store } from "./buckets/store.ts";
+import { openStores } from "./buckets/stores.ts";
 
 /** The parts of a deployment. A function takes those that it needs. */
 export interface Deployment {

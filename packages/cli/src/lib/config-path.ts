@@ -1,5 +1,5 @@
 /** Where a command reads the configuration from. */
-import { CONFIG_FILE } from "./config.ts";
+import { CONFIG_FILE } from "@agarose/storage/config/config";
 
 /** The path of --config, else of the variable AGAROSE_CONFIG, else `agarose.config.json` in the working directory. */
 export function configPath(given: string | undefined): string {

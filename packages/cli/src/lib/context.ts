@@ -1,10 +1,10 @@
 /**
  * Opens the deployment of a command, and closes it when the command ends.
  */
-import { loadConfig, type Config } from "./config.ts";
+import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "./config-path.ts";
-import { closeDeployment, openDeployment, type Deployment } from "./deployment.ts";
-import type { S3StoreOptions } from "./store/s3-client.ts";
+import { closeDeployment, openDeployment, type Deployment } from "@agarose/storage/deployment";
+import type { S3StoreOptions } from "@agarose/storage/buckets/s3-client";
 
 /** Options of all commands. */
 export interface GlobalOptions {

@@ -1,6 +1,6 @@
 /** What a configuration says to its PoPs: the variables that every one of them shares. Pure. */
-import type { Config } from "./config.ts";
-import { regionsByName } from "./store/region-names.ts";
+import type { Config } from "@agarose/storage/config/config";
+import { regionsByName } from "@agarose/storage/buckets/region-names";
 
 /** Where the PoP runs, in the part that its variables depend on. */
 export interface PopPlatform {

@@ -2,8 +2,8 @@
  * Lets the PoPs of the configuration forget keys whose objects were replaced or removed.
  */
 import { toAgaroseError } from "@agarose/core";
-import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "./pops/admin-token.ts";
-import type { Config } from "./config.ts";
+import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "@agarose/storage/pops/admin-token";
+import type { Config } from "@agarose/storage/config/config";
 import { formatCount, logLine } from "./output.ts";
 
 /** What one PoP did. `purged` is false without a token, and when `problem` says why. */

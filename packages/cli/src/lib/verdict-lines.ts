@@ -2,9 +2,15 @@
  * Verdicts and outcomes of repairs, in lines for people.
  */
 import { LEAF_LIST } from "@agarose/core";
-import { hasKeptDamage, isDamage, isManifestDamage, stateOf, type UnreachableRegion } from "./objects/verdicts.ts";
-import type { ChunkDamage, KeptVerdict, ObjectVerdict } from "./objects/verify-object.ts";
-import type { RepairOutcome } from "./objects/repair/repair-outcome.ts";
+import {
+  hasKeptDamage,
+  isDamage,
+  isManifestDamage,
+  stateOf,
+  type UnreachableRegion,
+} from "@agarose/storage/objects/verdicts";
+import type { ChunkDamage, KeptVerdict, ObjectVerdict } from "@agarose/storage/objects/verify-object";
+import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { formatCount, printable } from "./output.ts";
 
 const STRIPES_SHOWN_MAX = 8;

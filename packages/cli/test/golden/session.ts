@@ -2,8 +2,8 @@
  * The commands of the session, by the verb whose golden file shows them, in the order in which they run.
  */
 import { chunkName, manifestName, type Manifest } from "@agarose/core";
-import { parseConfig } from "../../src/lib/config.ts";
-import { format1Of } from "../interleavings/format1.ts";
+import { parseConfig } from "@agarose/storage/config/config";
+import { format1Of } from "../../../storage/test/interleavings/format1.ts";
 import type { World } from "../world.ts";
 
 /** What steps between commands work with. */

@@ -19,8 +19,7 @@ import {
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
-import { isLinearizable, type HistoryEntry } from "../interleavings/linearizability.ts";
-import { Dice } from "../interleavings/world/noise.ts";
+import { isLinearizable, type HistoryEntry, Dice } from "@agarose/storage/testing";
 
 const CLI = fileURLToPath(new URL("../../bin/agarose.js", import.meta.url));
 const KEYS = { accessKeyId: "histories", secretAccessKey: "histories-secret" };

@@ -1,5 +1,5 @@
 /** What a case of a verb is, and what the cases share. */
-import type { Dice } from "../interleavings/world/noise.ts";
+import type { Dice } from "@agarose/storage/testing";
 import type { ConfigChange, KillWorld, Seen } from "./kill-world.ts";
 
 /** A case of a verb, on a key of its own. */

@@ -1,7 +1,7 @@
 /** The three steps of a migration, each killed by SIGKILL in the middle, against real S3 servers. */
 import { findVersitygw } from "@agarose/dev-world/s3-endpoint";
 import { expect, test } from "vitest";
-import { Dice } from "../interleavings/world/noise.ts";
+import { Dice } from "@agarose/storage/testing";
 import { bytesOf } from "./case.ts";
 import { CONFIG_FILE, ENCRYPTED, KillWorld, seenAs, type Seen } from "./kill-world.ts";
 import { Steps } from "./steps.ts";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { findVersitygw } from "@agarose/dev-world/s3-endpoint";
 import { expect, test } from "vitest";
-import { Dice } from "../interleavings/world/noise.ts";
+import { Dice } from "@agarose/storage/testing";
 import { bytesOf } from "./case.ts";
 import { CONFIG_FILE, ENCRYPTED, KEPT, KillWorld, seenAs, type Seen } from "./kill-world.ts";
 import { Steps } from "./steps.ts";

@@ -1,7 +1,7 @@
 /**
  * Kills one process after the other, each at a moment that the seed chooses, and looks at what readers see.
  */
-import { Dice } from "../interleavings/world/noise.ts";
+import { Dice } from "@agarose/storage/testing";
 import type { Case } from "./case.ts";
 import { ENCRYPTED, EXPIRING, KEPT, type KillWorld, type Run, type Seen } from "./kill-world.ts";
 import type { KillPoint, Moment } from "./proxy.ts";

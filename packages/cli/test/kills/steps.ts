@@ -1,6 +1,6 @@
 /** The steps of one change of a deployment, each of which is killed and then runs to its end. For tests. */
 import { expect } from "vitest";
-import type { Dice } from "../interleavings/world/noise.ts";
+import type { Dice } from "@agarose/storage/testing";
 import { COPY_DEAD_HOURS } from "./case.ts";
 import type { Files, KillWorld, Run, Seen } from "./kill-world.ts";
 import { pointOf } from "./search.ts";

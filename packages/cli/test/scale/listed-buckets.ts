@@ -5,7 +5,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { chunkName, encodeManifest, manifestName, roundRobin, sealManifest } from "@agarose/core";
-import { nodeSha256 } from "../../src/lib/objects/sha256.ts";
+import { nodeSha256 } from "@agarose/storage/objects/sha256";
 
 const PAGE_OBJECTS = 1_000;
 const UPLOAD = "a".repeat(32);

@@ -13,8 +13,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encodeManifest, manifestName, sealManifest } from "@agarose/core";
 import { findVersitygw, startVersitygw } from "@agarose/dev-world/s3-endpoint";
-import { nodeSha256 } from "../../src/lib/objects/sha256.ts";
-import { S3Store } from "../../src/lib/store/s3-store.ts";
+import { nodeSha256 } from "@agarose/storage/objects/sha256";
+import { S3Store } from "@agarose/storage/buckets/s3-store";
 import { AGAROSE, measure, type Measured } from "./measure.ts";
 
 const REGIONS = ["frankfurt", "dublin", "virginia", "paulo", "tokyo", "sydney"];

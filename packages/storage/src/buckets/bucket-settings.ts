@@ -11,7 +11,7 @@ import {
   type CORSRule,
   type S3Client,
 } from "@aws-sdk/client-s3";
-import type { RegionConfig } from "../config.ts";
+import type { RegionConfig } from "../config/config.ts";
 import { openClient, ORIGIN_DEFAULT, storeFailure, type S3StoreOptions } from "./s3-client.ts";
 
 export type { CORSRule };

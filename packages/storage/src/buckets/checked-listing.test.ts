@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import type { RegionConfig } from "../config.ts";
+import type { RegionConfig } from "../config/config.ts";
 import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
 import { S3Store } from "./s3-store.ts";
 

@@ -3,7 +3,7 @@
  * what is missing from one looks like what nobody has stored.
  */
 import { AgaroseError } from "@agarose/core";
-import type { RegionConfig } from "../config.ts";
+import type { RegionConfig } from "../config/config.ts";
 import type { ListedObject } from "./store.ts";
 
 /** A page of ListObjectsV2 as a store sent it. */

@@ -4,8 +4,8 @@
 import { fromIni } from "@aws-sdk/credential-provider-ini";
 import type { S3ClientConfig } from "@aws-sdk/client-s3";
 import * as v from "valibot";
-import type { Config, CredentialSource, RegionConfig } from "../config.ts";
-import { runUserCommand } from "../user-command.ts";
+import type { Config, CredentialSource, RegionConfig } from "../config/config.ts";
+import { runUserCommand } from "../config/user-command.ts";
 
 /** What the SDK takes, which is asked for keys before the first request and again before they expire. */
 type Provider = NonNullable<S3ClientConfig["credentials"]>;

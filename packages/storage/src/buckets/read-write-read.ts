@@ -6,7 +6,7 @@
  * own. A writer that takes longer from its read to its write can still come in between.
  */
 import { AgaroseError, MANIFEST_BYTES_MAX, systemClock, type Clock, type FetchedResponse } from "@agarose/core";
-import type { RegionConfig } from "../config.ts";
+import type { RegionConfig } from "../config/config.ts";
 import { readRecord } from "./small-record.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 

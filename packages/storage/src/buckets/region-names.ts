@@ -3,7 +3,7 @@
  * `formerly` of the configuration says which region that is now.
  */
 import type { Manifest } from "@agarose/core";
-import type { RegionConfig } from "../config.ts";
+import type { RegionConfig } from "../config/config.ts";
 import type { Store } from "./store.ts";
 
 type NamedRegion = Pick<RegionConfig, "name" | "formerly">;

@@ -6,7 +6,7 @@ import { pipeline, Readable, Transform } from "node:stream";
 import { S3Client, S3ServiceException, type S3ClientConfig } from "@aws-sdk/client-s3";
 import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
 import { freeDescriptors, isOutOfDescriptors, withDescriptors } from "../files/descriptors.ts";
-import type { RegionConfig } from "../config.ts";
+import type { RegionConfig } from "../config/config.ts";
 import { CREDENTIAL_PROBLEMS } from "./credential-problems.ts";
 import { proxiesOf } from "./proxies.ts";
 

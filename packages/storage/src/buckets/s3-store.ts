@@ -15,7 +15,7 @@ import {
   type ListObjectsV2CommandInput,
 } from "@aws-sdk/client-s3";
 import { pullStream, type AgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
-import type { RegionConfig } from "../config.ts";
+import type { RegionConfig } from "../config/config.ts";
 import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
 import {
   limitAnswer,

@@ -3,7 +3,7 @@
  */
 import type { Readable } from "node:stream";
 import type { FetchedResponse } from "@agarose/core";
-import type { RegionConfig } from "../config.ts";
+import type { RegionConfig } from "../config/config.ts";
 
 /** A region's bucket. */
 export interface Store {

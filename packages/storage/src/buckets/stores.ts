@@ -2,7 +2,7 @@
  * The buckets of a configuration, and how core reads from them.
  */
 import { AgaroseError, type FetchPort } from "@agarose/core";
-import type { Config, RegionConfig } from "../config.ts";
+import type { Config, RegionConfig } from "../config/config.ts";
 import { BucketSettings } from "./bucket-settings.ts";
 import { credentialsByRegion } from "./credentials.ts";
 import { ReadWriteReadStore } from "./read-write-read.ts";

@@ -2,8 +2,8 @@
  * Removes a writer's own claims once it has committed, those of many objects in one request to each region.
  */
 import type { Clock } from "@agarose/core";
-import type { Store } from "../../store/store.ts";
-import { askRegions, type Breaker } from "./ask-regions.ts";
+import type { Store } from "../buckets/store.ts";
+import { askRegions, type Breaker } from "../regions/ask-regions.ts";
 import { claimName } from "./names.ts";
 
 interface RemovalContext {

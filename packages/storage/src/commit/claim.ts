@@ -5,12 +5,12 @@
  * one conditional write of a name succeeds, so no second writer can have it.
  */
 import { AgaroseError } from "@agarose/core";
-import { readRecordText } from "../../store/small-record.ts";
-import type { Store } from "../../store/store.ts";
-import { askRegions, isConditionFailed, type Outcome } from "./ask-regions.ts";
+import { readRecordText } from "../buckets/small-record.ts";
+import type { Store } from "../buckets/store.ts";
+import { askRegions, isConditionFailed, type Outcome } from "../regions/ask-regions.ts";
 import { DEAD_MS, instantOf, Lease, PASSABLE_MS, withdrawClaim, type HeldClaim } from "./lease.ts";
 import { claimName, claimPrefix } from "./names.ts";
-import { surveyRegions } from "./region-survey.ts";
+import { surveyRegions } from "../regions/region-survey.ts";
 import { majorityOf, pause, type WriteContext } from "./write-context.ts";
 
 const ATTEMPTS_MAX = 8;

@@ -13,13 +13,13 @@ import {
   toAgaroseError,
   type ManifestRecord,
 } from "@agarose/core";
-import { regionsOf, withCurrentNames } from "../../store/region-names.ts";
-import { nodeSha256 } from "../sha256.ts";
+import { regionsOf, withCurrentNames } from "../buckets/region-names.ts";
+import { nodeSha256 } from "../objects/sha256.ts";
 import { claimGeneration, isCopied, isPassed } from "./claim.ts";
 import { AWAKENING_MS, type Lease } from "./lease.ts";
 import { PROBE, probe } from "./probe.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
-import { surveyAgain, surveyRegions, type RegionManifest, type Survey } from "./region-survey.ts";
+import { surveyAgain, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { majorityOf, sleep, type WriteContext } from "./write-context.ts";
 
 /** A region without the record, and why. */

@@ -1,7 +1,7 @@
 /** What a bucket may answer in place of a control record. */
 import { acceptUnsigned } from "@agarose/core";
 import { expect, test } from "vitest";
-import type { Store } from "../../store/store.ts";
+import type { Store } from "../buckets/store.ts";
 import { readControl } from "./control-record.ts";
 
 const RECORD = {

@@ -5,8 +5,8 @@
 import { createHash, hash } from "node:crypto";
 import { AgaroseError, isRecord, rawPublicKey, toAgaroseError, type Signer } from "@agarose/core";
 import * as v from "valibot";
-import type { Config } from "../../config-schema.ts";
-import type { Store } from "../../store/store.ts";
+import type { Config } from "../config/config-schema.ts";
+import type { Store } from "../buckets/store.ts";
 import { CONTROL_PREFIX } from "./names.ts";
 import type { WriteContext } from "./write-context.ts";
 

@@ -6,8 +6,8 @@
  * force writes the records first and then waits for that time: what is acknowledged afterwards is by the new keys.
  */
 import { AgaroseError, isTombstone, toAgaroseError, type ManifestRecord } from "@agarose/core";
-import type { Store } from "../../store/store.ts";
-import { askRegions, isConditionFailed, type Breaker } from "./ask-regions.ts";
+import type { Store } from "../buckets/store.ts";
+import { askRegions, isConditionFailed, type Breaker } from "../regions/ask-regions.ts";
 import {
   CONTROL_NAME,
   freshDeployment,

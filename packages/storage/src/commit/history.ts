@@ -3,12 +3,12 @@
  * (docs/reference/format.md, "History"). While a copy is young enough, the garbage collector leaves its chunks.
  */
 import { AgaroseError, isTombstone, type ManifestRecord } from "@agarose/core";
-import type { Config } from "../../config.ts";
-import type { ListedObject, Store } from "../../store/store.ts";
-import { boundedNames } from "../../walk/bounded-names.ts";
-import { askRegions, type Outcome } from "./ask-regions.ts";
+import type { Config } from "../config/config.ts";
+import type { ListedObject, Store } from "../buckets/store.ts";
+import { boundedNames } from "../listing/bounded-names.ts";
+import { askRegions, type Outcome } from "../regions/ask-regions.ts";
 import { historyName, historyPrefix } from "./names.ts";
-import type { RegionManifest } from "./region-survey.ts";
+import type { RegionManifest } from "../regions/region-survey.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
 
 /** A copy in one region, as its name says. */

@@ -2,8 +2,8 @@
  * Leases: a writer that works stores its claim again and again, so that no garbage collector takes its upload for that
  * of a writer that died (docs/reference/format.md, "Writing").
  */
-import type { Store } from "../../store/store.ts";
-import { askRegions } from "./ask-regions.ts";
+import type { Store } from "../buckets/store.ts";
+import { askRegions } from "../regions/ask-regions.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
 
 /** A writer writes its manifest within an hour of the last time it stored its claim, or claims again. */

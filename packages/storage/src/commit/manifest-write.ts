@@ -2,11 +2,11 @@
  * Conditional writes of a manifest or tombstone: never over a newer one, and undone when no majority takes it.
  */
 import { encodeManifest, manifestName, toAgaroseError, type AgaroseError, type ManifestRecord } from "@agarose/core";
-import type { Store } from "../../store/store.ts";
-import { askRegions, isConditionFailed } from "./ask-regions.ts";
+import type { Store } from "../buckets/store.ts";
+import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
 import { isClaimedAbove } from "./claim.ts";
 import { keeperFor } from "./history.ts";
-import { compareAge, holds, readRegion, surveyRegions, type RegionManifest } from "./region-survey.ts";
+import { compareAge, holds, readRegion, surveyRegions, type RegionManifest } from "../regions/region-survey.ts";
 import { majorityOf, pause, type WriteContext } from "./write-context.ts";
 
 /** What became of the write in one region. */

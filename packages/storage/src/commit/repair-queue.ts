@@ -1,9 +1,9 @@
 /**
  * The repair queue: an entry for every object that a put left incomplete, for `agarose repair`.
  */
-import { readRecordText } from "../../store/small-record.ts";
-import type { Store } from "../../store/store.ts";
-import { askRegions, isConditionFailed } from "./ask-regions.ts";
+import { readRecordText } from "../buckets/small-record.ts";
+import type { Store } from "../buckets/store.ts";
+import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
 import { repairName } from "./names.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
 

@@ -11,9 +11,9 @@ import {
   type SignatureCheck,
   type Signer,
 } from "@agarose/core";
-import type { Config } from "../../config.ts";
-import type { Store } from "../../store/store.ts";
-import { Breaker } from "./ask-regions.ts";
+import type { Config } from "../config/config.ts";
+import type { Store } from "../buckets/store.ts";
+import { Breaker } from "../regions/ask-regions.ts";
 import { ClaimRemovals } from "./claim-removals.ts";
 
 /** Refuses writers that a rotation has left behind; `Fence` is the one of the commands. */

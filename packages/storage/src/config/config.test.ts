@@ -2,11 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEVELOPMENT_KEY } from "@agarose/core";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { configFields } from "./config-reference.ts";
-import { configPath } from "./config-path.ts";
 import { loadConfig, parseConfig } from "./config.ts";
-import { keepMsOf } from "./objects/commit/history.ts";
+import { keepMsOf } from "../commit/history.ts";
 
 const REGION = { name: "fra", provider: "aws", endpoint: "https://s3.example/", bucket: "chunks-fra" };
 const CONFIG = { regions: [REGION], code: { k: 4, m: 2 }, unsigned: true };
@@ -167,22 +166,9 @@ test("`aws` is the older spelling of `credentials`", () => {
   expect(parse({ ...CONFIG, aws: { profile: "a" } })).toEqual(parse({ ...CONFIG, credentials: { profile: "a" } }));
 });
 
-describe("the file that is read", () => {
-  afterEach(() => vi.unstubAllEnvs());
-
-  test("is that of --config, else of AGAROSE_CONFIG, else agarose.config.json", () => {
-    expect(configPath(undefined)).toBe("agarose.config.json");
-    vi.stubEnv("AGAROSE_CONFIG", "from-variable.json");
-    expect(configPath(undefined)).toBe("from-variable.json");
-    expect(configPath("other.json")).toBe("other.json");
-    vi.stubEnv("AGAROSE_CONFIG", "");
-    expect(configPath(undefined)).toBe("agarose.config.json");
-  });
-
-  test("is never the web app's file", () => {
-    const text = JSON.stringify({ prefix: "/ec/", pops: [], regions: [] });
-    expect(() => parseConfig(text, "agarose.json")).toThrow(/is the web app's public file/);
-  });
+test("the web app's file is not taken for the configuration", () => {
+  const text = JSON.stringify({ prefix: "/ec/", pops: [], regions: [] });
+  expect(() => parseConfig(text, "agarose.json")).toThrow(/is the web app's public file/);
 });
 
 test("every field of the reference has a description", () => {

@@ -4,6 +4,7 @@
  * Its arguments and what it prints may be secret, so no error has any of them. It has a time limit, and it ends with
  * this process.
  */
+import { isatty } from "node:tty";
 import { spawn } from "node:child_process";
 
 /** How a program is run. */
@@ -30,7 +31,7 @@ export async function runUserCommand(
   { input, limitMs = LIMIT_MS_DEFAULT }: UserCommandOptions = {},
 ): Promise<string> {
   const said = `command ${JSON.stringify(program)}`;
-  const stderr = process.stderr.isTTY ? "inherit" : "ignore";
+  const stderr = isatty(2) ? "inherit" : "ignore";
   const child = spawn(program, args, { stdio: [input ? "pipe" : "ignore", "pipe", stderr] });
   const parts: Buffer[] = [];
   let bytes = 0;

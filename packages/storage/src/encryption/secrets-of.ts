@@ -1,8 +1,8 @@
 /** The secrets that a configuration names. They are read when an object first needs one. */
 import { readFile } from "node:fs/promises";
 import { AgaroseError, openSecret, Secrets } from "@agarose/core";
-import { runUserCommand } from "../../user-command.ts";
-import type { Config, SecretLocation } from "../../config-schema.ts";
+import { runUserCommand } from "../config/user-command.ts";
+import type { Config, SecretLocation } from "../config/config-schema.ts";
 
 /** The part of a configuration that says what is encrypted. */
 export type EncryptionConfig = Pick<Config, "encryption">;

@@ -3,12 +3,12 @@
  * that a trusted publisher has signed.
  */
 import { AgaroseError, isTombstone, parseManifest, readChecked, refuseTooLarge, type Manifest } from "@agarose/core";
-import type { Config } from "../../config.ts";
-import type { Store } from "../../store/store.ts";
-import { runTasks } from "../commit/ask-regions.ts";
+import type { Config } from "../config/config.ts";
+import type { Store } from "../buckets/store.ts";
+import { runTasks } from "../regions/ask-regions.ts";
 import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
-import { nodeSha256 } from "../sha256.ts";
+import { nodeSha256 } from "../objects/sha256.ts";
 
 /** A version that another one, or a removal, has taken the place of. */
 export interface KeptVersion {

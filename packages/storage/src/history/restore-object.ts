@@ -3,11 +3,11 @@
  * is kept stays as it is, and so does what the restored version takes the place of.
  */
 import { AgaroseError, isTombstone, parseKey, type Codec, type Manifest, type ManifestRecord } from "@agarose/core";
-import { listChunks } from "../chunk-listing.ts";
+import { listChunks } from "../objects/chunk-listing.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
-import { settledSurvey } from "../consistency/settled.ts";
+import { settledSurvey } from "../regions/settled.ts";
 import { shownManifest } from "../encryption/opened.ts";
-import { putObject, type PutContext, type PutResult } from "../put-object.ts";
+import { putObject, type PutContext, type PutResult } from "../objects/put-object.ts";
 import { objectSource } from "../upload/object-source.ts";
 import { keptVersions } from "./kept-versions.ts";
 

@@ -2,14 +2,14 @@
  * Checks the versions that the history of a key keeps, beside the key itself: a chunk that is lost of them would be
  * missed on the day on which somebody restores one.
  */
-import { acceptUnsigned, systemClock, type Manifest } from "@agarose/core";
-import type { Config } from "../../config.ts";
-import { listChunks, storedChunks } from "../chunk-listing.ts";
-import { Breaker } from "../commit/ask-regions.ts";
+import { acceptUnsigned, systemClock, type Manifest, LEAF_LIST } from "@agarose/core";
+import type { Config } from "../config/config.ts";
+import { listChunks, storedChunks } from "../objects/chunk-listing.ts";
+import { Breaker } from "../regions/ask-regions.ts";
 import { keepMsOf } from "../commit/history.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { checkLeafLists } from "../leaf-lists/leaf-lists.ts";
-import type { UnreachableRegion } from "../verdicts.ts";
+import type { UnreachableRegion } from "../objects/verdicts.ts";
 import {
   checkChunks,
   damageOf,
@@ -19,8 +19,7 @@ import {
   type KeptVerdict,
   type ObjectVerdict,
   type VerifyContext,
-} from "../verify-object.ts";
-import { LEAF_LIST } from "@agarose/core";
+} from "../objects/verify-object.ts";
 import { keptVersions } from "./kept-versions.ts";
 
 /** What was found of the history of a key. */

@@ -15,8 +15,8 @@ import {
   type Survival,
 } from "@agarose/core";
 import { codesBySize, type CodeLayout, type CodesBySize } from "@agarose/solver";
-import type { Config } from "../../config.ts";
-import { currentNames } from "../../store/region-names.ts";
+import type { Config } from "../config/config.ts";
+import { currentNames } from "../buckets/region-names.ts";
 
 /** The code of one object and the region of each of its chunks, by name. An inline object has no chunks. */
 export interface ObjectLayout extends Code {

@@ -16,12 +16,12 @@ import {
   type Codec,
   type Manifest,
 } from "@agarose/core";
-import { currentNames, regionsOf } from "../../store/region-names.ts";
-import { readRecord } from "../../store/small-record.ts";
-import type { Store } from "../../store/store.ts";
-import { runTasks, type Task } from "../commit/ask-regions.ts";
+import { currentNames, regionsOf } from "../buckets/region-names.ts";
+import { readRecord } from "../buckets/small-record.ts";
+import type { Store } from "../buckets/store.ts";
+import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { WriteContext } from "../commit/write-context.ts";
-import { nodeSha256 } from "../sha256.ts";
+import { nodeSha256 } from "../objects/sha256.ts";
 import { uploadWholeChunk } from "../upload/chunk-upload.ts";
 import type { SourceReader } from "../upload/file-source.ts";
 

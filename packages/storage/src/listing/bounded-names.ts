@@ -2,7 +2,7 @@
  * A bound on the names of one key that a region may list, so that a list without an end does not take all memory.
  */
 import { AgaroseError } from "@agarose/core";
-import type { ListedObject, Store } from "../store/store.ts";
+import type { ListedObject, Store } from "../buckets/store.ts";
 
 /**
  * A key that is put every minute, with a `keep` of two months, has fewer copies. A region that lists more makes them

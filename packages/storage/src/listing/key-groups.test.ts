@@ -1,7 +1,7 @@
 /** Listings of several regions, merged by key. */
 import { manifestName } from "@agarose/core";
 import { expect, test } from "vitest";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../buckets/store.ts";
 import { keyGroups, type KeyGroup } from "./key-groups.ts";
 
 const { signal } = new AbortController();

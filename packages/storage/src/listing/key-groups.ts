@@ -14,9 +14,9 @@ import {
   toAgaroseError,
   type Clock,
 } from "@agarose/core";
-import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../objects/commit/names.ts";
+import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../commit/names.ts";
 import { SilenceLimit } from "../objects/silence.ts";
-import type { ListedObject, Store } from "../store/store.ts";
+import type { ListedObject, Store } from "../buckets/store.ts";
 import { NAMES_MAX, tooManyNames } from "./bounded-names.ts";
 
 /** An object of a listing, and where it is. */

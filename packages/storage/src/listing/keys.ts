@@ -2,14 +2,14 @@
  * The keys that the buckets hold: the manifests of all regions that answer, merged.
  */
 import { isTombstone, parseKey, AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
-import { keyGroups, type KeyGroup, type Kind } from "../walk/key-groups.ts";
-import { mayBeTombstone, mustBeTombstone } from "../walk/listed-length.ts";
-import { majorityEtag, majorityRecord, type ListedContext } from "../walk/listed-object.ts";
-import { mapOrdered } from "../walk/ordered-pool.ts";
-import type { Breaker } from "./commit/ask-regions.ts";
-import { majorityOf } from "./commit/write-context.ts";
-import { readRecord, type ReadContext } from "./manifests.ts";
-import { checkManifests } from "./verify-object.ts";
+import { keyGroups, type KeyGroup, type Kind } from "./key-groups.ts";
+import { mayBeTombstone, mustBeTombstone } from "./listed-length.ts";
+import { majorityEtag, majorityRecord, type ListedContext } from "./listed-object.ts";
+import { mapOrdered } from "./ordered-pool.ts";
+import type { Breaker } from "../regions/ask-regions.ts";
+import { majorityOf } from "../commit/write-context.ts";
+import { readRecord, type ReadContext } from "../objects/manifests.ts";
+import { checkManifests } from "../objects/verify-object.ts";
 
 const TOMBSTONES_AT_A_TIME = 16;
 

@@ -3,12 +3,12 @@
  */
 import { hash } from "node:crypto";
 import { isTombstone, systemClock, type Clock, type Manifest, type ManifestRecord } from "@agarose/core";
-import { readRegion, type RegionManifest } from "../objects/commit/region-survey.ts";
-import { majorityOf, type WriteContext } from "../objects/commit/write-context.ts";
+import { readRegion, type RegionManifest } from "../regions/region-survey.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { readRecord, type ReadContext } from "../objects/manifests.ts";
 import type { KeyGroup } from "./key-groups.ts";
-import { askRegions, type Breaker } from "../objects/commit/ask-regions.ts";
-import type { Store } from "../store/store.ts";
+import { askRegions, type Breaker } from "../regions/ask-regions.ts";
+import type { Store } from "../buckets/store.ts";
 
 /** What it takes to look at a listed object. */
 export type ListedContext = Pick<WriteContext, "stores" | "signal" | "trust"> & {

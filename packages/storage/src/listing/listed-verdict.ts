@@ -2,13 +2,13 @@
  * The verdict on an object from listings, where they leave no doubt.
  */
 import { chunkBytes, isTombstone, LEAF_LIST, roundRobin, type Manifest } from "@agarose/core";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { storedChunks } from "../objects/chunk-listing.ts";
-import { leafListBytes } from "../objects/leaf-lists/leaf-lists.ts";
-import { keptRegions } from "../objects/layout/object-layout.ts";
+import { leafListBytes } from "../leaf-lists/leaf-lists.ts";
+import { keptRegions } from "../layout/object-layout.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, Kind, RegionObject } from "./key-groups.ts";
-import { currentNames } from "../store/region-names.ts";
+import { currentNames } from "../buckets/region-names.ts";
 import { mayBeTombstone } from "./listed-length.ts";
 import { commonRecord, type ListedContext } from "./listed-object.ts";
 

@@ -3,10 +3,10 @@
  * only, because the clock of this machine may be wrong by days.
  */
 import { AgaroseError, type Clock } from "@agarose/core";
-import { askRegions, Breaker } from "../objects/commit/ask-regions.ts";
-import { CLOCK_PREFIX } from "../objects/commit/names.ts";
+import { askRegions, Breaker } from "../regions/ask-regions.ts";
+import { CLOCK_PREFIX } from "../commit/names.ts";
 import { boundedNames } from "./bounded-names.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../buckets/store.ts";
 
 /** What `readRegionClocks` works with. */
 export interface ClockContext {

@@ -4,7 +4,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { writeWholeFile } from "../files/whole-file.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../buckets/store.ts";
 
 /** Where a walk is, and what it has found up to there. */
 export interface Cursor<T> {

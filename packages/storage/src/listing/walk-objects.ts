@@ -1,7 +1,7 @@
 /**
  * Does something to the keys that a caller gives, or to all that the buckets list, and reports what came of each.
  */
-import { givenKeys, KeyListing } from "../objects/keys.ts";
+import { givenKeys, KeyListing } from "./keys.ts";
 import type { KeyGroup, Kind } from "./key-groups.ts";
 import type { ListedContext } from "./listed-object.ts";
 import { mapOrdered } from "./ordered-pool.ts";

@@ -6,13 +6,13 @@
  * `repair` or `recode`, makes it younger.
  */
 import { AgaroseError, isTombstone, toAgaroseError, type Manifest, type ManifestRecord } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
-import { ruleOf } from "../../lib/objects/commit/history.ts";
-import { majorityOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
-import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
-import { commonEtag, majorityRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
-import type { AgeOf } from "../../lib/walk/region-clocks.ts";
+import type { Config } from "../config/config.ts";
+import { ruleOf } from "../commit/history.ts";
+import { majorityOf, type WriteOptions } from "../commit/write-context.ts";
+import { removeObject, type RemoveResult } from "../objects/remove-object.ts";
+import type { KeyGroup } from "../listing/key-groups.ts";
+import { commonEtag, majorityRecord, type ListedContext } from "../listing/listed-object.ts";
+import type { AgeOf } from "../listing/region-clocks.ts";
 
 /** What came of one key that is older than its rule allows. */
 export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (

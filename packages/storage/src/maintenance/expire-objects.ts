@@ -2,11 +2,11 @@
  * One walk over all keys that a rule of `expire` covers.
  */
 import { systemClock } from "@agarose/core";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import type { WriteOptions } from "../../lib/objects/commit/write-context.ts";
-import type { ListedContext } from "../../lib/walk/listed-object.ts";
-import { readRegionClocks } from "../../lib/walk/region-clocks.ts";
-import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { Breaker } from "../regions/ask-regions.ts";
+import type { WriteOptions } from "../commit/write-context.ts";
+import type { ListedContext } from "../listing/listed-object.ts";
+import { readRegionClocks } from "../listing/region-clocks.ts";
+import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
 
 /** What to do. */

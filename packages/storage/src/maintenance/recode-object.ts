@@ -12,15 +12,15 @@ import {
   type Manifest,
   type ManifestRecord,
 } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
-import { holds } from "../../lib/objects/commit/region-survey.ts";
-import { writeContextOf } from "../../lib/objects/commit/write-context.ts";
-import { settledSurvey } from "../../lib/objects/consistency/settled.ts";
-import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { hasDrainedLeaves, storedLayout, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
-import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
-import { currentNames } from "../../lib/store/region-names.ts";
-import { objectSource } from "../../lib/objects/upload/object-source.ts";
+import type { Config } from "../config/config.ts";
+import { holds } from "../regions/region-survey.ts";
+import { writeContextOf } from "../commit/write-context.ts";
+import { settledSurvey } from "../regions/settled.ts";
+import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
+import { hasDrainedLeaves, storedLayout, type ObjectLayout } from "../layout/object-layout.ts";
+import { putObject, type PutContext, type PutResult } from "../objects/put-object.ts";
+import { currentNames } from "../buckets/region-names.ts";
+import { objectSource } from "../upload/object-source.ts";
 
 /** What `recodeObject` works with. */
 export interface RecodeContext extends PutContext {

@@ -1,12 +1,12 @@
 /** Gives manifests and buckets the name that a region has now. */
 import { isTombstone, systemClock } from "@agarose/core";
-import type { Deployment } from "../../lib/deployment.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { commitAgain } from "../../lib/objects/commit/commit.ts";
-import { renameRegion } from "../../lib/objects/commit/fence.ts";
-import { surveyRegions } from "../../lib/objects/commit/region-survey.ts";
-import { writeContextOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
-import { hasFormerName } from "../../lib/store/region-names.ts";
+import type { Deployment } from "../deployment.ts";
+import { Breaker } from "../regions/ask-regions.ts";
+import { commitAgain } from "../commit/commit.ts";
+import { renameRegion } from "../commit/fence.ts";
+import { surveyRegions } from "../regions/region-survey.ts";
+import { writeContextOf, type WriteOptions } from "../commit/write-context.ts";
+import { hasFormerName } from "../buckets/region-names.ts";
 
 /**
  * Commits the manifest of a key again, where it has a former name of a region. Chunks stay where they are. Returns

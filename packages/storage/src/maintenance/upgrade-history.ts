@@ -12,13 +12,13 @@ import {
   sealManifest,
   type Manifest,
 } from "@agarose/core";
-import { askRegions, isConditionFailed } from "../../lib/objects/commit/ask-regions.ts";
-import { askHistory, keepMsOf, type HistoryCopy } from "../../lib/objects/commit/history.ts";
-import { majorityOf, writeContextOf, type WriteContext } from "../../lib/objects/commit/write-context.ts";
-import { withFirstSecret } from "../../lib/objects/encryption/replaced-secret.ts";
-import { keptVersions, refuseUnread } from "../../lib/objects/history/kept-versions.ts";
-import { nodeSha256 } from "../../lib/objects/sha256.ts";
-import type { Store } from "../../lib/store/store.ts";
+import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
+import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
+import { majorityOf, writeContextOf, type WriteContext } from "../commit/write-context.ts";
+import { withFirstSecret } from "../encryption/replaced-secret.ts";
+import { keptVersions, refuseUnread } from "../history/kept-versions.ts";
+import { nodeSha256 } from "../objects/sha256.ts";
+import type { Store } from "../buckets/store.ts";
 import type { UpgradeContext } from "./upgrade-object.ts";
 
 /**

@@ -10,17 +10,12 @@ import {
   toAgaroseError,
   type ManifestRecord,
 } from "@agarose/core";
-import { commitAgain } from "../../lib/objects/commit/commit.ts";
-import { writeRecord } from "../../lib/objects/commit/manifest-write.ts";
-import { holds, surveyRegions, type Survey } from "../../lib/objects/commit/region-survey.ts";
-import {
-  majorityOf,
-  writeContextOf,
-  type WriteContext,
-  type WriteOptions,
-} from "../../lib/objects/commit/write-context.ts";
-import { withFirstSecret } from "../../lib/objects/encryption/replaced-secret.ts";
-import { nodeSha256 } from "../../lib/objects/sha256.ts";
+import { commitAgain } from "../commit/commit.ts";
+import { writeRecord } from "../commit/manifest-write.ts";
+import { holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
+import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { withFirstSecret } from "../encryption/replaced-secret.ts";
+import { nodeSha256 } from "../objects/sha256.ts";
 
 /** What an upgrade uses, and which doubtful manifests it accepts. */
 export interface UpgradeContext extends WriteOptions {

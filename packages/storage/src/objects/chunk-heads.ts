@@ -2,9 +2,9 @@
  * Looks whether the chunks of an object are there, by length, without reading them.
  */
 import { chunkBytes, chunkName, type Manifest } from "@agarose/core";
-import { storeNamed } from "../store/region-names.ts";
-import { runTasks, type Task } from "./commit/ask-regions.ts";
-import type { WriteContext } from "./commit/write-context.ts";
+import { storeNamed } from "../buckets/region-names.ts";
+import { runTasks, type Task } from "../regions/ask-regions.ts";
+import type { WriteContext } from "../commit/write-context.ts";
 
 /**
  * The chunks of `chunks` that their regions do not have in full, ascending. A region that does not answer counts as

@@ -2,11 +2,11 @@
  * What the regions list of the chunks of one object: one request for each region, and no byte of a chunk.
  */
 import { chunkBytes, chunkName, chunkNamePrefix, type Manifest } from "@agarose/core";
-import { boundedNames } from "../walk/bounded-names.ts";
-import type { ListedObject, Store } from "../store/store.ts";
-import { currentNames, regionsOf } from "../store/region-names.ts";
-import { runTasks, type Task } from "./commit/ask-regions.ts";
-import type { WriteContext } from "./commit/write-context.ts";
+import { boundedNames } from "../listing/bounded-names.ts";
+import type { ListedObject, Store } from "../buckets/store.ts";
+import { currentNames, regionsOf } from "../buckets/region-names.ts";
+import { runTasks, type Task } from "../regions/ask-regions.ts";
+import type { WriteContext } from "../commit/write-context.ts";
 
 /** A chunk as its region lists it. */
 export interface ListedChunk {

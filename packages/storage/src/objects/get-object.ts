@@ -20,11 +20,11 @@ import {
   type ReadReport,
   type RequestRecord,
 } from "@agarose/core";
-import { openIfEncrypted } from "./encryption/opened.ts";
-import type { EncryptionConfig } from "./encryption/secrets-of.ts";
+import { openIfEncrypted } from "../encryption/opened.ts";
+import type { EncryptionConfig } from "../encryption/secrets-of.ts";
 import { nodeSha256 } from "./sha256.ts";
-import type { Store } from "../store/store.ts";
-import { storeFetch, storeUrl } from "../store/stores.ts";
+import type { Store } from "../buckets/store.ts";
+import { storeFetch, storeUrl } from "../buckets/stores.ts";
 
 /** What `getObject` reads with. */
 export interface GetContext {

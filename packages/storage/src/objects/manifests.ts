@@ -14,13 +14,13 @@ import {
   type MajorityRead,
   type Manifest,
 } from "@agarose/core";
-import { regionsByName, regionsOf } from "../store/region-names.ts";
-import { storeFetch, storeUrl } from "../store/stores.ts";
-import type { Breaker } from "./commit/ask-regions.ts";
-import { surveyRegions } from "./commit/region-survey.ts";
-import { pause, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
-import type { KnownRegions } from "./consistency/known-regions.ts";
-import { completeNewest, LOOKS } from "./consistency/settled.ts";
+import { regionsByName, regionsOf } from "../buckets/region-names.ts";
+import { storeFetch, storeUrl } from "../buckets/stores.ts";
+import type { Breaker } from "../regions/ask-regions.ts";
+import { surveyRegions } from "../regions/region-survey.ts";
+import { pause, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import type { KnownRegions } from "../regions/known-regions.ts";
+import { completeNewest, LOOKS } from "../regions/settled.ts";
 import { nodeSha256 } from "./sha256.ts";
 
 /**

@@ -19,27 +19,27 @@ import {
   type ManifestDraft,
   type ManifestRecord,
 } from "@agarose/core";
-import type { Config } from "../config.ts";
-import { currentNames } from "../store/region-names.ts";
+import type { Config } from "../config/config.ts";
+import { currentNames } from "../buckets/region-names.ts";
 import { findGoneChunks } from "./chunk-heads.ts";
-import { commitAgain, commitRecord, type Commit, type CommitInput, type RegionProblem } from "./commit/commit.ts";
-import { keepMsOf } from "./commit/history.ts";
-import { writeRecord } from "./commit/manifest-write.ts";
-import { emptySurvey, holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
-import { enqueueRepair } from "./commit/repair-queue.ts";
-import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
-import { settledSurvey } from "./consistency/settled.ts";
-import { encryptSource } from "./encryption/encrypted-source.ts";
-import { shownManifest } from "./encryption/opened.ts";
-import { secretsOf } from "./encryption/secrets-of.ts";
-import { hasDrainedLeaves, layoutOf, storedLayout } from "./layout/object-layout.ts";
+import { commitAgain, commitRecord, type Commit, type CommitInput, type RegionProblem } from "../commit/commit.ts";
+import { keepMsOf } from "../commit/history.ts";
+import { writeRecord } from "../commit/manifest-write.ts";
+import { emptySurvey, holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
+import { enqueueRepair } from "../commit/repair-queue.ts";
+import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { settledSurvey } from "../regions/settled.ts";
+import { encryptSource } from "../encryption/encrypted-source.ts";
+import { shownManifest } from "../encryption/opened.ts";
+import { secretsOf } from "../encryption/secrets-of.ts";
+import { hasDrainedLeaves, layoutOf, storedLayout } from "../layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
-import { examineContent } from "./upload/examined-content.ts";
-import { hashFile, readWhole } from "./upload/file-hash.ts";
-import type { FileState, Source, SourceReader } from "./upload/file-source.ts";
-import type { Encoder } from "./upload/stripe-encoder.ts";
-import { describedAsStored, isChecksum } from "./upload/object-headers.ts";
-import { uploadChunks, uploadLeaves, type UploadedChunks, type UploadInput } from "./upload/upload.ts";
+import { examineContent } from "../upload/examined-content.ts";
+import { hashFile, readWhole } from "../upload/file-hash.ts";
+import type { FileState, Source, SourceReader } from "../upload/file-source.ts";
+import type { Encoder } from "../upload/stripe-encoder.ts";
+import { describedAsStored, isChecksum } from "../upload/object-headers.ts";
+import { uploadChunks, uploadLeaves, type UploadedChunks, type UploadInput } from "../upload/upload.ts";
 
 /** What to store, and how. */
 export interface PutObject {

@@ -14,16 +14,16 @@ import {
   type ManifestRecord,
   type Tombstone,
 } from "@agarose/core";
-import { regionsOf, withCurrentNames } from "../store/region-names.ts";
-import type { Store } from "../store/store.ts";
-import { askRegions } from "./commit/ask-regions.ts";
-import { commitRecord, type Commit, type RegionProblem } from "./commit/commit.ts";
-import { keepMsOf } from "./commit/history.ts";
-import { writeRecord } from "./commit/manifest-write.ts";
-import { holds, surveyRegions, type RegionManifest, type Survey } from "./commit/region-survey.ts";
-import { settledSurvey } from "./consistency/settled.ts";
-import { enqueueRepair } from "./commit/repair-queue.ts";
-import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
+import { regionsOf, withCurrentNames } from "../buckets/region-names.ts";
+import type { Store } from "../buckets/store.ts";
+import { askRegions } from "../regions/ask-regions.ts";
+import { commitRecord, type Commit, type RegionProblem } from "../commit/commit.ts";
+import { keepMsOf } from "../commit/history.ts";
+import { writeRecord } from "../commit/manifest-write.ts";
+import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
+import { settledSurvey } from "../regions/settled.ts";
+import { enqueueRepair } from "../commit/repair-queue.ts";
+import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
 
 /** What `removeObject` did. */
 export interface RemoveResult {

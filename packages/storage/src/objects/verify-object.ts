@@ -19,16 +19,16 @@ import {
   type ManifestRecord,
   type SignatureCheck,
 } from "@agarose/core";
-import { storeNamed } from "../store/region-names.ts";
-import type { Store } from "../store/store.ts";
+import { storeNamed } from "../buckets/region-names.ts";
+import type { Store } from "../buckets/store.ts";
 import { listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
-import { Breaker } from "./commit/ask-regions.ts";
-import { mapOrdered } from "../walk/ordered-pool.ts";
-import { checkLeafLists, type LeafListVerdict } from "./leaf-lists/leaf-lists.ts";
-import type { WriteContext } from "./commit/write-context.ts";
+import { Breaker } from "../regions/ask-regions.ts";
+import { mapOrdered } from "../listing/ordered-pool.ts";
+import { checkLeafLists, type LeafListVerdict } from "../leaf-lists/leaf-lists.ts";
+import type { WriteContext } from "../commit/write-context.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { SilenceLimit } from "./silence.ts";
-import { newestOf, surveyAll, type RegionManifest } from "./commit/region-survey.ts";
+import { newestOf, surveyAll, type RegionManifest } from "../regions/region-survey.ts";
 
 /** What is stored of an object, and what is wrong with it. */
 export interface ObjectVerdict {

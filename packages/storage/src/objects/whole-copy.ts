@@ -1,6 +1,6 @@
 /** A whole copy of an object in one bucket: what latencies are compared with. Readers never ask for it. */
 import { encodeKey } from "@agarose/core";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../buckets/store.ts";
 
 /** The S3 name of the whole copy of a key. */
 export function copyName(key: string): string {

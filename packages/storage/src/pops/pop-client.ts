@@ -3,7 +3,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import * as v from "valibot";
-import { POP_ANSWER_BYTES_MAX, readRecordText } from "../store/small-record.ts";
+import { POP_ANSWER_BYTES_MAX, readRecordText } from "../buckets/small-record.ts";
 import { adminTokenOf } from "./admin-token.ts";
 
 /** A PoP as `pops` of the configuration lists it. */

@@ -1,6 +1,6 @@
 import { systemClock } from "@agarose/core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Store } from "../../store/store.ts";
+import type { Store } from "../buckets/store.ts";
 import { askRegions, Breaker, type Outcome } from "./ask-regions.ts";
 
 const NAMES = ["dublin", "frankfurt", "tokyo"];

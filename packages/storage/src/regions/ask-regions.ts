@@ -2,7 +2,7 @@
  * Asks several regions at once, without waiting for one that hangs.
  */
 import { AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
-import type { Store } from "../../store/store.ts";
+import type { Store } from "../buckets/store.ts";
 
 /** A request to one region. */
 export interface Task<T> {

@@ -9,7 +9,7 @@ import {
   type ManifestRecord,
   type MajorityRead,
 } from "@agarose/core";
-import { readRegion } from "../commit/region-survey.ts";
+import { readRegion } from "./region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 

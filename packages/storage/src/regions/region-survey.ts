@@ -16,10 +16,10 @@ import {
   type ManifestRecord,
   type SignatureCheck,
 } from "@agarose/core";
-import type { Store } from "../../store/store.ts";
-import { nodeSha256 } from "../sha256.ts";
+import type { Store } from "../buckets/store.ts";
+import { nodeSha256 } from "../objects/sha256.ts";
 import { askRegions, type Patience } from "./ask-regions.ts";
-import { majorityOf, type WriteContext } from "./write-context.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 
 /** What one region holds. */
 export interface RegionManifest {

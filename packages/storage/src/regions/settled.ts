@@ -6,7 +6,7 @@
  */
 import { AgaroseError, toAgaroseError, type ManifestRecord } from "@agarose/core";
 import { commitAgain } from "../commit/commit.ts";
-import { compareAge, surveyRegions, type Survey } from "../commit/region-survey.ts";
+import { compareAge, surveyRegions, type Survey } from "./region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf, pause, type WriteContext } from "../commit/write-context.ts";
 

@@ -2,7 +2,7 @@
  * One chunk of an object as its region sends it: one request for all shards from a stripe on.
  */
 import { AgaroseError, chunkName, stripeShape, type Manifest } from "@agarose/core";
-import type { Store } from "../../store/store.ts";
+import type { Store } from "../buckets/store.ts";
 
 /** A chunk that is read shard by shard. */
 export class ChunkStream {

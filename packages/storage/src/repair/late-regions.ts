@@ -4,10 +4,10 @@
  * A put does not wait for a region that hangs while the others suffice, and those beside it leave the region out for 30
  * seconds. One request that took a moment too long would cost a region the chunks of them all, until a repair.
  */
-import { Breaker } from "../commit/ask-regions.ts";
+import { Breaker } from "../regions/ask-regions.ts";
 import type { WriteContext } from "../commit/write-context.ts";
-import type { PutResult } from "../put-object.ts";
-import { mapOrdered } from "../../walk/ordered-pool.ts";
+import type { PutResult } from "../objects/put-object.ts";
+import { mapOrdered } from "../listing/ordered-pool.ts";
 import type { RepairContext } from "./repair-object.ts";
 import { repairOne } from "./repair-outcome.ts";
 

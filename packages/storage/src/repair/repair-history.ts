@@ -3,10 +3,10 @@
  * its time again.
  */
 import { LEAF_LIST, type Manifest } from "@agarose/core";
-import { listChunks } from "../chunk-listing.ts";
+import { listChunks } from "../objects/chunk-listing.ts";
 import { writeContextOf } from "../commit/write-context.ts";
 import { keptVerdict, youngVersions, type HistoryVerdict } from "../history/verify-history.ts";
-import { damageOf, type KeptVerdict } from "../verify-object.ts";
+import { damageOf, type KeptVerdict } from "../objects/verify-object.ts";
 import { rescueAll, type RepairContext } from "./repair-object.ts";
 
 /** What a repair of a history found, wrote and left. */

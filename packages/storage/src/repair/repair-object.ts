@@ -13,13 +13,13 @@ import {
   type Manifest,
   type ManifestRecord,
 } from "@agarose/core";
-import { storeNamed } from "../../store/region-names.ts";
-import type { Store } from "../../store/store.ts";
-import { listChunks, placementNow, type ListedChunk } from "../chunk-listing.ts";
-import { findGoneChunks } from "../chunk-heads.ts";
+import { storeNamed } from "../buckets/region-names.ts";
+import type { Store } from "../buckets/store.ts";
+import { listChunks, placementNow, type ListedChunk } from "../objects/chunk-listing.ts";
+import { findGoneChunks } from "../objects/chunk-heads.ts";
 import { commitAgain } from "../commit/commit.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
-import { holds, surveyRegions, type RegionManifest, type Survey } from "../commit/region-survey.ts";
+import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { dequeueRepair } from "../commit/repair-queue.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
 import { checkLeafLists, restoreLeafLists } from "../leaf-lists/leaf-lists.ts";
@@ -36,7 +36,7 @@ import {
   verifyObject,
   type ChunkDamage,
   type ObjectVerdict,
-} from "../verify-object.ts";
+} from "../objects/verify-object.ts";
 import { SalvageReader, type SalvagePlan } from "./salvage-reader.ts";
 
 /** What a repair uses: the regions, the codec, and how closely to look. */

@@ -14,10 +14,10 @@ import {
   type Shard,
   type StripeShape,
 } from "@agarose/core";
-import { storeNamed } from "../../store/region-names.ts";
-import { runTasks, type Task } from "../commit/ask-regions.ts";
+import { storeNamed } from "../buckets/region-names.ts";
+import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { WriteContext } from "../commit/write-context.ts";
-import { nodeSha256 } from "../sha256.ts";
+import { nodeSha256 } from "../objects/sha256.ts";
 import type { SourceReader } from "../upload/file-source.ts";
 import { ChunkStream } from "./chunk-stream.ts";
 

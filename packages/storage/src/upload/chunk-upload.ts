@@ -8,7 +8,7 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
-import type { Store } from "../../store/store.ts";
+import type { Store } from "../buckets/store.ts";
 
 /** Bytes that may wait for a slow region before it slows the others down. */
 const QUEUE_BYTES = 1024 * 1024;

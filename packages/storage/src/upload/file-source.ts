@@ -3,7 +3,7 @@
  */
 import { open, type FileHandle } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
-import { withDescriptors } from "../../files/descriptors.ts";
+import { withDescriptors } from "../files/descriptors.ts";
 
 /** Bytes to store. A put opens them once and may read them from the start several times, so they must not change. */
 export interface Source {

@@ -4,7 +4,7 @@
  */
 import type { Manifest, OpenedObject } from "@agarose/core";
 import { openIfEncrypted } from "../encryption/opened.ts";
-import { openObject, type GetContext } from "../get-object.ts";
+import { openObject, type GetContext } from "../objects/get-object.ts";
 import type { FileHash, Source, SourceReader } from "./file-source.ts";
 
 /**

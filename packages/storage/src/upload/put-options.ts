@@ -3,8 +3,8 @@
  */
 import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
 import { describedAsStored } from "./object-headers.ts";
-import { freeDescriptors } from "../../files/descriptors.ts";
-import { AdaptiveWidth } from "../../walk/adaptive-pool.ts";
+import { freeDescriptors } from "../files/descriptors.ts";
+import { AdaptiveWidth } from "../listing/adaptive-pool.ts";
 
 /**
  * Objects at a time without --jobs. A large one counts as many, because its stripes are in memory. A region may get two

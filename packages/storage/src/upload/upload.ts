@@ -20,9 +20,9 @@ import {
   toAgaroseError,
   treeRoot,
 } from "@agarose/core";
-import { nodeSha256 } from "../sha256.ts";
-import type { Store } from "../../store/store.ts";
-import { askRegions, runTasks, type Patience, type Task } from "../commit/ask-regions.ts";
+import { nodeSha256 } from "../objects/sha256.ts";
+import type { Store } from "../buckets/store.ts";
+import { askRegions, runTasks, type Patience, type Task } from "../regions/ask-regions.ts";
 import { majorityOf, pause, type WriteContext } from "../commit/write-context.ts";
 import { keptRegions } from "../layout/object-layout.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";

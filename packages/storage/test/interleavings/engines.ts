@@ -3,20 +3,20 @@
  */
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { expireObjects } from "../../src/commands/expire/expire-objects.ts";
-import type { collectGarbage } from "../../src/commands/gc/collect-garbage.ts";
-import type { renameRegions } from "../../src/commands/migrate/rename.ts";
-import type { findRecodable, recodeVersion } from "../../src/commands/recode/recode-object.ts";
-import type { scrubObjects } from "../../src/commands/scrub/scrub-objects.ts";
-import type { announce, Fence, untilFenced } from "../../src/lib/objects/commit/fence.ts";
-import type { repairObject } from "../../src/lib/objects/repair/repair-object.ts";
-import type { upgradeObject } from "../../src/commands/upgrade/upgrade-object.ts";
-import type { getObject } from "../../src/lib/objects/get-object.ts";
-import type { readManifest } from "../../src/lib/objects/manifests.ts";
-import type { putObject } from "../../src/lib/objects/put-object.ts";
-import type { findRestorable, restoreVersion } from "../../src/lib/objects/history/restore-object.ts";
-import type { removeObject } from "../../src/lib/objects/remove-object.ts";
-import type { verifyObject } from "../../src/lib/objects/verify-object.ts";
+import type { expireObjects } from "../../src/maintenance/expire-objects.ts";
+import type { collectGarbage } from "../../src/maintenance/gc/collect-garbage.ts";
+import type { renameRegions } from "../../src/maintenance/rename.ts";
+import type { findRecodable, recodeVersion } from "../../src/maintenance/recode-object.ts";
+import type { scrubObjects } from "../../src/maintenance/scrub/scrub-objects.ts";
+import type { announce, Fence, untilFenced } from "../../src/commit/fence.ts";
+import type { repairObject } from "../../src/repair/repair-object.ts";
+import type { upgradeObject } from "../../src/maintenance/upgrade-object.ts";
+import type { getObject } from "../../src/objects/get-object.ts";
+import type { readManifest } from "../../src/objects/manifests.ts";
+import type { putObject } from "../../src/objects/put-object.ts";
+import type { findRestorable, restoreVersion } from "../../src/history/restore-object.ts";
+import type { removeObject } from "../../src/objects/remove-object.ts";
+import type { verifyObject } from "../../src/objects/verify-object.ts";
 
 export interface Engines {
   readonly putObject: typeof putObject;
@@ -40,28 +40,28 @@ export interface Engines {
 }
 
 const FILES: Record<keyof Engines, string> = {
-  putObject: "lib/objects/put-object.ts",
-  removeObject: "lib/objects/remove-object.ts",
-  expireObjects: "commands/expire/expire-objects.ts",
-  findRestorable: "lib/objects/history/restore-object.ts",
-  restoreVersion: "lib/objects/history/restore-object.ts",
-  repairObject: "lib/objects/repair/repair-object.ts",
-  scrubObjects: "commands/scrub/scrub-objects.ts",
-  findRecodable: "commands/recode/recode-object.ts",
-  recodeVersion: "commands/recode/recode-object.ts",
-  renameRegions: "commands/migrate/rename.ts",
-  upgradeObject: "commands/upgrade/upgrade-object.ts",
-  collectGarbage: "commands/gc/collect-garbage.ts",
-  readManifest: "lib/objects/manifests.ts",
-  getObject: "lib/objects/get-object.ts",
-  verifyObject: "lib/objects/verify-object.ts",
-  Fence: "lib/objects/commit/fence.ts",
-  announce: "lib/objects/commit/fence.ts",
-  untilFenced: "lib/objects/commit/fence.ts",
+  putObject: "objects/put-object.ts",
+  removeObject: "objects/remove-object.ts",
+  expireObjects: "maintenance/expire-objects.ts",
+  findRestorable: "history/restore-object.ts",
+  restoreVersion: "history/restore-object.ts",
+  repairObject: "repair/repair-object.ts",
+  scrubObjects: "maintenance/scrub/scrub-objects.ts",
+  findRecodable: "maintenance/recode-object.ts",
+  recodeVersion: "maintenance/recode-object.ts",
+  renameRegions: "maintenance/rename.ts",
+  upgradeObject: "maintenance/upgrade-object.ts",
+  collectGarbage: "maintenance/gc/collect-garbage.ts",
+  readManifest: "objects/manifests.ts",
+  getObject: "objects/get-object.ts",
+  verifyObject: "objects/verify-object.ts",
+  Fence: "commit/fence.ts",
+  announce: "commit/fence.ts",
+  untilFenced: "commit/fence.ts",
 };
 
 /** The sources of the command line. */
-export const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
+export const SOURCES = fileURLToPath(new URL("../../../cli/src", import.meta.url));
 
 /** The engines of the sources in a folder: the command line's own, or a changed copy. */
 export async function loadEngines(folder = SOURCES): Promise<Engines> {

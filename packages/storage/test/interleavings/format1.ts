@@ -4,7 +4,7 @@
 import { hash } from "node:crypto";
 import { chunkName, encodeHashes, encodeManifest, manifestName, roundRobin, type Code } from "@agarose/core";
 import { referenceCodec } from "@agarose/core/testing";
-import type { Config } from "../../src/lib/config.ts";
+import type { Config } from "../../src/config/config.ts";
 import { KEY } from "./operations.ts";
 
 interface PlacedBytes {

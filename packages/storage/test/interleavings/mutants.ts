@@ -14,12 +14,12 @@ export interface Mutant {
   readonly edits: readonly (readonly [file: string, now: string, instead: string])[];
 }
 
-const COMMIT = "lib/objects/commit/commit.ts";
-const SURVEY = "lib/objects/commit/region-survey.ts";
-const HISTORY = "lib/objects/commit/history.ts";
-const WRITE = "lib/objects/commit/manifest-write.ts";
-const EXPIRE = "commands/expire/expire-object.ts";
-const CLEAN = "commands/gc/clean-key.ts";
+const COMMIT = "commit/commit.ts";
+const SURVEY = "regions/region-survey.ts";
+const HISTORY = "commit/history.ts";
+const WRITE = "commit/manifest-write.ts";
+const EXPIRE = "maintenance/expire-object.ts";
+const CLEAN = "maintenance/gc/clean-key.ts";
 
 /** Writes whatever is there, whichever is newer. */
 const UNCONDITIONAL = [
@@ -28,21 +28,21 @@ const UNCONDITIONAL = [
 ] as const;
 
 /** One of the two guards against wrong clocks is gone. */
-export const CLOCKS_UNCOMPARED = ["lib/walk/region-clocks.ts", "  refuseSkew(readings);", ""] as const;
+export const CLOCKS_UNCOMPARED = ["listing/region-clocks.ts", "  refuseSkew(readings);", ""] as const;
 
 export const MUTANTS: readonly Mutant[] = [
   {
     name: "put says unchanged after a look at one region",
     edits: [
-      ["lib/objects/put-object.ts", "!holds(region, bytes));", "!holds(region, bytes)).slice(0, 0);"],
-      ["lib/objects/put-object.ts", "const { newest } = survey;", "const newest = survey.regions[0]!.record;"],
+      ["objects/put-object.ts", "!holds(region, bytes));", "!holds(region, bytes)).slice(0, 0);"],
+      ["objects/put-object.ts", "const { newest } = survey;", "const newest = survey.regions[0]!.record;"],
     ],
   },
   {
     name: "rm removes the chunks of every upload of the key",
     edits: [
       [
-        "lib/objects/remove-object.ts",
+        "objects/remove-object.ts",
         "const { generation } = record;",
         `const { generation } = record;
          for (const store of context.stores) {
@@ -57,7 +57,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a client takes an older version than it has seen",
-    edits: [["lib/objects/manifests.ts", "      generationMin,\n", ""]],
+    edits: [["objects/manifests.ts", "      generationMin,\n", ""]],
   },
   {
     name: "gc deletes by the age of chunks, and lists before it looks",
@@ -80,7 +80,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       CLOCKS_UNCOMPARED,
       [
-        "lib/walk/region-clocks.ts",
+        "listing/region-clocks.ts",
         "return regionMs + (clock.now() - readAtMs) - modifiedMs;",
         "return context.nowMs() - modifiedMs;",
       ],
@@ -102,17 +102,17 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       ...UNCONDITIONAL,
       [
-        "lib/objects/repair/repair-object.ts",
+        "repair/repair-object.ts",
         "if (!newest || !Buffer.from(encodeManifest(newest)).equals(bytes)) return 0;",
         "if (!newest) return 0;",
       ],
       [WRITE, "if (current.record && compareAge(current.record, record) >= 0)", "if (false)"],
-      ["lib/objects/repair/repair-object.ts", "if (copied > 0 || !isCommitted) return copied;", ""],
+      ["repair/repair-object.ts", "if (copied > 0 || !isCommitted) return copied;", ""],
     ],
   },
   {
     name: "manifests are written without conditions and without claims",
-    edits: [...UNCONDITIONAL, ["lib/objects/commit/claim.ts", '...options, ifNoneMatch: "*"', "...options"]],
+    edits: [...UNCONDITIONAL, ["commit/claim.ts", '...options, ifNoneMatch: "*"', "...options"]],
   },
   {
     name: "a writer does not look again after its claim",
@@ -122,7 +122,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "a claim counts in less than a majority",
     edits: [
       [
-        "lib/objects/commit/claim.ts",
+        "commit/claim.ts",
         "const needed = majorityOf(context.stores);\n  const attempts",
         "const needed = majorityOf(context.stores) - 1;\n  const attempts",
       ],
@@ -131,7 +131,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a copy takes any generation that is free",
     edits: [
-      ["lib/objects/commit/claim.ts", "attempt > 1 && copies &&", "false &&"],
+      ["commit/claim.ts", "attempt > 1 && copies &&", "false &&"],
       [COMMIT, "if (copies && newest !== before.generation) throw replacedMeanwhile(key);", ""],
       [COMMIT, "if (copies) throw replacedMeanwhile(key);", ""],
       [COMMIT, "copies ? newest : undefined", "undefined"],
@@ -154,13 +154,11 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a restore takes any generation that is free",
-    edits: [["lib/objects/put-object.ts", "const copies = object.onlyIf !== undefined;", "const copies = false;"]],
+    edits: [["objects/put-object.ts", "const copies = object.onlyIf !== undefined;", "const copies = false;"]],
   },
   {
     name: "rm removes the chunks of a version that is kept",
-    edits: [
-      ["lib/objects/remove-object.ts", "const isKept = keepMsOf(key, context.config) > 0;", "const isKept = false;"],
-    ],
+    edits: [["objects/remove-object.ts", "const isKept = keepMsOf(key, context.config) > 0;", "const isKept = false;"]],
   },
   {
     name: "gc does not look at the claims of writers that run",
@@ -169,9 +167,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "gc looks at the claims after the manifests",
     edits: [
-      ["commands/gc/key-view.ts", "    const writers = await writersOf(group, context);\n", ""],
+      ["maintenance/gc/key-view.ts", "    const writers = await writersOf(group, context);\n", ""],
       [
-        "commands/gc/key-view.ts",
+        "maintenance/gc/key-view.ts",
         "    return { group, regions, writers,",
         "    const writers = await writersOf(group, context);\n    return { group, regions, writers,",
       ],
@@ -190,7 +188,7 @@ export const MUTANTS: readonly Mutant[] = [
          /** The time of a record`,
       ],
       [
-        "lib/objects/commit/claim-removals.ts",
+        "commit/claim-removals.ts",
         "for (const generation of generations) this.#names.push(claimName(key, generation));",
         "this.#names.push(...generations.map((generation) => claimName(key, generation)));",
       ],
@@ -202,11 +200,11 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "gc ends the time of a copy a day early",
-    edits: [["commands/gc/key-view.ts", "ageOf(copy) < keepMs", "ageOf(copy) < keepMs - 86_400_000"]],
+    edits: [["maintenance/gc/key-view.ts", "ageOf(copy) < keepMs", "ageOf(copy) < keepMs - 86_400_000"]],
   },
   {
     name: "a client takes a manifest that no trusted key has signed",
-    edits: [["lib/objects/manifests.ts", "      trust,\n", "      trust: acceptUnsigned,\n"]],
+    edits: [["objects/manifests.ts", "      trust,\n", "      trust: acceptUnsigned,\n"]],
   },
   {
     name: "expire removes what another writer has put since it was listed",
@@ -218,11 +216,11 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a chunk under the former name of a region counts as lost",
-    edits: [["lib/store/region-names.ts", "name === wanted || formerly === wanted", "name === wanted"]],
+    edits: [["buckets/region-names.ts", "name === wanted || formerly === wanted", "name === wanted"]],
   },
   {
     name: "a strong read takes the first answer",
-    edits: [["lib/objects/manifests.ts", 'if (context.consistency === "eventual") return', "return"]],
+    edits: [["objects/manifests.ts", 'if (context.consistency === "eventual") return', "return"]],
   },
   {
     name: "what a writer cannot use counts as nothing",

@@ -12,14 +12,14 @@ import {
   type SignatureCheck,
 } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
-import type { ExpireOutcome } from "../../src/commands/expire/expire-object.ts";
-import type { Config } from "../../src/lib/config.ts";
-import type { RepairOutcome } from "../../src/lib/objects/repair/repair-outcome.ts";
-import type { PutObject, PutResult } from "../../src/lib/objects/put-object.ts";
-import type { Source } from "../../src/lib/objects/upload/file-source.ts";
-import { Breaker } from "../../src/lib/objects/commit/ask-regions.ts";
-import type { FenceContext } from "../../src/lib/objects/commit/fence.ts";
-import type { Store } from "../../src/lib/store/store.ts";
+import type { ExpireOutcome } from "../../src/maintenance/expire-object.ts";
+import type { Config } from "../../src/config/config.ts";
+import type { RepairOutcome } from "../../src/repair/repair-outcome.ts";
+import type { PutObject, PutResult } from "../../src/objects/put-object.ts";
+import type { Source } from "../../src/upload/file-source.ts";
+import { Breaker } from "../../src/regions/ask-regions.ts";
+import type { FenceContext } from "../../src/commit/fence.ts";
+import type { Store } from "../../src/buckets/store.ts";
 import type { Engines } from "./engines.ts";
 import type { HistoryEntry } from "./linearizability.ts";
 import type { Intent, Model, Result } from "./model.ts";

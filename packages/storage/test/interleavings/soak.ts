@@ -1,7 +1,7 @@
 /**
  * Runs many schedules, and prints the smallest failing one with its trace.
  *
- *     node packages/cli/test/interleavings/soak.ts [schedules] [first seed] [family of families.ts]
+ *     node packages/storage/test/interleavings/soak.ts [schedules] [first seed] [family of families.ts]
  */
 import { loadEngines } from "./engines.ts";
 import { FAMILIES } from "./schedules/families.ts";

@@ -1,10 +1,17 @@
 /** `agarose advise FILE`: which code, in which regions, with how much cache, before a byte is uploaded. */
 import { readFile } from "node:fs/promises";
 import { AgaroseError, type PlacementRegion } from "@agarose/core";
-import { advise, dataOfLog, judge } from "@agarose/solver";
-import type { Advice, AdviceRequest, Baseline, LogFormat } from "@agarose/solver";
+import {
+  advise,
+  dataOfLog,
+  judge,
+  type Advice,
+  type AdviceRequest,
+  type Baseline,
+  type LogFormat,
+} from "@agarose/solver";
 import { codesLine } from "../../lib/codes-line.ts";
-import { chooseCodes, type CodeChoice } from "../../lib/objects/layout/object-layout.ts";
+import { chooseCodes, type CodeChoice } from "@agarose/storage/layout/object-layout";
 import { logLine, printResult } from "../../lib/output.ts";
 import { withProgress } from "../../lib/step-progress.ts";
 import { readTrace, reportLines } from "../simulate/own-log.ts";

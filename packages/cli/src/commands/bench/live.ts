@@ -13,11 +13,11 @@ import type { PageRead, PageReads } from "@agarose/dev-world/page-reads";
 import { summarize } from "@agarose/dev-world/statistics";
 import { clientConfigOf } from "../../lib/files/client-config.ts";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { putObject } from "../../lib/objects/put-object.ts";
-import { removeObject } from "../../lib/objects/remove-object.ts";
-import { fileSource } from "../../lib/objects/upload/file-source.ts";
-import { copyName, putCopy } from "../../lib/objects/whole-copy.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { putObject } from "@agarose/storage/objects/put-object";
+import { removeObject } from "@agarose/storage/objects/remove-object";
+import { fileSource } from "@agarose/storage/upload/file-source";
+import { copyName, putCopy } from "@agarose/storage/objects/whole-copy";
 import { formatBytes, logLine, printResult } from "../../lib/output.ts";
 import { describeLive, type LivePlace, type LiveResult, type LiveSample } from "./live-report.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import { regionWarnings } from "./check-regions.ts";
 import type { PopEnvironment } from "./deployment.ts";
 

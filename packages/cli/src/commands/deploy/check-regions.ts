@@ -2,8 +2,8 @@
  * Whether the PoPs read from the buckets that the command line writes to. Pure.
  */
 import { isRecord, isText } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
-import { regionsByName } from "../../lib/store/region-names.ts";
+import type { Config } from "@agarose/storage/config/config";
+import { regionsByName } from "@agarose/storage/buckets/region-names";
 import type { PopEnvironment } from "./deployment.ts";
 
 /** A bucket of the wrangler.toml that comes with Agarose. */

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { AgaroseError } from "@agarose/core";
-import { loadConfig, type Config } from "../../lib/config.ts";
+import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { regionWarnings } from "./check-regions.ts";

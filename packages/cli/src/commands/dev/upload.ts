@@ -1,16 +1,16 @@
 /** Stores files in the buckets of a local world. */
 import mime from "mime";
 import type { World } from "@agarose/dev-world";
-import { loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "@agarose/storage/config/config";
 import { WRITING } from "../../lib/context.ts";
-import { loadCodec, loadEncoder } from "../../lib/deployment.ts";
-import { getObject } from "../../lib/objects/get-object.ts";
-import { readManifest } from "../../lib/objects/manifests.ts";
-import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
-import { fileSource } from "../../lib/objects/upload/file-source.ts";
-import { copyName, putCopy } from "../../lib/objects/whole-copy.ts";
-import { signerOf, trustOf } from "../../lib/signing.ts";
-import { openStores } from "../../lib/store/stores.ts";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { getObject } from "@agarose/storage/objects/get-object";
+import { readManifest } from "@agarose/storage/objects/manifests";
+import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
+import { fileSource } from "@agarose/storage/upload/file-source";
+import { copyName, putCopy } from "@agarose/storage/objects/whole-copy";
+import { signerOf, trustOf } from "@agarose/storage/config/signing";
+import { openStores } from "@agarose/storage/buckets/stores";
 
 /** A file to store. */
 export interface Upload {

@@ -12,10 +12,10 @@ import {
   toAgaroseError,
   type Plan,
 } from "@agarose/core";
-import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "../../lib/pops/admin-token.ts";
-import type { Config } from "../../lib/config.ts";
-import { regionsByName } from "../../lib/store/region-names.ts";
-import { ask, statusOf, type PopAnswer, type StatusAnswer } from "../../lib/pops/pop-client.ts";
+import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
+import type { Config } from "@agarose/storage/config/config";
+import { regionsByName } from "@agarose/storage/buckets/region-names";
+import { ask, statusOf, type PopAnswer, type StatusAnswer } from "@agarose/storage/pops/pop-client";
 import { judge, summaryOf } from "../status/pop-report.ts";
 import { judgePlace } from "../status/judge-place.ts";
 import type { Check } from "./check.ts";

@@ -2,16 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { acceptUnsigned, systemClock, toAgaroseError } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import {
-  announce,
-  announcementOf,
-  Fence,
-  newestOf,
-  readAll,
-  type FenceContext,
-} from "../../lib/objects/commit/fence.ts";
-import type { Store } from "../../lib/store/store.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { announce, announcementOf, Fence, newestOf, readAll, type FenceContext } from "@agarose/storage/commit/fence";
+import type { Store } from "@agarose/storage/buckets/store";
 import type { Check } from "./check.ts";
 import { PROBE_PREFIX } from "./check-region.ts";
 

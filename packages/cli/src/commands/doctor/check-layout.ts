@@ -3,9 +3,9 @@
  */
 import { chunkBytes, checkSurvival, roundRobin, spread, survives, toAgaroseError, type Code } from "@agarose/core";
 import { codesLine } from "../../lib/codes-line.ts";
-import { autoCodes, keptRegions } from "../../lib/objects/layout/object-layout.ts";
+import { autoCodes, keptRegions } from "@agarose/storage/layout/object-layout";
 import { formatCount } from "../../lib/output.ts";
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import type { Check } from "./check.ts";
 
 /** Checks whether every code of the configuration survives what `survive` promises. One check per code. Pure. */

@@ -4,8 +4,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { MANIFEST_PREFIX, objectUrl, toAgaroseError } from "@agarose/core";
-import type { PutReceipt, Store } from "../../lib/store/store.ts";
-import type { RegionConfig } from "../../lib/config.ts";
+import type { PutReceipt, Store } from "@agarose/storage/buckets/store";
+import type { RegionConfig } from "@agarose/storage/config/config";
 import type { Check, Remedy } from "./check.ts";
 import { HEADERS_TO_EXPOSE, publicReadPolicy } from "./merge-settings.ts";
 

@@ -2,9 +2,9 @@
  * Whose manifests count, and whether the key that signs is one of those that readers trust.
  */
 import { keyIdOf, rawPublicKey, toAgaroseError } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import { formatCount } from "../../lib/output.ts";
-import { signingKeyId } from "../../lib/signing.ts";
+import { signingKeyId } from "@agarose/storage/config/signing";
 import type { Check } from "./check.ts";
 
 /** A warning in unsigned mode; a failure when readers would refuse what this machine signs. */

@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
-import { parseConfig } from "../../lib/config.ts";
+import { parseConfig } from "@agarose/storage/config/config";
 import { startTestWorld, type RunResult, type World } from "../../../test/world.ts";
 import { checkDeployed } from "./check-deployed.ts";
 import type { Check } from "./check.ts";

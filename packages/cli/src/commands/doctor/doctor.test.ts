@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import { checkLayout } from "./check-layout.ts";
 import { checkRegion } from "./check-region.ts";
 import { checkSigning } from "./check-signing.ts";

@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { loadConfig, type Config } from "../../lib/config.ts";
+import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { isFailed, type Check } from "./check.ts";
@@ -15,7 +15,7 @@ import { checkIdentity } from "./check-identity.ts";
 import { checkRegion } from "./check-region.ts";
 import { fixRegion, type Fix, type FixedRegion } from "./fix.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../lib/output.ts";
-import { openSettings } from "../../lib/store/stores.ts";
+import { openSettings } from "@agarose/storage/buckets/stores";
 
 /** The options of `agarose doctor`. */
 export interface DoctorOptions extends GlobalOptions {

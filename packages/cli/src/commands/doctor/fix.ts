@@ -9,8 +9,8 @@ import {
   GARBAGE_PREFIX,
   HISTORY_PREFIX,
   REPAIR_PREFIX,
-} from "../../lib/objects/commit/names.ts";
-import type { BucketSettings } from "../../lib/store/bucket-settings.ts";
+} from "@agarose/storage/commit/names";
+import type { BucketSettings } from "@agarose/storage/buckets/bucket-settings";
 import { PROBE_PREFIX } from "./check-region.ts";
 import type { Check, Remedy } from "./check.ts";
 import { publicReadPolicy, withPublicReads, withReadRule } from "./merge-settings.ts";

@@ -2,7 +2,7 @@
  * The help of `agarose doctor`.
  */
 import type { Command } from "commander";
-import { ADMIN_TOKEN_VARIABLE } from "../../lib/pops/admin-token.ts";
+import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import type { DoctorOptions } from "./doctor.ts";
 
 /** Adds `agarose doctor`. */

@@ -2,7 +2,7 @@
  * What readers need of a bucket's CORS rules and policy, merged into what is there. Pure.
  */
 import { AgaroseError, isRecord } from "@agarose/core";
-import type { CORSRule } from "../../lib/store/bucket-settings.ts";
+import type { CORSRule } from "@agarose/storage/buckets/bucket-settings";
 
 /** Readable by scripts only when the bucket exposes them. */
 export const HEADERS_TO_EXPOSE = ["content-length", "content-range", "etag"];

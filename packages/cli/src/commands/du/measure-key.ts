@@ -3,11 +3,11 @@
  * no manifest names.
  */
 import { isTombstone, systemClock, type ManifestRecord } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
-import { keepMsOf, uploadOf } from "../../lib/objects/commit/history.ts";
-import { newestOf, surveyAll } from "../../lib/objects/commit/region-survey.ts";
-import type { KeyGroup, RegionObject } from "../../lib/walk/key-groups.ts";
-import { commonRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
+import type { Config } from "@agarose/storage/config/config";
+import { keepMsOf, uploadOf } from "@agarose/storage/commit/history";
+import { newestOf, surveyAll } from "@agarose/storage/regions/region-survey";
+import type { KeyGroup, RegionObject } from "@agarose/storage/listing/key-groups";
+import { commonRecord, type ListedContext } from "@agarose/storage/listing/listed-object";
 
 /** Bytes in one region. */
 export interface RegionBytes {

@@ -1,12 +1,12 @@
 /**
  * What all keys below a prefix take, in one walk over the listings of all regions.
  */
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import type { CommandContext } from "../../lib/context.ts";
-import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import { logLine, printable } from "../../lib/output.ts";
-import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { addBytes, measureKey, NO_BYTES, type KeyUse, type RegionBytes } from "./measure-key.ts";
 
 /** What one region holds. */

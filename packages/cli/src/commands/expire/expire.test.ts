@@ -3,11 +3,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { manifestName, systemClock } from "@agarose/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { readManifest } from "../../lib/objects/manifests.ts";
-import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import type { AgeOf } from "../../lib/walk/region-clocks.ts";
-import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { readManifest } from "@agarose/storage/objects/manifests";
+import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
+import type { AgeOf } from "@agarose/storage/listing/region-clocks";
+import { commonPrefix, expireObject, type ExpireOutcome } from "@agarose/storage/maintenance/expire-object";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -7,9 +7,9 @@ import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
-import type { WalkOptions } from "../../lib/walk/walk-objects.ts";
-import type { ExpireOutcome } from "./expire-object.ts";
-import { expireObjects, type ExpireTotals } from "./expire-objects.ts";
+import type { WalkOptions } from "@agarose/storage/listing/walk-objects";
+import type { ExpireOutcome } from "@agarose/storage/maintenance/expire-object";
+import { expireObjects, type ExpireTotals } from "@agarose/storage/maintenance/expire-objects";
 
 /** The options of `agarose expire`. */
 export type Options = GlobalOptions & Omit<WalkOptions, "prefix"> & ReportOptions & ConfirmOptions;

@@ -9,9 +9,9 @@ import {
   type ListedObject,
 } from "@agarose/dev-world/s3-wire";
 import { isTombstone, shownBytes, toAgaroseError } from "@agarose/core";
-import { readManifest } from "../../lib/objects/manifests.ts";
-import { recordOf } from "../../lib/walk/listed-object.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { readManifest } from "@agarose/storage/objects/manifests";
+import { recordOf } from "@agarose/storage/listing/listed-object";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { BUCKET, type Exchange } from "./exchange.ts";
 import { validatorsOf } from "./read-operations.ts";
 

@@ -2,10 +2,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { KeyLock } from "@agarose/dev-world/key-lock";
 import type { S3Request } from "@agarose/dev-world/s3-wire";
-import type { Deployment } from "../../lib/deployment.ts";
-import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import type { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
-import type { Consistency } from "../../lib/objects/manifests.ts";
+import type { Deployment } from "@agarose/storage/deployment";
+import type { Breaker } from "@agarose/storage/regions/ask-regions";
+import type { KnownRegions } from "@agarose/storage/regions/known-regions";
+import type { Consistency } from "@agarose/storage/objects/manifests";
 import type { SortedKeys } from "./sorted-keys.ts";
 import type { Uploads } from "./multipart/uploads.ts";
 import type { Spool } from "./spool.ts";

@@ -4,11 +4,11 @@
 import { once } from "node:events";
 import { AgaroseError } from "@agarose/core";
 import type { Credentials } from "@agarose/dev-world/s3-wire";
-import { loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { closeDeployment, openDeployment, type Deployment } from "../../lib/deployment.ts";
-import type { Consistency } from "../../lib/objects/manifests.ts";
+import { closeDeployment, openDeployment, type Deployment } from "@agarose/storage/deployment";
+import type { Consistency } from "@agarose/storage/objects/manifests";
 import { printResult } from "../../lib/output.ts";
 import { BUCKET, KEY_ID, SECRET } from "./exchange.ts";
 import { startGateway } from "./server.ts";

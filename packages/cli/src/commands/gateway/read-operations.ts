@@ -13,9 +13,9 @@ import {
   type Validators,
 } from "@agarose/dev-world/s3-wire";
 import { contentRange, parseRange, toAgaroseError, type ByteRange, type Manifest } from "@agarose/core";
-import { shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { EarlyRead, getObject } from "../../lib/objects/get-object.ts";
-import { readManifest } from "../../lib/objects/manifests.ts";
+import { shownManifest } from "@agarose/storage/encryption/opened";
+import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
+import { readManifest } from "@agarose/storage/objects/manifests";
 import type { Exchange } from "./exchange.ts";
 import { isImpossibleKey } from "./s3-error-of.ts";
 

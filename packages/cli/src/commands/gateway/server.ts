@@ -14,10 +14,10 @@ import {
 } from "@agarose/dev-world/s3-wire";
 import { KeyLock } from "@agarose/dev-world/key-lock";
 import { AgaroseError, systemClock } from "@agarose/core";
-import type { Deployment } from "../../lib/deployment.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
-import type { Consistency } from "../../lib/objects/manifests.ts";
+import type { Deployment } from "@agarose/storage/deployment";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { KnownRegions } from "@agarose/storage/regions/known-regions";
+import type { Consistency } from "@agarose/storage/objects/manifests";
 import { BUCKET, type Shared } from "./exchange.ts";
 import { takeFolder, Uploads } from "./multipart/uploads.ts";
 import { SERVED } from "./routes.ts";

@@ -6,11 +6,11 @@
  * whole and sorted. Its later pages come from that one list.
  */
 import { compareUtf8, S3Error } from "@agarose/dev-world/s3-wire";
-import type { Deployment } from "../../lib/deployment.ts";
-import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
-import type { Consistency } from "../../lib/objects/manifests.ts";
-import { majorityEtag } from "../../lib/walk/listed-object.ts";
+import type { Deployment } from "@agarose/storage/deployment";
+import type { Breaker } from "@agarose/storage/regions/ask-regions";
+import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
+import type { Consistency } from "@agarose/storage/objects/manifests";
+import { majorityEtag } from "@agarose/storage/listing/listed-object";
 
 type Context = Deployment & { readonly breaker: Breaker; readonly consistency: Consistency };
 

@@ -12,7 +12,7 @@ import {
   type Received,
   type ReceivedBody,
 } from "@agarose/dev-world/s3-wire";
-import { writeAll } from "../../lib/files/whole-file.ts";
+import { writeAll } from "@agarose/storage/files/whole-file";
 
 /** A body in the spool. */
 export interface SpooledBody extends ReceivedBody {

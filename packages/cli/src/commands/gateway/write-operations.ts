@@ -14,12 +14,12 @@ import {
   type RemovalConditions,
 } from "@agarose/dev-world/s3-wire";
 import { isTombstone, parseKey, shownBytes, type Manifest, type ManifestRecord } from "@agarose/core";
-import { secretsOf } from "../../lib/objects/encryption/secrets-of.ts";
-import { putObject, type PutObject } from "../../lib/objects/put-object.ts";
-import { removeObject } from "../../lib/objects/remove-object.ts";
-import { fileSource } from "../../lib/objects/upload/file-source.ts";
-import { describedAsStored, headerText } from "../../lib/objects/upload/object-headers.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { secretsOf } from "@agarose/storage/encryption/secrets-of";
+import { putObject, type PutObject } from "@agarose/storage/objects/put-object";
+import { removeObject } from "@agarose/storage/objects/remove-object";
+import { fileSource } from "@agarose/storage/upload/file-source";
+import { describedAsStored, headerText } from "@agarose/storage/upload/object-headers";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import type { Exchange } from "./exchange.ts";
 import { etagOf, keptMd5, validatorsOf } from "./read-operations.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock, type AgaroseError } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { CLOCK_PREFIX, claimName, garbageName, GARBAGE_PREFIX } from "../../lib/objects/commit/names.ts";
-import { removeObject } from "../../lib/objects/remove-object.ts";
-import type { ListedObject, Store } from "../../lib/store/store.ts";
-import { collectGarbage } from "./collect-garbage.ts";
-import type { GarbageReport, GarbageUpload } from "./search.ts";
+import { CLOCK_PREFIX, claimName, garbageName, GARBAGE_PREFIX } from "@agarose/storage/commit/names";
+import { removeObject } from "@agarose/storage/objects/remove-object";
+import type { ListedObject, Store } from "@agarose/storage/buckets/store";
+import { collectGarbage } from "@agarose/storage/maintenance/gc/collect-garbage";
+import type { GarbageReport, GarbageUpload } from "@agarose/storage/maintenance/gc/search";
 import { heapInUse } from "../../../test/heap.ts";
-import { keyGroups } from "../../lib/walk/key-groups.ts";
+import { keyGroups } from "@agarose/storage/listing/key-groups";
 import { DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 /** The name of what a killed run left. */

@@ -7,9 +7,9 @@ import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../lib/c
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
-import { WalkCursor } from "../../lib/walk/walk-cursor.ts";
-import { collectGarbage, NOTHING_FOUND } from "./collect-garbage.ts";
-import type { GarbageUpload } from "./search.ts";
+import { WalkCursor } from "@agarose/storage/listing/walk-cursor";
+import { collectGarbage, NOTHING_FOUND } from "@agarose/storage/maintenance/gc/collect-garbage";
+import type { GarbageUpload } from "@agarose/storage/maintenance/gc/search";
 
 /** The options of `agarose gc`. */
 export interface GcOptions extends GlobalOptions, ReportOptions, ConfirmOptions {

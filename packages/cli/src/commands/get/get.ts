@@ -16,12 +16,12 @@ import {
   type ReadReport,
 } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { writeAll, writeNamed } from "../../lib/files/whole-file.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { EarlyRead, getObject } from "../../lib/objects/get-object.ts";
-import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
-import { readManifest, type Consistency } from "../../lib/objects/manifests.ts";
+import { writeAll, writeNamed } from "@agarose/storage/files/whole-file";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { shownManifest } from "@agarose/storage/encryption/opened";
+import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
+import { KnownRegions } from "@agarose/storage/regions/known-regions";
+import { readManifest, type Consistency } from "@agarose/storage/objects/manifests";
 import { formatBytes, printResult } from "../../lib/output.ts";
 import { startProgress } from "../../lib/progress.ts";
 import { logLeftover } from "../../lib/leftovers.ts";

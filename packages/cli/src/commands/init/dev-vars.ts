@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";

@@ -8,7 +8,7 @@ import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { clientConfigOf, type ClientConfig } from "../../lib/files/client-config.ts";
-import { loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";

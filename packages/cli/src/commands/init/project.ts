@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isRecord } from "@agarose/core";
-import { CONFIG_FILE } from "../../lib/config.ts";
+import { CONFIG_FILE } from "@agarose/storage/config/config";
 
 /** A web app as its files show it. Paths are relative to its root. */
 export interface Project {

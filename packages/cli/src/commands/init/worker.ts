@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join, relative, sep } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { LOCATIONS } from "@agarose/worker/reference";
-import { loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";

@@ -5,7 +5,7 @@
  * routes.
  */
 import { AgaroseError, isRecord } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import { sharedVariables } from "../../lib/pop-variables.ts";
 import { locationNear, suggestedPlaces } from "../deploy/place.ts";
 

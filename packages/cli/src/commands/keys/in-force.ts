@@ -1,8 +1,8 @@
 /** Puts keys and secrets into force in the buckets, where every machine that writes looks for them. */
 import { acceptUnsigned, AgaroseError, systemClock, toAgaroseError } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import { withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
 import {
   announce,
   announcementOf,
@@ -11,7 +11,7 @@ import {
   untilFenced,
   type Announcement,
   type FenceContext,
-} from "../../lib/objects/commit/fence.ts";
+} from "@agarose/storage/commit/fence";
 import { logLine } from "../../lib/output.ts";
 
 /** Every kind of machine that writes, and so needs the configuration of a step. */

@@ -2,11 +2,11 @@
  * `agarose keys`: the key pair by which a publisher signs manifests, and the secrets that encrypt objects. Keys are
  * Ed25519: PEM for the private, `ed25519:…` for the public.
  */
-import { loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
-import { configuredPublicKey } from "../../lib/signing.ts";
+import { configuredPublicKey } from "@agarose/storage/config/signing";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { tryPutInForce } from "./in-force.ts";
 import { createKey } from "./new-key.ts";

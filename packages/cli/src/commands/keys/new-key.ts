@@ -1,6 +1,6 @@
 /** Writes the private key of a new pair. */
-import { writeNewSecret } from "../../lib/files/whole-file.ts";
-import { newKeyPair } from "../../lib/signing.ts";
+import { writeNewSecret } from "@agarose/storage/files/whole-file";
+import { newKeyPair } from "@agarose/storage/config/signing";
 
 /**
  * Writes a private key that only its owner may read to `file`, and returns its public key. Throws USAGE or DISK_FULL.

@@ -3,12 +3,12 @@
  */
 import { systemClock, type ManifestRecord } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { keepMsOf } from "../../lib/objects/commit/history.ts";
-import { keptVersions, refuseUnread } from "../../lib/objects/history/kept-versions.ts";
-import { checkManifests } from "../../lib/objects/verify-object.ts";
-import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { keepMsOf } from "@agarose/storage/commit/history";
+import { keptVersions, refuseUnread } from "@agarose/storage/history/kept-versions";
+import { checkManifests } from "@agarose/storage/objects/verify-object";
+import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 
 const OBJECTS_AT_A_TIME = 16;
 

@@ -3,15 +3,15 @@
  */
 import { isTombstone, shownBytes, systemClock, toAgaroseError } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
-import { shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
-import { readManifest, type Consistency, type ReadContext } from "../../lib/objects/manifests.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
+import { shownManifest } from "@agarose/storage/encryption/opened";
+import { KnownRegions } from "@agarose/storage/regions/known-regions";
+import { readManifest, type Consistency, type ReadContext } from "@agarose/storage/objects/manifests";
 import { EXIT_OK, formatBytes, logLine, printable } from "../../lib/output.ts";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
-import { majorityRecord } from "../../lib/walk/listed-object.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import type { KeyGroup } from "@agarose/storage/listing/key-groups";
+import { majorityRecord } from "@agarose/storage/listing/listed-object";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
 
 /** The options of `agarose ls`. */

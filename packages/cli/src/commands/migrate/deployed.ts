@@ -1,11 +1,11 @@
 /** Whether the PoPs know the regions that objects are about to move to. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import * as v from "valibot";
-import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "../../lib/pops/admin-token.ts";
-import type { Config } from "../../lib/config.ts";
+import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "@agarose/storage/pops/admin-token";
+import type { Config } from "@agarose/storage/config/config";
 import { logLine } from "../../lib/output.ts";
-import { regionsByName } from "../../lib/store/region-names.ts";
-import { POP_ANSWER_BYTES_MAX, readRecordText } from "../../lib/store/small-record.ts";
+import { regionsByName } from "@agarose/storage/buckets/region-names";
+import { POP_ANSWER_BYTES_MAX, readRecordText } from "@agarose/storage/buckets/small-record";
 
 const TIMEOUT_MS = 10_000;
 /** Of an answer to `/v1/status`, also of an older PoP. */

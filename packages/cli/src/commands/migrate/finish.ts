@@ -1,13 +1,13 @@
 /** Whether the regions and names that a migration leaves out may go. */
 import { AgaroseError, CHUNK_PREFIX, isTombstone, systemClock } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { keptVersions } from "../../lib/objects/history/kept-versions.ts";
-import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { keptVersions } from "@agarose/storage/history/kept-versions";
+import { checkManifests } from "@agarose/storage/objects/verify-object";
 import { formatCount } from "../../lib/output.ts";
-import { hasFormerName } from "../../lib/store/region-names.ts";
-import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { hasFormerName } from "@agarose/storage/buckets/region-names";
+import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 
 const OBJECTS_AT_A_TIME = 16;
 const SHOWN_MAX = 100;

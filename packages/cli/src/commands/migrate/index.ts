@@ -2,7 +2,7 @@
  * The help of `agarose migrate`.
  */
 import type { Command } from "commander";
-import { parseRate } from "../scrub/amounts.ts";
+import { parseRate } from "@agarose/storage/maintenance/amounts";
 import { CURSOR, JSON_LINES, YES } from "../../lib/options.ts";
 import type { Options } from "./migrate.ts";
 

@@ -9,19 +9,19 @@
 import { dirname, resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
-import { loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { READING, withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
-import { repairOne } from "../../lib/objects/repair/repair-outcome.ts";
+import { repairOne } from "@agarose/storage/repair/repair-outcome";
 import { EXIT_OK, printResult } from "../../lib/output.ts";
-import { hasFormerName } from "../../lib/store/region-names.ts";
+import { hasFormerName } from "@agarose/storage/buckets/region-names";
 import { COMMIT_REQUESTS } from "../recode/estimate.ts";
 import { checkRate } from "../recode/recode.ts";
 import { recodeObjects, type RecodeOptions, type RecodeWalk } from "../recode/recode-objects.ts";
 import { checkDeployed } from "./deployed.ts";
 import { checkFinished } from "./finish.ts";
-import { renameControl, renameRegions } from "./rename.ts";
+import { renameControl, renameRegions } from "@agarose/storage/maintenance/rename";
 import { checkSettled } from "./settled.ts";
 import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
 

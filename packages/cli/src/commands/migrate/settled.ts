@@ -1,13 +1,13 @@
 /** Whether a migration may begin: that of the regions before has to be over. */
 import { AgaroseError } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
-import { majorityOf } from "../../lib/objects/commit/write-context.ts";
-import { requireMajority, type FailedRegion } from "../../lib/objects/keys.ts";
-import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { majorityOf } from "@agarose/storage/commit/write-context";
+import { requireMajority, type FailedRegion } from "@agarose/storage/listing/keys";
+import { checkManifests } from "@agarose/storage/objects/verify-object";
 import { formatCount } from "../../lib/output.ts";
-import type { Store } from "../../lib/store/store.ts";
-import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import type { Store } from "@agarose/storage/buckets/store";
+import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 
 const OBJECTS_AT_A_TIME = 16;
 const SHOWN_MAX = 100;

@@ -4,9 +4,9 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { AgaroseError } from "@agarose/core";
-import { configOfFields, type Config, type RegionConfig } from "../../lib/config.ts";
+import { configOfFields, type Config, type RegionConfig } from "@agarose/storage/config/config";
 import type { ConfigFields } from "../../lib/files/config-fields.ts";
-import { majorityOf } from "../../lib/objects/commit/write-context.ts";
+import { majorityOf } from "@agarose/storage/commit/write-context";
 
 /** A configuration as its file has it. */
 export interface ConfigFile {

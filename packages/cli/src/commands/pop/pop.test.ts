@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseConfig } from "../../lib/config.ts";
+import { parseConfig } from "@agarose/storage/config/config";
 import { spawnAgarose } from "../../../test/world.ts";
 import { parseListen, readVariables } from "./variables.ts";
 

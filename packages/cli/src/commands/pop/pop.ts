@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { AgaroseError } from "@agarose/core";
 import { startPop, type Pop } from "@agarose/pop";
-import { loadConfig } from "../../lib/config.ts";
+import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { stopSignal } from "../dev/stop-signal.ts";

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { AgaroseError, isRecord } from "@agarose/core";
 import { VARIABLE_NAMES } from "@agarose/worker/reference";
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import { sharedVariables } from "../../lib/pop-variables.ts";
 
 /** Where variables come from; later ones override earlier ones. */

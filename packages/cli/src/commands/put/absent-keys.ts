@@ -2,10 +2,10 @@
  * Which keys nothing was ever stored under, by listings: one request for a thousand keys in place of one for each.
  */
 import { encodeKey, type AgaroseError, type Clock } from "@agarose/core";
-import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { majorityOf } from "../../lib/objects/commit/write-context.ts";
-import type { Store } from "../../lib/store/store.ts";
-import { keyGroups } from "../../lib/walk/key-groups.ts";
+import type { Breaker } from "@agarose/storage/regions/ask-regions";
+import { majorityOf } from "@agarose/storage/commit/write-context";
+import type { Store } from "@agarose/storage/buckets/store";
+import { keyGroups } from "@agarose/storage/listing/key-groups";
 
 interface ListingContext {
   readonly stores: readonly Store[];

@@ -3,8 +3,8 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { S3Store } from "../../lib/store/s3-store.ts";
-import type { PutResult } from "../../lib/objects/put-object.ts";
+import { S3Store } from "@agarose/storage/buckets/s3-store";
+import type { PutResult } from "@agarose/storage/objects/put-object";
 import {
   CREDENTIALS,
   manifestName,

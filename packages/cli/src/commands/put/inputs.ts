@@ -9,7 +9,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AgaroseError, parseKey } from "@agarose/core";
 import { entriesBelow, type InputFile, type SkippedEntry } from "../../lib/files/folder-entries.ts";
-import { makeTempFolder } from "../../lib/files/owned-files.ts";
+import { makeTempFolder } from "@agarose/storage/files/owned-files";
 import { logLeftover } from "../../lib/leftovers.ts";
 
 /** What `collectInputs` found. */

@@ -11,18 +11,18 @@ import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.t
 import { findAbsentKeys } from "./absent-keys.ts";
 import type { InputFile, SkippedEntry } from "../../lib/files/folder-entries.ts";
 import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
-import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
-import { shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
-import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
-import { completeLate } from "../../lib/objects/repair/late-regions.ts";
-import { hashFile } from "../../lib/objects/upload/file-hash.ts";
-import { fileSource } from "../../lib/objects/upload/file-source.ts";
-import { checkManifests } from "../../lib/objects/verify-object.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import { parseHeaders, unitsOf, widthOf } from "../../lib/objects/upload/put-options.ts";
+import { mapAdaptive } from "@agarose/storage/listing/adaptive-pool";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
+import { shownManifest } from "@agarose/storage/encryption/opened";
+import { layoutOf } from "@agarose/storage/layout/object-layout";
+import { putObject, type PutContext, type PutResult } from "@agarose/storage/objects/put-object";
+import { completeLate } from "@agarose/storage/repair/late-regions";
+import { hashFile } from "@agarose/storage/upload/file-hash";
+import { fileSource } from "@agarose/storage/upload/file-source";
+import { checkManifests } from "@agarose/storage/objects/verify-object";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
+import { parseHeaders, unitsOf, widthOf } from "@agarose/storage/upload/put-options";
 
 /** The options of `agarose put`. */
 export interface PutOptions extends GlobalOptions {

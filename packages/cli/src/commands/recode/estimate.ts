@@ -2,9 +2,9 @@
  * What it takes to store an object again, before anything is done.
  */
 import { chunkBytes, type Manifest } from "@agarose/core";
-import type { Config, RegionConfig } from "../../lib/config.ts";
-import { currentNames } from "../../lib/store/region-names.ts";
-import type { ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
+import type { Config, RegionConfig } from "@agarose/storage/config/config";
+import { currentNames } from "@agarose/storage/buckets/region-names";
+import type { ObjectLayout } from "@agarose/storage/layout/object-layout";
 
 /** Sums over objects. */
 export interface Effort {

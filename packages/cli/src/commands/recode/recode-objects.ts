@@ -3,18 +3,18 @@
  * the second step of `migrate`.
  */
 import { AgaroseError, systemClock, toAgaroseError, type Code, type Manifest } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import type { CommandContext } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { layoutOf, storedLayout } from "../../lib/objects/layout/object-layout.ts";
-import type { PutResult } from "../../lib/objects/put-object.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { layoutOf, storedLayout } from "@agarose/storage/layout/object-layout";
+import type { PutResult } from "@agarose/storage/objects/put-object";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
-import { currentManifest } from "../../lib/walk/listed-object.ts";
+import type { KeyGroup } from "@agarose/storage/listing/key-groups";
+import { currentManifest } from "@agarose/storage/listing/listed-object";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
-import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
 import { addEffort, effortOf, NO_EFFORT, type Effort } from "./estimate.ts";
-import { isLaidOut, recodeObject, type RecodeContext } from "./recode-object.ts";
+import { isLaidOut, recodeObject, type RecodeContext } from "@agarose/storage/maintenance/recode-object";
 
 /** What to do, and how. */
 export interface RecodeOptions extends WalkOptions, ReportOptions {

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { manifestName, type Manifest } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
-import { loadCodec, loadEncoder } from "../../lib/deployment.ts";
-import { recodeObject } from "./recode-object.ts";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { recodeObject } from "@agarose/storage/maintenance/recode-object";
 
 const { signal } = new AbortController();
 let world: World;

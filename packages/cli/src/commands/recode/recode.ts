@@ -2,9 +2,9 @@
  * `agarose recode`: stores objects again under the code and the placement that the configuration says now.
  */
 import { AgaroseError, checkCode, type Code } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
+import type { Config } from "@agarose/storage/config/config";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
+import { layoutOf } from "@agarose/storage/layout/object-layout";
 import { hottestKeys, type HeatOptions } from "./hottest.ts";
 import { recodeObjects, type RecodeOptions } from "./recode-objects.ts";
 

@@ -3,20 +3,20 @@
  */
 import { AgaroseError, parseKey, systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
-import type { RepairReport } from "../../lib/objects/repair/repair-object.ts";
-import { repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
-import { refuseUnknown, unreachableRegions, type UnreachableRegion } from "../../lib/objects/verdicts.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { verifyWithHistory } from "@agarose/storage/history/verify-history";
+import type { RepairReport } from "@agarose/storage/repair/repair-object";
+import { repairOne, type RepairOutcome } from "@agarose/storage/repair/repair-outcome";
+import { refuseUnknown, unreachableRegions, type UnreachableRegion } from "@agarose/storage/objects/verdicts";
 import { repairLines, unreachableLine } from "../../lib/verdict-lines.ts";
-import { requireMajority, type FailedRegion } from "../../lib/objects/keys.ts";
+import { requireMajority, type FailedRegion } from "@agarose/storage/listing/keys";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../lib/output.ts";
-import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
+import { quickKinds, quickVerdict } from "@agarose/storage/listing/listed-verdict";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
-import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
-import { keysBehind } from "../../lib/pops/pop-client.ts";
+import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
+import { keysBehind } from "@agarose/storage/pops/pop-client";
 
 /** The options of `agarose repair`. */
 export interface RepairOptions extends GlobalOptions, WalkOptions, ReportOptions {

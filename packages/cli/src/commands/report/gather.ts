@@ -1,13 +1,13 @@
 /**
  * The facts of a report: one walk over the listings of all regions, and one question to each PoP.
  */
-import { adminTokenOf } from "../../lib/pops/admin-token.ts";
+import { adminTokenOf } from "@agarose/storage/pops/admin-token";
 import type { CommandContext } from "../../lib/context.ts";
-import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
-import { stateOf } from "../../lib/objects/verdicts.ts";
+import type { Breaker } from "@agarose/storage/regions/ask-regions";
+import { verifyObject, type ObjectVerdict } from "@agarose/storage/objects/verify-object";
+import { stateOf } from "@agarose/storage/objects/verdicts";
 import { formatBytes, formatCount, printable } from "../../lib/output.ts";
-import { quickVerdict } from "../../lib/walk/listed-verdict.ts";
+import { quickVerdict } from "@agarose/storage/listing/listed-verdict";
 import { measureUse, type Use } from "../du/measure-use.ts";
 import { popReport, type PopReport } from "../status/pop-report.ts";
 

@@ -4,8 +4,8 @@
  */
 import { systemClock } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
-import { writeNamed } from "../../lib/files/whole-file.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { writeNamed } from "@agarose/storage/files/whole-file";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../lib/output.ts";
 import { gather } from "./gather.ts";
 import { pageOf } from "./page.ts";

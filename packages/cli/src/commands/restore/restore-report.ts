@@ -1,8 +1,8 @@
 /**
  * What came of a restore, for programs and for people.
  */
-import type { Restorable } from "../../lib/objects/history/restore-object.ts";
-import type { PutResult } from "../../lib/objects/put-object.ts";
+import type { Restorable } from "@agarose/storage/history/restore-object";
+import type { PutResult } from "@agarose/storage/objects/put-object";
 import { formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 
 /** The new version, and the kept one that it repeats. */

@@ -4,8 +4,8 @@
 import { systemClock } from "@agarose/core";
 import type { ConfirmOptions } from "../../lib/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { findRestorable, restoreVersion } from "../../lib/objects/history/restore-object.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { printResult } from "../../lib/output.ts";
 import { startProgress } from "../../lib/progress.ts";
 import { dueLine, dueOf, reportOf, restoredLine, warnOfRestored } from "./restore-report.ts";

@@ -4,14 +4,14 @@
 import { AgaroseError, isTombstone, parseKey, systemClock, toAgaroseError } from "@agarose/core";
 import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { findRestorable, restoreVersion } from "../../lib/objects/history/restore-object.ts";
-import { removableKeys } from "../../lib/objects/keys.ts";
-import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
-import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
+import { removableKeys } from "@agarose/storage/listing/keys";
+import { removeObject, type RemoveResult } from "@agarose/storage/objects/remove-object";
+import { checkManifests } from "@agarose/storage/objects/verify-object";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import {
   dueLine,
   dueOf,

@@ -6,14 +6,14 @@
  * twice its requests.
  */
 import { chunkBytes, LEAF_LIST, systemClock, toAgaroseError, type AgaroseError, type Manifest } from "@agarose/core";
-import { adminTokenOf } from "../../lib/pops/admin-token.ts";
-import type { Config } from "../../lib/config.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { hotConfig, layoutOf, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
-import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { adminTokenOf } from "@agarose/storage/pops/admin-token";
+import type { Config } from "@agarose/storage/config/config";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { hotConfig, layoutOf, type ObjectLayout } from "@agarose/storage/layout/object-layout";
+import { checkManifests } from "@agarose/storage/objects/verify-object";
 import { logLine } from "../../lib/output.ts";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
-import { recodeObject, type RecodeContext } from "../recode/recode-object.ts";
+import type { KeyGroup } from "@agarose/storage/listing/key-groups";
+import { recodeObject, type RecodeContext } from "@agarose/storage/maintenance/recode-object";
 import { popReport } from "../status/pop-report.ts";
 
 /** What a walk has done for `hot`. */

@@ -4,19 +4,19 @@
  */
 import { systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import type { RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
+import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { repairLines, unreachableLine } from "../../lib/verdict-lines.ts";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import type { KeyGroup } from "@agarose/storage/listing/key-groups";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
-import type { WalkOptions } from "../../lib/walk/walk-objects.ts";
-import type { Damaged } from "./damaged-span.ts";
-import { waitFor } from "./deep-reads.ts";
+import type { WalkOptions } from "@agarose/storage/listing/walk-objects";
+import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
+import { waitFor } from "@agarose/storage/maintenance/scrub/deep-reads";
 import { HotObjects, type HotOutcome, type HotTotals } from "./hot-objects.ts";
-import { checkMetricsPath, writeMetrics } from "./metrics.ts";
-import { redundancyLines } from "./redundancy.ts";
-import { scrubObjects } from "./scrub-objects.ts";
-import type { Totals } from "./totals.ts";
+import { checkMetricsPath, writeMetrics } from "@agarose/storage/maintenance/scrub/metrics";
+import { redundancyLines } from "@agarose/storage/maintenance/scrub/redundancy";
+import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
+import type { Totals } from "@agarose/storage/maintenance/scrub/totals";
 
 /** The options of `agarose scrub`. */
 export interface Options extends GlobalOptions, WalkOptions, ReportOptions {

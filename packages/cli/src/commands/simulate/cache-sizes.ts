@@ -1,7 +1,6 @@
 /** How much cache is worth buying: the same requests with caches of several sizes, and what each costs per month. */
 
-import { sampleTrace, simulate, withCacheFactor } from "@agarose/solver";
-import type { Scenario, Trace } from "@agarose/solver";
+import { sampleTrace, simulate, withCacheFactor, type Scenario, type Trace } from "@agarose/solver";
 import { formatBytes } from "../../lib/output.ts";
 
 /** Workers KV list prices in US dollars (reads and writes per operation, storage per GB and month). */

@@ -1,13 +1,18 @@
 /** `agarose simulate FILE...`: compares caching policies on a scenario, or on the user's own access log. */
 import { writeFile } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
-import { simulate, withCacheFactor } from "@agarose/solver";
-import type { LogFormat, Scenario, SimulationRow, Trace } from "@agarose/solver";
+import {
+  simulate,
+  withCacheFactor,
+  type LogFormat,
+  type Scenario,
+  type SimulationRow,
+  type Trace,
+} from "@agarose/solver";
 import { logLine, printResult } from "../../lib/output.ts";
 import { withProgress } from "../../lib/step-progress.ts";
 import { loadScenario } from "../../lib/scenario-file.ts";
-import { adviseLines, simulateSizes } from "./cache-sizes.ts";
-import type { CacheSizes } from "./cache-sizes.ts";
+import { adviseLines, simulateSizes, type CacheSizes } from "./cache-sizes.ts";
 import { renderHtml } from "./html.ts";
 import { latencyTestOf } from "./latency-test.ts";
 import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "./own-log.ts";

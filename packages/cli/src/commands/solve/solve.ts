@@ -2,8 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { text as textOf } from "node:stream/consumers";
 import { AgaroseError, isRecord } from "@agarose/core";
-import { solveKnapsack } from "@agarose/solver";
-import type { KnapsackInstance, KnapsackSolution } from "@agarose/solver";
+import { solveKnapsack, type KnapsackInstance, type KnapsackSolution } from "@agarose/solver";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
 

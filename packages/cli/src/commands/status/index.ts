@@ -3,7 +3,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
-import { ADMIN_TOKEN_VARIABLE } from "../../lib/pops/admin-token.ts";
+import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import type { StatusOptions } from "./status.ts";
 
 /** Adds `agarose status`. */

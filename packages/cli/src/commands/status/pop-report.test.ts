@@ -1,6 +1,6 @@
 import { rejectionOf } from "@agarose/core/testing";
 import { expect, test } from "vitest";
-import { ask } from "../../lib/pops/pop-client.ts";
+import { ask } from "@agarose/storage/pops/pop-client";
 import { judge, type PopSummary } from "./pop-report.ts";
 
 test.each([

@@ -9,7 +9,7 @@ import {
   type IdeaStatus,
   type PopAddress,
   type StatusAnswer,
-} from "../../lib/pops/pop-client.ts";
+} from "@agarose/storage/pops/pop-client";
 import { formatBytes } from "../../lib/output.ts";
 import { judgePlace, type PopPlace } from "./judge-place.ts";
 

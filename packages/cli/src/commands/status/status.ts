@@ -2,12 +2,12 @@
  * `agarose status`: the state of all PoPs of the configuration. Exits with 1 when something is wrong with one.
  */
 import { AgaroseError } from "@agarose/core";
-import { adminTokenOf } from "../../lib/pops/admin-token.ts";
-import { loadConfig } from "../../lib/config.ts";
+import { adminTokenOf } from "@agarose/storage/pops/admin-token";
+import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../lib/output.ts";
-import type { IdeaStatus } from "../../lib/pops/pop-client.ts";
+import type { IdeaStatus } from "@agarose/storage/pops/pop-client";
 import { popReport, type PopReport } from "./pop-report.ts";
 
 /** The options of `agarose status`. */

@@ -12,7 +12,7 @@ import { open } from "node:fs/promises";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { encodeKey } from "@agarose/core";
-import { writeWholeFile, type WritePart } from "../../lib/files/whole-file.ts";
+import { writeWholeFile, type WritePart } from "@agarose/storage/files/whole-file";
 
 /** A file and an object that were equal. */
 export interface Known {

@@ -5,7 +5,7 @@ import { realpath, stat } from "node:fs/promises";
 import { relative, sep } from "node:path";
 import { AgaroseError, parseKey, toAgaroseError } from "@agarose/core";
 import { entriesBelow, type InputFile, type SkippedEntry } from "../../lib/files/folder-entries.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { statusOf, type FileStatus } from "./known-equal.ts";
 import type { SyncContext, SyncJob } from "./sync-job.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import type { KeyGroup } from "@agarose/storage/listing/key-groups";
 import { entriesBelow } from "../../lib/files/folder-entries.ts";
 import { placeOf } from "./known-equal.ts";
 import type { LocalFile } from "./local-folder.ts";

@@ -1,6 +1,6 @@
 /** A folder and a listing, as one list of keys: what both have of each. In constant memory. */
 import { AgaroseError, type ErrorCode } from "@agarose/core";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import type { KeyGroup } from "@agarose/storage/listing/key-groups";
 import { placeOf, type Known, type KnownEqual } from "./known-equal.ts";
 import type { LocalFile } from "./local-folder.ts";
 

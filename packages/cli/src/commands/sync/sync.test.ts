@@ -6,8 +6,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { partialPathOf } from "../../lib/files/owned-files.ts";
-import { readManifest } from "../../lib/objects/manifests.ts";
+import { partialPathOf } from "@agarose/storage/files/owned-files";
+import { readManifest } from "@agarose/storage/objects/manifests";
 import { DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 interface Event {

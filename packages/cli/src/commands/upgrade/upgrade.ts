@@ -4,13 +4,13 @@
  */
 import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../lib/output.ts";
-import { signingKeyId } from "../../lib/signing.ts";
+import { signingKeyId } from "@agarose/storage/config/signing";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
-import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
-import { upgradeHistory } from "./upgrade-history.ts";
-import { upgradeObject } from "./upgrade-object.ts";
+import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
+import { upgradeHistory } from "@agarose/storage/maintenance/upgrade-history";
+import { upgradeObject } from "@agarose/storage/maintenance/upgrade-object";
 
 /** The options of `agarose upgrade`. */
 export type UpgradeOptions = GlobalOptions &

@@ -3,21 +3,21 @@
  */
 import { systemClock } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
 import {
   hasKeptDamage,
   refuseUnknown,
   stateOf,
   unreachableRegions,
   type UnreachableRegion,
-} from "../../lib/objects/verdicts.ts";
+} from "@agarose/storage/objects/verdicts";
 import { unreachableLine, verdictLines } from "../../lib/verdict-lines.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../lib/output.ts";
-import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
-import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
-import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
+import { verifyWithHistory } from "@agarose/storage/history/verify-history";
+import type { ObjectVerdict } from "@agarose/storage/objects/verify-object";
+import { quickKinds, quickVerdict } from "@agarose/storage/listing/listed-verdict";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
-import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
 
 /** The options of `agarose verify`. */
 export interface VerifyOptions extends GlobalOptions, WalkOptions, ReportOptions {

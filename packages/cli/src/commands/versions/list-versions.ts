@@ -3,10 +3,10 @@
  * chunks.
  */
 import { isTombstone, type ManifestRecord } from "@agarose/core";
-import { listChunks } from "../../lib/objects/chunk-listing.ts";
-import { compareAge, type RegionManifest } from "../../lib/objects/commit/region-survey.ts";
-import type { WriteContext } from "../../lib/objects/commit/write-context.ts";
-import type { KeptVersion } from "../../lib/objects/history/kept-versions.ts";
+import { listChunks } from "@agarose/storage/objects/chunk-listing";
+import { compareAge, type RegionManifest } from "@agarose/storage/regions/region-survey";
+import type { WriteContext } from "@agarose/storage/commit/write-context";
+import type { KeptVersion } from "@agarose/storage/history/kept-versions";
 
 /**
  * - `whole`: every chunk is listed with its length, or the object has none.

@@ -3,9 +3,9 @@
  */
 import { AgaroseError, parseKey, systemClock } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { surveyRegions } from "../../lib/objects/commit/region-survey.ts";
-import { keptVersions } from "../../lib/objects/history/kept-versions.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { surveyRegions } from "@agarose/storage/regions/region-survey";
+import { keptVersions } from "@agarose/storage/history/kept-versions";
 import { EXIT_FAILED, EXIT_OK, formatBytes, logLine, printable, printResult } from "../../lib/output.ts";
 import { listVersions, type VersionEntry } from "./list-versions.ts";
 

@@ -1,6 +1,6 @@
 /** The client configuration `agarose.json`, as the configuration of the command line implies it. */
-import type { Config } from "../config.ts";
-import { regionsByName } from "../store/region-names.ts";
+import type { Config } from "@agarose/storage/config/config";
+import { regionsByName } from "@agarose/storage/buckets/region-names";
 
 /** What the web app has to know. */
 export interface ClientConfig {

@@ -1,8 +1,8 @@
 /** Changes of `agarose.config.json` by commands. Its other fields stay as they are written. */
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, relative } from "node:path";
-import { parseConfig } from "../config.ts";
-import { writeWholeFile } from "./whole-file.ts";
+import { parseConfig } from "@agarose/storage/config/config";
+import { writeWholeFile } from "@agarose/storage/files/whole-file";
 
 /** A configuration as its file has it, without defaults. */
 export type ConfigFields = Readonly<Record<string, unknown>>;

@@ -6,8 +6,8 @@ import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError, encodeKey } from "@agarose/core";
-import { withDescriptors } from "./descriptors.ts";
-import { isBeingWritten } from "./owned-files.ts";
+import { withDescriptors } from "@agarose/storage/files/descriptors";
+import { isBeingWritten } from "@agarose/storage/files/owned-files";
 
 /** A file, and its key. */
 export interface InputFile {

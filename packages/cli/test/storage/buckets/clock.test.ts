@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { REGIONS, startTestWorld, type World } from "../../../test/world.ts";
-import { objectsLeft } from "../../commands/keys/objects-left.ts";
+import { REGIONS, startTestWorld, type World } from "../../world.ts";
+import { objectsLeft } from "../../../src/commands/keys/objects-left.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

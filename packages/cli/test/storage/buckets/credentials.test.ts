@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { ListBucketsCommand } from "@aws-sdk/client-s3";
 import { findVersitygw, startS3Endpoint, startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { spawnAgarose } from "../../../test/world.ts";
-import type { RegionConfig } from "../config.ts";
-import { credentialsByRegion } from "./credentials.ts";
-import { limitCredentials, openClient, storeFailure } from "./s3-client.ts";
+import { spawnAgarose } from "../../world.ts";
+import type { RegionConfig } from "@agarose/storage/config/config";
+import { credentialsByRegion } from "@agarose/storage/buckets/credentials";
+import { limitCredentials, openClient, storeFailure } from "@agarose/storage/buckets/s3-client";
 
 const SOURCES = ["top", "profile", "env", "command", "provider", "process", "wrong", "role"] as const;
 const ROLE = "arn:aws:iam::123456789012:role/agarose";

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkRegion } from "../../commands/doctor/check-region.ts";
-import { CREDENTIALS, REGIONS, startTestWorld, storesOf, type World } from "../../../test/world.ts";
+import { checkRegion } from "../../../src/commands/doctor/check-region.ts";
+import { CREDENTIALS, REGIONS, startTestWorld, storesOf, type World } from "../../world.ts";
 
 let world: World;
 let refused: string[];

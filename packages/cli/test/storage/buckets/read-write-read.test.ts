@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { parseConfig } from "../config.ts";
-import { openStores } from "./stores.ts";
-import { ReadWriteReadStore } from "./read-write-read.ts";
-import { manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+import { parseConfig } from "@agarose/storage/config/config";
+import { openStores } from "@agarose/storage/buckets/stores";
+import { ReadWriteReadStore } from "@agarose/storage/buckets/read-write-read";
+import { manifestName, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 let world: World;
 /** Requests that carried a condition. */

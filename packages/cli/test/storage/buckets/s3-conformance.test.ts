@@ -1,7 +1,6 @@
 import { describe } from "vitest";
-import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
-import { findVersitygw, startVersitygw } from "@agarose/dev-world/s3-endpoint";
-import { s3Contract } from "../../../test/s3.contract.ts";
+import { startS3Endpoint, findVersitygw, startVersitygw } from "@agarose/dev-world/s3-endpoint";
+import { s3Contract } from "../../s3.contract.ts";
 
 describe("the embedded S3 endpoint", () => s3Contract(startS3Endpoint));
 

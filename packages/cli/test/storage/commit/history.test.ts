@@ -2,11 +2,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { manifestName, systemClock } from "@agarose/core";
-import { DOWN, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";
-import { collectGarbage } from "../../../commands/gc/collect-garbage.ts";
-import type { Config } from "../../config.ts";
-import type { Store } from "../../store/store.ts";
-import { removeObject } from "../remove-object.ts";
+import { DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
+import { collectGarbage } from "@agarose/storage/maintenance/gc/collect-garbage";
+import type { Config } from "@agarose/storage/config/config";
+import type { Store } from "@agarose/storage/buckets/store";
+import { removeObject } from "@agarose/storage/objects/remove-object";
 
 const HOUR_MS = 3_600_000;
 const KEEP_HOURS = 720;

@@ -2,7 +2,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../../../test/world.ts";
+import { manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../world.ts";
 
 let world: World;
 

@@ -4,9 +4,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeManifest } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { DOWN, manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../../../test/world.ts";
-import { CONTROL_NAME } from "./control-record.ts";
-import { claimName } from "./names.ts";
+import { DOWN, manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../world.ts";
+import { CONTROL_NAME } from "@agarose/storage/commit/control-record";
+import { claimName } from "@agarose/storage/commit/names";
 
 const NAME = manifestName("page");
 /** Four of six: what a put that succeeds may have reached. */

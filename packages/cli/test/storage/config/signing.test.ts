@@ -4,9 +4,9 @@ import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeManifest, DEVELOPMENT_KEY } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { configuredPublicKey, signerOf } from "./signing.ts";
-import { CONTROL_NAME } from "./objects/commit/control-record.ts";
-import { manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../test/world.ts";
+import { configuredPublicKey, signerOf } from "@agarose/storage/config/signing";
+import { CONTROL_NAME } from "@agarose/storage/commit/control-record";
+import { manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../world.ts";
 
 let world: World;
 let publicKey: string;

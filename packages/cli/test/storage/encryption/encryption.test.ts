@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeManifest, manifestName, sealManifest, systemSha256, type Manifest } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";
+import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 let world: World;
 beforeEach(async () => {

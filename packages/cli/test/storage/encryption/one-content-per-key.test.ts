@@ -4,7 +4,7 @@ import { open, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { chunkName, manifestName } from "@agarose/core";
-import { REGIONS, startTestWorld, type RunResult, type World } from "../../../../test/world.ts";
+import { REGIONS, startTestWorld, type RunResult, type World } from "../../world.ts";
 
 const [REGION] = REGIONS;
 const BYTES = 3_000_000;

@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { chunkName, manifestName, type Manifest } from "@agarose/core";
-import { DOWN, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";
-import type { Config } from "../../config.ts";
-import { loadCodec, loadEncoder } from "../../deployment.ts";
-import { findRestorable, restoreVersion } from "./restore-object.ts";
+import { DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
+import type { Config } from "@agarose/storage/config/config";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 
 const { signal } = new AbortController();
 

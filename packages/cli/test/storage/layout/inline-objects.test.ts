@@ -1,7 +1,7 @@
 /** Objects that travel inside their manifests, through the commands that list, check, mend and upgrade. */
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { manifestName, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";
+import { manifestName, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 const KEY = "data/small.json";
 const BODY = randomBytes(3_000);

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import { spread, survives, type PlacementRegion } from "@agarose/core";
 import { seededRandom, WEB_SIZES } from "@agarose/solver";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { DOWN, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";
-import type { Config } from "../../config.ts";
-import { chooseCodes, layoutOf } from "./object-layout.ts";
-import { readManifest } from "../manifests.ts";
+import { DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
+import type { Config } from "@agarose/storage/config/config";
+import { chooseCodes, layoutOf } from "@agarose/storage/layout/object-layout";
+import { readManifest } from "@agarose/storage/objects/manifests";
 
 const { signal } = new AbortController();
 let world: World;

@@ -2,12 +2,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { chunkName, LEAF_LIST, systemClock } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { collectGarbage } from "../../../commands/gc/collect-garbage.ts";
-import { repairObject } from "../repair/repair-object.ts";
-import { loadCodec, loadEncoder } from "../../deployment.ts";
-import type { PutResult } from "../put-object.ts";
-import { verifyObject } from "../verify-object.ts";
-import { chunkPlace, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";
+import { collectGarbage } from "@agarose/storage/maintenance/gc/collect-garbage";
+import { repairObject } from "@agarose/storage/repair/repair-object";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import type { PutResult } from "@agarose/storage/objects/put-object";
+import { verifyObject } from "@agarose/storage/objects/verify-object";
+import { chunkPlace, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 const KEY = "video.mp4";
 /** Three stripes, each of whose shards has five blocks. */

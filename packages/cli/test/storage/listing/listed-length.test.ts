@@ -12,12 +12,12 @@ import {
   type ManifestRecord,
   type Signer,
 } from "@agarose/core";
-import { DOWN, REGIONS, startTestWorld, type Fault, type World } from "../../../test/world.ts";
-import { Breaker } from "../objects/commit/ask-regions.ts";
-import { KeyListing, liveGroups, removableKeys } from "../objects/keys.ts";
-import { removeObject } from "../objects/remove-object.ts";
-import { nodeSha256 } from "../objects/sha256.ts";
-import { mayBeTombstone, mustBeTombstone } from "./listed-length.ts";
+import { DOWN, REGIONS, startTestWorld, type Fault, type World } from "../../world.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { KeyListing, liveGroups, removableKeys } from "@agarose/storage/listing/keys";
+import { removeObject } from "@agarose/storage/objects/remove-object";
+import { nodeSha256 } from "@agarose/storage/objects/sha256";
+import { mayBeTombstone, mustBeTombstone } from "@agarose/storage/listing/listed-length";
 
 const { signal } = new AbortController();
 let world: World;

@@ -2,7 +2,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { DOWN, REGIONS, startTestWorld, type Fault, type World } from "../../../test/world.ts";
+import { DOWN, REGIONS, startTestWorld, type Fault, type World } from "../../world.ts";
 
 /** Of six regions: with four of them down, what the others have may be in no majority. */
 const MOST = REGIONS.slice(2);

@@ -2,16 +2,16 @@
 import { hash } from "node:crypto";
 import { acceptUnsigned, encodeManifest, sealManifest, systemClock, type ManifestDraft } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { heapInUse } from "../../../test/heap.ts";
-import { manifestName, startTestWorld, type World } from "../../../test/world.ts";
-import { repairObject } from "../objects/repair/repair-object.ts";
-import type { RegionConfig } from "../config.ts";
-import { loadCodec, loadEncoder } from "../deployment.ts";
-import { Breaker } from "../objects/commit/ask-regions.ts";
-import { KeyListing, liveGroups } from "../objects/keys.ts";
-import { nodeSha256 } from "../objects/sha256.ts";
-import type { ListedObject, Store } from "../store/store.ts";
-import { walkObjects } from "./walk-objects.ts";
+import { heapInUse } from "../../heap.ts";
+import { manifestName, startTestWorld, type World } from "../../world.ts";
+import { repairObject } from "@agarose/storage/repair/repair-object";
+import type { RegionConfig } from "@agarose/storage/config/config";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
+import { nodeSha256 } from "@agarose/storage/objects/sha256";
+import type { ListedObject, Store } from "@agarose/storage/buckets/store";
+import { walkObjects } from "@agarose/storage/listing/walk-objects";
 
 const { signal } = new AbortController();
 const CONTENT = Buffer.from("a small object");

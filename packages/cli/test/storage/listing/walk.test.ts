@@ -5,25 +5,17 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { heapInUse } from "../../../test/heap.ts";
+import { heapInUse } from "../../heap.ts";
 import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
-import { repairObject } from "../objects/repair/repair-object.ts";
-import type { Config, RegionConfig } from "../config.ts";
-import { loadCodec, loadEncoder } from "../deployment.ts";
-import type { PutResult } from "../objects/put-object.ts";
-import { Breaker } from "../objects/commit/ask-regions.ts";
-import type { ListedObject, Store } from "../store/store.ts";
-import { verdictByListing } from "./listed-verdict.ts";
-import { walkObjects } from "./walk-objects.ts";
-import {
-  chunkPlace,
-  CREDENTIALS,
-  DOWN,
-  manifestName,
-  REGIONS,
-  startTestWorld,
-  type World,
-} from "../../../test/world.ts";
+import { repairObject } from "@agarose/storage/repair/repair-object";
+import type { Config, RegionConfig } from "@agarose/storage/config/config";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import type { PutResult } from "@agarose/storage/objects/put-object";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import type { ListedObject, Store } from "@agarose/storage/buckets/store";
+import { verdictByListing } from "@agarose/storage/listing/listed-verdict";
+import { walkObjects } from "@agarose/storage/listing/walk-objects";
+import { chunkPlace, CREDENTIALS, DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 const { signal } = new AbortController();
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestWorld, type World } from "../../../test/world.ts";
+import { startTestWorld, type World } from "../../world.ts";
 
 const FILE_BYTES = 400_000_000;
 /**

@@ -3,10 +3,10 @@ import { open, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chunkBytes, encodeManifest, MANIFEST_BYTES_MAX, stripeCount } from "@agarose/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { loadEncoder } from "../deployment.ts";
-import { readManifest } from "./manifests.ts";
-import { putObject } from "./put-object.ts";
-import { fileSource } from "./upload/file-source.ts";
+import { loadEncoder } from "@agarose/storage/deployment";
+import { readManifest } from "@agarose/storage/objects/manifests";
+import { putObject } from "@agarose/storage/objects/put-object";
+import { fileSource } from "@agarose/storage/upload/file-source";
 import {
   chunkPlace,
   CREDENTIALS,
@@ -18,7 +18,7 @@ import {
   wrongLength,
   type Fault,
   type World,
-} from "../../../test/world.ts";
+} from "../../world.ts";
 
 let world: World;
 const { signal } = new AbortController();

@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { LEAF_LIST, systemClock } from "@agarose/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Breaker } from "./commit/ask-regions.ts";
-import { claimName } from "./commit/names.ts";
-import { recordedClock } from "../../../test/recorded-clock.ts";
-import { chunkPlace, manifestName, REGIONS, startTestWorld, type Fault, type World } from "../../../test/world.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { claimName } from "@agarose/storage/commit/names";
+import { recordedClock } from "../../recorded-clock.ts";
+import { chunkPlace, manifestName, REGIONS, startTestWorld, type Fault, type World } from "../../world.ts";
 
 let world: World;
 let key: string;

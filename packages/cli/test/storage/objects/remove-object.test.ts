@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { manifestName } from "@agarose/core";
-import { repairObject } from "./repair/repair-object.ts";
-import { loadCodec, loadEncoder } from "../deployment.ts";
-import { removeObject } from "./remove-object.ts";
-import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+import { repairObject } from "@agarose/storage/repair/repair-object";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { removeObject } from "@agarose/storage/objects/remove-object";
+import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 let world: World;
 let key: string;

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { loadCodec } from "@agarose/ec-wasm";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { getObject } from "./get-object.ts";
-import { readManifest } from "./manifests.ts";
-import type { PutResult } from "./put-object.ts";
-import { verifyObject } from "./verify-object.ts";
-import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../../test/world.ts";
+import { getObject } from "@agarose/storage/objects/get-object";
+import { readManifest } from "@agarose/storage/objects/manifests";
+import type { PutResult } from "@agarose/storage/objects/put-object";
+import { verifyObject } from "@agarose/storage/objects/verify-object";
+import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../world.ts";
 
 let world: World;
 let put: PutResult;

@@ -2,12 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { acceptUnsigned, manifestName, systemClock } from "@agarose/core";
-import { CREDENTIALS, DOWN, REGIONS, startTestWorld, storesOf, type World } from "../../../../test/world.ts";
-import { Breaker } from "../commit/ask-regions.ts";
-import { repairName } from "../commit/names.ts";
-import { readManifest } from "../manifests.ts";
-import { removeObject } from "../remove-object.ts";
-import { KnownRegions } from "./known-regions.ts";
+import { CREDENTIALS, DOWN, REGIONS, startTestWorld, storesOf, type World } from "../../world.ts";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { repairName } from "@agarose/storage/commit/names";
+import { readManifest } from "@agarose/storage/objects/manifests";
+import { removeObject } from "@agarose/storage/objects/remove-object";
+import { KnownRegions } from "@agarose/storage/regions/known-regions";
 
 const { signal } = new AbortController();
 const NEAREST = REGIONS[0];

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { systemClock } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { DOWN, startTestWorld, type World } from "../../../../test/world.ts";
-import { loadCodec, loadEncoder } from "../../deployment.ts";
-import { completeLate } from "./late-regions.ts";
+import { DOWN, startTestWorld, type World } from "../../world.ts";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { completeLate } from "@agarose/storage/repair/late-regions";
 
 let world: World;
 beforeEach(async () => void (world = await startTestWorld()));

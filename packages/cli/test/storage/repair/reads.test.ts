@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "../../deployment.ts";
-import { repairObject, type RepairContext } from "./repair-object.ts";
-import { recordedClock } from "../../../../test/recorded-clock.ts";
-import { chunkPlace, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { repairObject, type RepairContext } from "@agarose/storage/repair/repair-object";
+import { recordedClock } from "../../recorded-clock.ts";
+import { chunkPlace, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 const K = 4;
 const M = 4;

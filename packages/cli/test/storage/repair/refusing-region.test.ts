@@ -1,7 +1,7 @@
 /** Repairs while a region asks for fewer requests. */
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startTestWorld, type World } from "../../../../test/world.ts";
+import { startTestWorld, type World } from "../../world.ts";
 
 const KEYS = Array.from({ length: 6 }, (_, n) => `k/${n}`);
 /** Of one request, as writers send it. */

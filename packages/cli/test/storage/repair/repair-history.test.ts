@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { chunkName, type Manifest } from "@agarose/core";
-import { DOWN, startTestWorld, type World } from "../../../../test/world.ts";
-import type { Config } from "../../config.ts";
-import { loadCodec, loadEncoder } from "../../deployment.ts";
-import { repairOne } from "./repair-outcome.ts";
+import { DOWN, startTestWorld, type World } from "../../world.ts";
+import type { Config } from "@agarose/storage/config/config";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { repairOne } from "@agarose/storage/repair/repair-outcome";
 
 const DAY_MS = 24 * 3_600_000;
 const { signal } = new AbortController();

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "../../deployment.ts";
-import { claimName } from "../commit/names.ts";
-import { repairObject } from "./repair-object.ts";
-import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../../../test/world.ts";
+import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { claimName } from "@agarose/storage/commit/names";
+import { repairObject } from "@agarose/storage/repair/repair-object";
+import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../world.ts";
 
 let world: World;
 const { signal } = new AbortController();

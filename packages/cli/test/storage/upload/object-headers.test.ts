@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { GetObjectCommand, HeadObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../../test/gateway.ts";
-import { presign } from "../../../../test/presign.ts";
-import { startTestWorld, type World } from "../../../../test/world.ts";
-import { describedAsStored, headerText } from "./object-headers.ts";
+import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
+import { presign } from "../../presign.ts";
+import { startTestWorld, type World } from "../../world.ts";
+import { describedAsStored, headerText } from "@agarose/storage/upload/object-headers";
 
 const stored = (value: string): string | undefined =>
   describedAsStored({ contentType: "", headers: { "content-disposition": value } }).headers["content-disposition"];

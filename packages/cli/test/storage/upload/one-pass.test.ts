@@ -3,11 +3,11 @@ import { createHash, randomBytes } from "node:crypto";
 import { appendFile, link, open, readFile, rename, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { startTestWorld, type World } from "../../../../test/world.ts";
-import { loadEncoder } from "../../deployment.ts";
-import { readManifest } from "../manifests.ts";
-import { putObject, type PutResult } from "../put-object.ts";
-import { fileSource, type Source } from "./file-source.ts";
+import { startTestWorld, type World } from "../../world.ts";
+import { loadEncoder } from "@agarose/storage/deployment";
+import { readManifest } from "@agarose/storage/objects/manifests";
+import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
+import { fileSource, type Source } from "@agarose/storage/upload/file-source";
 
 const BYTES = 50_000;
 const HOUR_S = 3_600;

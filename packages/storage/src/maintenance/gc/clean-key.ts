@@ -3,15 +3,15 @@
  */
 import { hash } from "node:crypto";
 import { isTombstone, toAgaroseError, type ManifestRecord } from "@agarose/core";
-import { isConditionFailed } from "../../lib/objects/commit/ask-regions.ts";
-import { DEAD_MS } from "../../lib/objects/commit/lease.ts";
-import { garbageName } from "../../lib/objects/commit/names.ts";
-import type { RegionManifest } from "../../lib/objects/commit/region-survey.ts";
-import { majorityOf } from "../../lib/objects/commit/write-context.ts";
-import type { ListedObject, Store } from "../../lib/store/store.ts";
-import type { RegionObject } from "../../lib/walk/key-groups.ts";
+import { isConditionFailed } from "../../regions/ask-regions.ts";
+import { DEAD_MS } from "../../commit/lease.ts";
+import { garbageName } from "../../commit/names.ts";
+import type { RegionManifest } from "../../regions/region-survey.ts";
+import { majorityOf } from "../../commit/write-context.ts";
+import type { ListedObject, Store } from "../../buckets/store.ts";
+import type { RegionObject } from "../../listing/key-groups.ts";
 import type { KeyView, ViewContext } from "./key-view.ts";
-import type { AgeOf } from "../../lib/walk/region-clocks.ts";
+import type { AgeOf } from "../../listing/region-clocks.ts";
 import type { GarbageReport, GarbageSearch, GarbageUpload, Mutable } from "./search.ts";
 
 /** In place of a fingerprint: a run found the upload without a manifest a second time, a day after it was marked. */

@@ -10,13 +10,13 @@
  * listed before the manifests: an upload is named by the one or the other for as long as its writer lives.
  */
 import { acceptUnsigned, AgaroseError, INLINE_BYTES_MAX, isTombstone } from "@agarose/core";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { keyGroups, KINDS_DEFAULT, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { commonRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { Breaker } from "../../regions/ask-regions.ts";
+import { keyGroups, KINDS_DEFAULT, type KeyGroup } from "../../listing/key-groups.ts";
+import { commonRecord, type ListedContext } from "../../listing/listed-object.ts";
+import { mapOrdered } from "../../listing/ordered-pool.ts";
 import { cleanKey, uploadsOf } from "./clean-key.ts";
 import { viewKey, type ViewContext } from "./key-view.ts";
-import { readRegionClocks } from "../../lib/walk/region-clocks.ts";
+import { readRegionClocks } from "../../listing/region-clocks.ts";
 import type { GarbageReport, GarbageSearch, Mutable } from "./search.ts";
 
 const KEYS_AT_A_TIME = 16;

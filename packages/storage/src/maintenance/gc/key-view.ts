@@ -3,13 +3,13 @@
  * claim goes only once its manifest is there, and a manifest of a kept version only once its copy is there.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { claimedUploads, type ListedClaim } from "../../lib/objects/commit/claim.ts";
-import { keepMsOf, listHistory, uploadOf, type HistoryCopy } from "../../lib/objects/commit/history.ts";
-import { CLEANING_MS_MAX } from "../../lib/objects/commit/lease.ts";
-import { surveyAll, type RegionManifest } from "../../lib/objects/commit/region-survey.ts";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
-import type { ListedContext } from "../../lib/walk/listed-object.ts";
-import type { AgeOf } from "../../lib/walk/region-clocks.ts";
+import { claimedUploads, type ListedClaim } from "../../commit/claim.ts";
+import { keepMsOf, listHistory, uploadOf, type HistoryCopy } from "../../commit/history.ts";
+import { CLEANING_MS_MAX } from "../../commit/lease.ts";
+import { surveyAll, type RegionManifest } from "../../regions/region-survey.ts";
+import type { KeyGroup } from "../../listing/key-groups.ts";
+import type { ListedContext } from "../../listing/listed-object.ts";
+import type { AgeOf } from "../../listing/region-clocks.ts";
 import type { GarbageSearch } from "./search.ts";
 
 /** What is known of a key. */

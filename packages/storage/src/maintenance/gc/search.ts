@@ -2,8 +2,8 @@
  * What a search for garbage takes and returns.
  */
 import type { Clock } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
-import type { Store } from "../../lib/store/store.ts";
+import type { Config } from "../../config/config.ts";
+import type { Store } from "../../buckets/store.ts";
 
 /** What to search, and what to do about it. */
 export interface GarbageSearch {

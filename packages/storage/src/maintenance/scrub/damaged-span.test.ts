@@ -1,9 +1,9 @@
 /** How damaged objects of a walk wait for their repair. */
 import { expect, test } from "vitest";
-import type { RepairContext } from "../../lib/objects/repair/repair-object.ts";
-import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
+import type { RepairContext } from "../../repair/repair-object.ts";
+import type { ObjectVerdict } from "../../objects/verify-object.ts";
 import { DamagedSpan } from "./damaged-span.ts";
-import { NONE } from "./totals.ts";
+import { NO_TOTALS } from "./totals.ts";
 
 const REGIONS = ["frankfurt", "dublin", "tokyo"];
 
@@ -36,11 +36,11 @@ test("the cursor may pass sound objects at once, and damaged ones when their spa
     ["g", 1],
   ] as const) {
     span.add({ verdict: verdictOf(key, beyondK), isQueued: false });
-    passes.push((await span.settle(NONE, false)) !== undefined);
+    passes.push((await span.settle(NO_TOTALS, false)) !== undefined);
   }
   expect(passes).toEqual([true, false, false, false, true, true, false]);
   expect(done).toEqual(["d", "b", "e"]);
-  expect(await span.settle(NONE, true)).toMatchObject({ damaged: 1 });
+  expect(await span.settle(NO_TOTALS, true)).toMatchObject({ damaged: 1 });
   expect(done).toEqual(["d", "b", "e", "g"]);
 });
 
@@ -51,6 +51,6 @@ test("the loss of manifests counts like that of chunks, equals keep their order,
   span.add({ verdict: verdictOf("two-manifests", 2, 2), isQueued: false });
   span.add({ verdict: verdictOf("one-manifest", 2, 1), isQueued: false });
   span.add({ verdict: verdictOf("queued", 2), isQueued: true });
-  await span.settle(NONE, true);
+  await span.settle(NO_TOTALS, true);
   expect(done).toEqual(["one-manifest", "one-chunk", "two-manifests", "queued", "lost"]);
 });

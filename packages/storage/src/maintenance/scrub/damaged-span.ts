@@ -2,11 +2,11 @@
  * The damaged objects of a part of the walk. They are repaired together, the most endangered first, and only then does
  * the cursor pass them: after a kill in between, the next run finds them again.
  */
-import { stateOf, type ObjectState } from "../../lib/objects/verdicts.ts";
-import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import type { RepairContext } from "../../lib/objects/repair/repair-object.ts";
-import { repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
+import { stateOf, type ObjectState } from "../../objects/verdicts.ts";
+import type { ObjectVerdict } from "../../objects/verify-object.ts";
+import { mapOrdered } from "../../listing/ordered-pool.ts";
+import type { RepairContext } from "../../repair/repair-object.ts";
+import { repairOne, type RepairOutcome } from "../../repair/repair-outcome.ts";
 import { lossesLeft } from "./redundancy.ts";
 import { addOutcome, type Found, type Totals } from "./totals.ts";
 

@@ -1,8 +1,8 @@
 /** Whose turn it is to be read in full, and what the limits admit. */
 import type { Clock } from "@agarose/core";
 import { expect, test } from "vitest";
-import type { Config } from "../../lib/config.ts";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import type { Config } from "../../config/config.ts";
+import type { KeyGroup } from "../../listing/key-groups.ts";
 import { DeepReads, type DeepOptions } from "./deep-reads.ts";
 
 const DAY_MS = 86_400_000;

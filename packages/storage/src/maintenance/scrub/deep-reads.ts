@@ -3,8 +3,8 @@
  */
 import { hash } from "node:crypto";
 import { AgaroseError, type Clock, type Random } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import type { Config } from "../../config/config.ts";
+import type { KeyGroup } from "../../listing/key-groups.ts";
 
 /** What to read in full. Without a share and an age, nothing. */
 export interface DeepOptions {

@@ -4,7 +4,7 @@
 import { access, constants } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { writeNamed } from "../../lib/files/whole-file.ts";
+import { writeNamed } from "../../files/whole-file.ts";
 import { UNREADABLE } from "./redundancy.ts";
 import type { Totals } from "./totals.ts";
 

@@ -1,7 +1,7 @@
 /**
  * How many chunks beyond k objects have left, and which of them is nearest to being lost.
  */
-import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
+import type { ObjectVerdict } from "../../objects/verify-object.ts";
 
 /** Objects by chunks beyond k. `unreadable` are those that have fewer than k. */
 export type Redundancy = Readonly<Record<string, number>>;

@@ -2,18 +2,18 @@
  * One walk of a scrub: it looks at every object by listings, reads those in full whose turn it is, and repairs.
  */
 import { acceptUnsigned, systemClock } from "@agarose/core";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import type { RepairContext } from "../../lib/objects/repair/repair-object.ts";
-import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
-import { hasKeptDamage } from "../../lib/objects/verdicts.ts";
-import type { KeyGroup } from "../../lib/walk/key-groups.ts";
-import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
-import type { Cursor } from "../../lib/walk/walk-cursor.ts";
-import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { Breaker } from "../../regions/ask-regions.ts";
+import type { RepairContext } from "../../repair/repair-object.ts";
+import { verifyWithHistory } from "../../history/verify-history.ts";
+import { hasKeptDamage } from "../../objects/verdicts.ts";
+import type { KeyGroup } from "../../listing/key-groups.ts";
+import { quickKinds, quickVerdict } from "../../listing/listed-verdict.ts";
+import type { Cursor } from "../../listing/walk-cursor.ts";
+import { walkObjects, type Walk, type WalkOptions } from "../../listing/walk-objects.ts";
 import { DamagedSpan, type SpanOptions } from "./damaged-span.ts";
 import { DeepReads, type DeepOptions } from "./deep-reads.ts";
-import { keysBehind } from "../../lib/pops/pop-client.ts";
-import { addFound, NONE, type Found, type Totals } from "./totals.ts";
+import { keysBehind } from "../../pops/pop-client.ts";
+import { addFound, NO_TOTALS, type Found, type Totals } from "./totals.ts";
 
 /** What to walk over, and what to do. */
 export interface ScrubOptions extends WalkOptions, Pick<SpanOptions, "onDamaged" | "onRepair"> {
@@ -91,5 +91,5 @@ export async function scrubObjects(options: ScrubOptions, own: RepairContext): P
       isEnough: ({ objects }) => objects - objectsBefore >= part.objectsMax || span.size >= part.damagedMax,
     }),
   };
-  return walkObjects(walk, NONE, context);
+  return walkObjects(walk, NO_TOTALS, context);
 }

@@ -2,9 +2,9 @@
  * What a scrub has found and done so far. It is kept in the cursor file, so it is plain JSON.
  */
 import * as v from "valibot";
-import { stateOf, unreachableRegions, type UnreachableRegion } from "../../lib/objects/verdicts.ts";
-import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
-import type { RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
+import { stateOf, unreachableRegions, type UnreachableRegion } from "../../objects/verdicts.ts";
+import type { ObjectVerdict } from "../../objects/verify-object.ts";
+import type { RepairOutcome } from "../../repair/repair-outcome.ts";
 import type { ReadCost } from "./deep-reads.ts";
 import { countRedundancy } from "./redundancy.ts";
 
@@ -52,7 +52,7 @@ export function totalsOf(kept: unknown): Totals | undefined {
 }
 
 /** Nothing yet. */
-export const NONE: Totals = {
+export const NO_TOTALS: Totals = {
   objects: 0,
   repaired: 0,
   damaged: 0,

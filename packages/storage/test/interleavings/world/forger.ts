@@ -8,7 +8,7 @@ import {
   type ManifestRecord,
   type Signer,
 } from "@agarose/core";
-import { nodeSha256 } from "../../../src/lib/objects/sha256.ts";
+import { nodeSha256 } from "../../../src/objects/sha256.ts";
 import type { StoredObject } from "./bucket.ts";
 
 /** A key of its own. */

@@ -2,7 +2,7 @@
  * What a hostile region answers: old signed manifests of any region, forged ones, nothing, other bytes and other times.
  * It does not keep all that is written, and it cannot sign.
  */
-import type { ListedObject } from "../../../src/lib/store/store.ts";
+import type { ListedObject } from "../../../src/buckets/store.ts";
 import type { Bucket, StoredObject } from "./bucket.ts";
 import { EPOCH_MS } from "./process.ts";
 

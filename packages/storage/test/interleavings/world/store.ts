@@ -3,8 +3,8 @@
  * Each part takes time, and each can get lost.
  */
 import { AgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
-import type { RegionConfig } from "../../../src/lib/config.ts";
-import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "../../../src/lib/store/store.ts";
+import type { RegionConfig } from "../../../src/config/config.ts";
+import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "../../../src/buckets/store.ts";
 import type { Bucket, StoredObject } from "./bucket.ts";
 import type { EventLoop } from "./event-loop.ts";
 import { falseListing, isForgotten, liesOf, type Knowledge } from "./lies.ts";

@@ -1,7 +1,7 @@
 /** The parts of a multipart upload as one source, so that they need not be joined on disk. */
 import { open } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
-import type { Source } from "../../../lib/objects/upload/file-source.ts";
+import type { Source } from "@agarose/storage/upload/file-source";
 import type { SpooledBody } from "../spool.ts";
 
 /** The bytes of `parts`, one after the other. */

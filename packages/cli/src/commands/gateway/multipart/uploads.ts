@@ -12,7 +12,7 @@ import * as v from "valibot";
 import { AgaroseError } from "@agarose/core";
 import { KeyLock } from "@agarose/dev-world/key-lock";
 import { lockFolder } from "@agarose/pop";
-import { syncFolder, writeWholeFile } from "../../../lib/files/whole-file.ts";
+import { syncFolder, writeWholeFile } from "@agarose/storage/files/whole-file";
 import {
   CHECKSUM_ALGORITHMS,
   S3Error,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Manifest } from "@agarose/core";
-import { configOfFields } from "../config.ts";
-import { clientConfigOf } from "../files/client-config.ts";
-import { sharedVariables } from "../pop-variables.ts";
-import { currentNames, hasFormerName, regionsByName, withCurrentNames } from "./region-names.ts";
+import { configOfFields } from "@agarose/storage/config/config";
+import { clientConfigOf } from "../../../src/lib/files/client-config.ts";
+import { sharedVariables } from "../../../src/lib/pop-variables.ts";
+import { currentNames, hasFormerName, regionsByName, withCurrentNames } from "@agarose/storage/buckets/region-names";
 
 function configWith(regions: readonly object[]) {
   const fields = {
