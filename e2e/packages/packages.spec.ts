@@ -19,6 +19,7 @@ const PACKAGES = [
   "@agarose/core",
   "@agarose/solver",
   "@agarose/ec-wasm",
+  "@agarose/storage",
   "@agarose/sw",
   "@agarose/worker",
   "@agarose/pop",
