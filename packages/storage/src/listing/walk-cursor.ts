@@ -111,7 +111,7 @@ async function readOptional(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether each field of `none` is in `totals` and has its type. Sums over a field that is missing are never numbers. */
+/** Whether each field of `none` is in `totals` with its type: sums over a missing field are never numbers. */
 function hasFieldsOf(none: unknown, totals: unknown): boolean {
   const kinds = (value: unknown): Map<string, string> =>
     new Map(Object.entries(Object(value)).map(([name, one]) => [name, Array.isArray(one) ? "array" : typeof one]));
