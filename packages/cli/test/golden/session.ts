@@ -3,7 +3,7 @@
  */
 import { chunkName, manifestName, type Manifest } from "@agarose/core";
 import { parseConfig } from "@agarose/storage/config/config";
-import { format1Of } from "../../../storage/test/interleavings/format1.ts";
+import { format1Of } from "@agarose/storage/testing";
 import type { World } from "../world.ts";
 
 /** What steps between commands work with. */
