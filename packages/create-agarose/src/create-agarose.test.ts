@@ -95,7 +95,7 @@ test("an input that ends before the last answer rejects", async () => {
 });
 
 test.each(Object.keys(AREAS))("the configuration for %s is one that the command line takes", async (readers) => {
-  const { parseConfig } = await import("agarose");
+  const { parseConfig } = await import("@agarose/storage");
   for (const workers of ["pops", "everywhere"]) {
     for (const survive of ["1", "2"]) {
       const answers = checkAnswers({ ...defaultAnswers("a".repeat(60)), readers, workers, survive });
