@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { encodeFrame, objectUrl, openEncrypted, Secrets, trustPublishers } from "@agarose/core";
 import { startPopProcess } from "@agarose/pop/test";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadCodec } from "@agarose/storage/deployment";
+import { loadCodec } from "@agarose/storage/parts";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import {
   blocksOfShard,

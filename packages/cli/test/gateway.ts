@@ -1,7 +1,7 @@
 /** A gateway over six buckets, for tests. */
 import { acceptUnsigned } from "@agarose/core";
 import { startGateway, type Gateway, type GatewayOptions } from "../src/commands/gateway/server.ts";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { startTestWorld, type World } from "./world.ts";
 
 /** The pair of keys of its clients. */

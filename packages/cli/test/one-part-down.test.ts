@@ -16,7 +16,7 @@ import { startPopProcess, type PopProcess } from "@agarose/pop/test";
 import { AgaroseStrategy, ObjectClient } from "@agarose/sw/testing";
 import { LIMITED_WORKER } from "@agarose/worker/testing";
 import { parseConfig } from "@agarose/storage/config/config";
-import { loadEncoder } from "@agarose/storage/deployment";
+import { loadEncoder } from "@agarose/storage/parts";
 import { putObject } from "@agarose/storage/objects/put-object";
 import { fileSource } from "@agarose/storage/upload/file-source";
 import { bucketOf, CREDENTIALS, REGIONS, storesOf } from "./world.ts";

@@ -19,7 +19,7 @@ import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { ObjectClient, withSignatures, type FullPlan } from "@agarose/sw/testing";
 import { parseConfig } from "@agarose/storage/config/config";
-import { loadEncoder } from "@agarose/storage/deployment";
+import { loadEncoder } from "@agarose/storage/parts";
 import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
 import { fileSource } from "@agarose/storage/upload/file-source";
 import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";

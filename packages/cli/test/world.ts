@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
 import { chunkName, manifestName } from "@agarose/core";
 import { parseConfig, type Config } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { getObject } from "@agarose/storage/objects/get-object";
 import { main } from "../src/main.ts";
 import { readManifest, type Consistency } from "@agarose/storage/objects/manifests";

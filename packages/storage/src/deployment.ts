@@ -1,62 +1,195 @@
 /**
- * A deployment that is open: its configuration, and the buckets, keys and coders that reading and writing need.
+ * A deployment, and what is done with its objects.
  */
-import { systemClock, toAgaroseError, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
-import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
-import type { Config } from "./config/config.ts";
-import { Breaker } from "./regions/ask-regions.ts";
-import { Fence } from "./commit/fence.ts";
-import { signerOf, trustOf } from "./config/signing.ts";
+import { AgaroseError, systemClock, type ByteRange, type Clock, type Manifest, type Random } from "@agarose/core";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
-import type { Store } from "./buckets/store.ts";
-import { openStores } from "./buckets/stores.ts";
+import type { WriteOptions } from "./commit/write-context.ts";
+import { configOfFields, loadConfig } from "./config/config.ts";
+import { shownManifest } from "./encryption/opened.ts";
+import { verifyWithHistory } from "./history/verify-history.ts";
+import { KeyListing, liveGroups } from "./listing/keys.ts";
+import { mapOrdered } from "./listing/ordered-pool.ts";
+import { getObject } from "./objects/get-object.ts";
+import { readManifest, type Consistency } from "./objects/manifests.ts";
+import { putObject, type PutResult } from "./objects/put-object.ts";
+import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
+import type { ObjectVerdict } from "./objects/verify-object.ts";
+import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
+import { Breaker } from "./regions/ask-regions.ts";
+import { repairOne, type RepairOutcome } from "./repair/repair-outcome.ts";
+import { bytesSource } from "./upload/bytes-source.ts";
+import { fileSource, type Source } from "./upload/file-source.ts";
 
-/** The parts of a deployment. A function takes those that it needs. */
-export interface Deployment {
-  readonly config: Config;
-  readonly stores: readonly Store[];
-  readonly codec: () => Promise<Codec>;
-  readonly encoder: () => Promise<EncoderPool>;
-  /** Whose manifests count. */
-  readonly trust: SignatureCheck;
-  /** Signs manifests, where the configuration says how. */
-  readonly sign?: Signer;
-  /** Refuses writers that a rotation has left behind. It asks nothing before a writer does. */
-  readonly fence?: Fence;
-  readonly signal: AbortSignal;
+/** How a deployment is opened. */
+export interface DeploymentOptions {
+  /** Ends everything that is under way. Default: nothing does. */
+  readonly signal?: AbortSignal;
+  /** Timers of waits and deadlines. Default: the system's. */
+  readonly clock?: Clock;
+  /** The time of day in milliseconds since 1970, for `modified`. Default: `Date.now`. */
+  readonly nowMs?: () => number;
+  /** Spreads requests and waits. Default: `Math.random`. */
+  readonly random?: Random;
 }
 
-/** Opens the buckets of a configuration. Nothing is requested before the first read or write. */
-export function openDeployment(config: Config, storeOptions: S3StoreOptions, signal: AbortSignal): Deployment {
-  const stores = openStores(config, storeOptions);
-  const sign = signerOf(config);
-  const keys = { trust: trustOf(config), ...(sign && { sign }) };
-  const fence = new Fence({ config, stores, signal, clock: systemClock, breaker: new Breaker(systemClock), ...keys });
-  return { config, stores, ...keys, fence, codec: loadCodec, encoder: loadEncoder, signal };
+/** What `put` stores: text as UTF-8, bytes, the file at a path, or a source that can be read more than once. */
+export type Content = string | Uint8Array | { readonly file: string } | Source;
+
+/** How an object is stored. */
+export interface PutOptions {
+  /** Default: `application/octet-stream`. */
+  readonly contentType?: string;
+  /** Response headers of the object, such as `cache-control`. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Closes the connections to its buckets. */
-export function closeDeployment({ stores }: Pick<Deployment, "stores">): void {
-  for (const store of stores) store.close();
+/** How an object is read. */
+export interface ReadOptions {
+  /** Default: `strong`, so that nothing older is read than what was acknowledged before. */
+  readonly consistency?: Consistency;
 }
 
-let codec: Promise<Codec> | undefined;
-
-/** The WASM codec, loaded on first use. */
-export function loadCodec(): Promise<Codec> {
-  codec ??= import("@agarose/ec-wasm/node").then(
-    (module) => module.loadCodec(),
-    (error: unknown) => {
-      throw toAgaroseError(error);
-    },
-  );
-  return codec;
+/** What is known of an object without reading its content. */
+export interface ObjectInfo {
+  readonly key: string;
+  /** Of its content. */
+  readonly bytes: number;
+  readonly contentType: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** ISO 8601, UTC. */
+  readonly modified: string;
+  /** Another content has another one: the first 32 hex digits of its SHA-256. */
+  readonly version: string;
 }
 
-let encoder: Promise<EncoderPool> | undefined;
+/** A key that `list` has found. */
+export interface ListedKey {
+  readonly key: string;
+  /** When the newest manifest was written by the clock of its region: ISO 8601, UTC. */
+  readonly modified: string;
+}
 
-/** Threads that encode. They start with the first large stripe and do not keep the process alive. */
-export function loadEncoder(): Promise<EncoderPool> {
-  encoder ??= import("@agarose/ec-wasm/encoder-pool").then((module) => module.createEncoderPool());
-  return encoder;
+const READS_AT_A_TIME = 1;
+const QUICK_REPAIRS_AT_A_TIME = 8;
+const S3_OPTIONS: S3StoreOptions = { attempts: 3 };
+
+/**
+ * Opens a deployment. Nothing is requested before the first read or write.
+ *
+ * @param config the path of a configuration file, or what such a file holds.
+ * @throws CONFIG_INVALID naming the field, or CODE_INVALID.
+ */
+export async function openDeployment(config: string | object, options: DeploymentOptions = {}): Promise<Deployment> {
+  const { signal = new AbortController().signal } = options;
+  const read = typeof config === "string" ? await loadConfig(config) : configOfFields(config, "the configuration");
+  return new Deployment(openParts(read, S3_OPTIONS, signal), options);
+}
+
+/** An open deployment. Its methods may run at the same time, and beside other programs that use the same buckets. */
+export class Deployment {
+  readonly #context: DeploymentParts & WriteOptions & Required<Pick<WriteOptions, "breaker" | "clock" | "random">>;
+
+  /** `openDeployment` is the usual way to one. */
+  constructor(parts: DeploymentParts, options: Omit<DeploymentOptions, "signal"> = {}) {
+    const { clock = systemClock, nowMs = Date.now, random = Math.random } = options;
+    this.#context = { ...parts, clock, nowMs, random, breaker: new Breaker(clock) };
+  }
+
+  /**
+   * Stores an object. Readers see it once a majority of the regions has its manifest, which is when this resolves.
+   *
+   * @throws as `putObject` does.
+   */
+  put(key: string, content: Content, { contentType, headers = {} }: PutOptions = {}): Promise<PutResult> {
+    const type = contentType ?? "application/octet-stream";
+    const object = { key, source: sourceOf(content), contentType: type, headers, force: false, examine: true };
+    return putObject(object, this.#context);
+  }
+
+  /** What is known of an object. Throws OBJECT_NOT_FOUND, and as `readManifest` does. */
+  async stat(key: string, options: ReadOptions = {}): Promise<ObjectInfo> {
+    return infoOf(await shownManifest(await this.#manifest(key, options), this.#context.config));
+  }
+
+  /**
+   * Opens an object, or a range of its bytes. Throws as `stat` does; the stream of its body errors as `getObject` does,
+   * and never ends short.
+   */
+  async get(
+    key: string,
+    { range, ...options }: ReadOptions & { readonly range?: ByteRange } = {},
+  ): Promise<ObjectInfo & { readonly body: ReadableStream<Uint8Array> }> {
+    const manifest = await this.#manifest(key, options);
+    const info = infoOf(await shownManifest(manifest, this.#context.config));
+    return { ...info, body: this.#read(manifest, range) };
+  }
+
+  /**
+   * The keys that begin with `prefix`, in the order of their encoded names.
+   *
+   * @throws NO_QUORUM at the end when so few regions answered that keys may be missing.
+   */
+  async *list(prefix = ""): AsyncGenerator<ListedKey> {
+    const listing = new KeyListing(prefix, this.#context);
+    for await (const { key, manifests } of liveGroups(listing, { ...this.#context, consistency: "strong" })) {
+      yield { key, modified: new Date(Math.max(...manifests.map(({ modifiedMs }) => modifiedMs))).toISOString() };
+    }
+    if (!listing.complete) throw listing.incomplete();
+  }
+
+  /** Removes an object; undefined when there is none. Throws as `removeObject` does. */
+  remove(key: string): Promise<RemoveResult | undefined> {
+    return removeObject(key, this.#context);
+  }
+
+  /** Checks every byte that is stored of an object, or with `quick` its listings. Throws only when aborted. */
+  verify(key: string, { quick = false }: { readonly quick?: boolean } = {}): Promise<ObjectVerdict> {
+    return verifyWithHistory(key, { ...this.#context, quick });
+  }
+
+  /**
+   * Repairs the objects whose keys begin with `prefix`, one outcome each. A failure is an outcome too.
+   *
+   * @param options.quick whether to trust listings in place of reading every byte.
+   * @throws NO_QUORUM at the end when so few regions could be listed that keys may be missing.
+   */
+  async *repair(prefix = "", { quick = false }: { readonly quick?: boolean } = {}): AsyncGenerator<RepairOutcome> {
+    const listing = new KeyListing(prefix, this.#context);
+    const width = quick ? QUICK_REPAIRS_AT_A_TIME : READS_AT_A_TIME;
+    yield* mapOrdered(listing.groups(), width, ({ key }) => repairOne(key, quick, this.#context));
+    listing.requireComplete();
+  }
+
+  /** Closes the connections. What is under way fails. */
+  close(): void {
+    closeParts(this.#context);
+  }
+
+  #manifest(key: string, { consistency = "strong" }: ReadOptions): Promise<Manifest> {
+    return readManifest(key, { ...this.#context, consistency });
+  }
+
+  #read(manifest: Manifest, range: ByteRange | undefined): ReadableStream<Uint8Array> {
+    const left = new AbortController();
+    const signal = AbortSignal.any([this.#context.signal, left.signal]);
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = writable.getWriter();
+    const leave = (): void => left.abort(new AgaroseError("ABORTED", "the reader of the body left"));
+    writer.closed.catch(leave);
+    getObject(manifest, range, (part) => writer.write(part), { ...this.#context, signal })
+      .then(() => writer.close())
+      .catch((error: unknown) => writer.abort(error))
+      .catch(() => {});
+    return readable;
+  }
+}
+
+function infoOf({ key, bytes, contentType, headers, modified, version }: Manifest): ObjectInfo {
+  return { key, bytes, contentType, headers, modified, version };
+}
+
+function sourceOf(content: Content): Source {
+  if (typeof content === "string") return bytesSource(new TextEncoder().encode(content));
+  if (content instanceof Uint8Array) return bytesSource(content);
+  return "file" in content ? fileSource(content.file) : content;
 }

@@ -1,14 +1,21 @@
 /**
- * `@agarose/storage`: a deployment, and what is done with its objects. Each module can be imported by its path as well,
- * so that a program which only reads loads nothing else.
+ * `@agarose/storage`: a deployment, and what is done with its objects. The modules below it can be imported by their
+ * paths as well, so that a program loads only the parts that it needs.
  */
+export {
+  Deployment,
+  openDeployment,
+  type Content,
+  type DeploymentOptions,
+  type ListedKey,
+  type ObjectInfo,
+  type PutOptions,
+  type ReadOptions,
+} from "./deployment.ts";
 export { loadConfig, parseConfig, type Config, type RegionConfig } from "./config/config.ts";
-export { closeDeployment, openDeployment, type Deployment } from "./deployment.ts";
-export type { Store } from "./buckets/store.ts";
-export { getObject, type GetContext } from "./objects/get-object.ts";
-export { readManifest } from "./objects/manifests.ts";
-export { putObject, type PutContext, type PutObject, type PutResult } from "./objects/put-object.ts";
-export { removeObject, type RemoveResult } from "./objects/remove-object.ts";
-export { verifyObject, type ObjectVerdict } from "./objects/verify-object.ts";
-export { repairObject, type RepairReport } from "./repair/repair-object.ts";
-export { fileSource, type Source, type SourceReader } from "./upload/file-source.ts";
+export type { Consistency } from "./objects/manifests.ts";
+export type { PutResult } from "./objects/put-object.ts";
+export type { RemoveResult } from "./objects/remove-object.ts";
+export type { ObjectVerdict } from "./objects/verify-object.ts";
+export type { RepairOutcome } from "./repair/repair-outcome.ts";
+export type { Source, SourceReader } from "./upload/file-source.ts";

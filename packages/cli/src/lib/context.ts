@@ -3,7 +3,7 @@
  */
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "./config-path.ts";
-import { closeDeployment, openDeployment, type Deployment } from "@agarose/storage/deployment";
+import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import type { S3StoreOptions } from "@agarose/storage/buckets/s3-client";
 
 /** Options of all commands. */
@@ -13,7 +13,7 @@ export interface GlobalOptions {
 }
 
 /** What `withContext` passes to a command: its signal aborts on Ctrl-C and SIGTERM, to remove what is half-written. */
-export interface CommandContext extends Deployment {
+export interface CommandContext extends DeploymentParts {
   readonly json: boolean;
 }
 
@@ -39,7 +39,7 @@ export async function withConfig<T>(
   action: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
   const abort = new AbortController();
-  const context = { ...openDeployment(config, storeOptions, abort.signal), json: options.json ?? false };
+  const context = { ...openParts(config, storeOptions, abort.signal), json: options.json ?? false };
   const onSignal = (): void => abort.abort(new DOMException("interrupted", "AbortError"));
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);
@@ -48,6 +48,6 @@ export async function withConfig<T>(
   } finally {
     process.removeListener("SIGINT", onSignal);
     process.removeListener("SIGTERM", onSignal);
-    closeDeployment(context);
+    closeParts(context);
   }
 }

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { acceptUnsigned, encodeKey, parseManifest, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
 import { startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { parseConfig, type Config, type RegionConfig } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { listHistory } from "@agarose/storage/commit/history";
 import { getObject } from "@agarose/storage/objects/get-object";

@@ -43,7 +43,7 @@ const RECORD_SHAPE = v.object({
 export type ControlRecord = v.InferOutput<typeof RECORD_SHAPE>;
 
 /** What all regions of a deployment say alike. */
-export type Deployment = Omit<ControlRecord, "control" | "region" | "signature">;
+export type ControlState = Omit<ControlRecord, "control" | "region" | "signature">;
 
 /** The secrets of a prefix. */
 export type SecretsInForce = v.InferOutput<typeof SECRETS_SHAPE>;
@@ -88,7 +88,7 @@ export async function sealControl(record: Omit<ControlRecord, "signature">, sign
 }
 
 /** The deployment of a configuration whose regions have no record yet. Every machine that has it finds the same. */
-export function freshDeployment(config: Config, signer: string | undefined): Deployment {
+export function freshState(config: Config, signer: string | undefined): ControlState {
   const places = config.regions.map(({ name, endpoint, bucket }) => `${name} ${endpoint} ${bucket}`).toSorted();
   const text = ["agarose-deployment/1", ...(config.publicKeys ?? []), ...places].join("\n");
   const deployment = createHash("sha256").update(text).digest("hex").slice(0, 32);
@@ -99,7 +99,7 @@ export function freshDeployment(config: Config, signer: string | undefined): Dep
 export function keysOf(
   { publicKeys = [] }: Pick<Config, "publicKeys">,
   signer: string | undefined,
-): Pick<Deployment, "signers" | "signer"> {
+): Pick<ControlState, "signers" | "signer"> {
   const signers = publicKeys.map((key) => hash("sha256", rawPublicKey(key)).slice(0, KEY_ID_CHARACTERS));
   const current = signer !== undefined && signers.includes(signer) ? signer : signers[0];
   return { signers, ...(current !== undefined && { signer: current }) };

@@ -10,11 +10,11 @@ import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed, type Breaker } from "../regions/ask-regions.ts";
 import {
   CONTROL_NAME,
-  freshDeployment,
+  freshState,
   keysOf,
   readControl,
   sealControl,
-  type Deployment,
+  type ControlState,
   type RegionControl,
   type SecretsInForce,
 } from "./control-record.ts";
@@ -34,7 +34,7 @@ export type FenceContext = Pick<WriteContext, "config" | "stores" | "signal" | "
 export class Fence implements WriterFence {
   readonly #context: FenceContext;
   #readMs = Number.NEGATIVE_INFINITY;
-  #reading: Promise<Deployment> | undefined;
+  #reading: Promise<ControlState> | undefined;
 
   constructor(context: FenceContext) {
     this.#context = context;
@@ -66,7 +66,7 @@ export class Fence implements WriterFence {
     });
   }
 
-  async #current(): Promise<Deployment> {
+  async #current(): Promise<ControlState> {
     const { clock } = this.#context;
     if (this.#reading && clock.now() - this.#readMs <= LEASE_MS) return this.#reading;
     this.#readMs = clock.now();
@@ -79,20 +79,20 @@ export class Fence implements WriterFence {
     return reading;
   }
 
-  async #read(): Promise<Deployment> {
+  async #read(): Promise<ControlState> {
     const context = this.#context;
     const regions = await readAll(context);
     const signer = await signerId(context);
     const newest = newestOf(regions);
     if (newest) refuseOutdated(newest, signer, context);
-    const deployment = newest ?? freshDeployment(context.config, signer);
+    const deployment = newest ?? freshState(context.config, signer);
     await createMissing(regions, deployment, context);
     return deployment;
   }
 }
 
 /** What a change of the keys in force begins with. */
-export interface Announcement extends Pick<Deployment, "signers" | "signer"> {
+export interface Announcement extends Pick<ControlState, "signers" | "signer"> {
   /** The secrets of the prefixes that change. */
   readonly secrets?: readonly SecretsInForce[];
 }
@@ -106,7 +106,7 @@ export interface Announcement extends Pick<Deployment, "signers" | "signer"> {
  */
 export async function announce(change: Announcement, context: FenceContext): Promise<void> {
   const regions = await readAll(context);
-  const before = newestOf(regions) ?? freshDeployment(context.config, await signerId(context));
+  const before = newestOf(regions) ?? freshState(context.config, await signerId(context));
   const { secrets: changed = [], ...keys } = change;
   const others = before.secrets.filter((rule) => changed.every(({ prefix }) => prefix !== rule.prefix));
   const back = keys.signers.filter((key) => before.retired.includes(key));
@@ -114,7 +114,7 @@ export async function announce(change: Announcement, context: FenceContext): Pro
   const { deployment, epoch } = before;
   const gone = before.signers.filter((key) => !keys.signers.includes(key));
   const retired = [...new Set([...before.retired, ...gone])];
-  const next: Deployment = { deployment, epoch: epoch + 1, ...keys, retired, secrets: [...others, ...changed] };
+  const next: ControlState = { deployment, epoch: epoch + 1, ...keys, retired, secrets: [...others, ...changed] };
   const put = async ({ store, etag }: RegionControl, signal: AbortSignal): Promise<void> => {
     const bytes = await sealControl({ control: 1, region: store.region.name, ...next }, context.sign);
     await store.put(CONTROL_NAME, bytes, { ...OPTIONS, bytes: bytes.length, ...conditionOf(etag), signal });
@@ -190,7 +190,7 @@ export async function readAll(context: FenceContext): Promise<RegionControl[]> {
 }
 
 /** The newest of what usable records say. A lower epoch that a region shows is from before. */
-export function newestOf(regions: readonly RegionControl[]): Deployment | undefined {
+export function newestOf(regions: readonly RegionControl[]): ControlState | undefined {
   const records = regions.flatMap(({ record }) => record ?? []);
   return records.toSorted((a, b) => b.epoch - a.epoch)[0];
 }
@@ -220,7 +220,7 @@ function refuseMisplaced(regions: readonly RegionControl[]): void {
   );
 }
 
-function refuseOutdated({ signers, signer }: Deployment, own: string | undefined, { config }: FenceContext): void {
+function refuseOutdated({ signers, signer }: ControlState, own: string | undefined, { config }: FenceContext): void {
   const { publicKeys = [] } = config;
   if (signers.length === 0) return;
   if (publicKeys.length === 0) throw outdated("this machine signs nothing, and the deployment has keys", { signers });
@@ -235,7 +235,7 @@ function refuseOutdated({ signers, signer }: Deployment, own: string | undefined
 /** Gives regions without a record theirs. One that cannot be written waits for the next writer. */
 async function createMissing(
   regions: readonly RegionControl[],
-  deployment: Deployment,
+  deployment: ControlState,
   context: FenceContext,
 ): Promise<void> {
   const missing = regions.filter(({ record, problem }) => !record && !problem).map(({ store }) => store);

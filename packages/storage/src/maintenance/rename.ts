@@ -1,6 +1,6 @@
 /** Gives manifests and buckets the name that a region has now. */
 import { isTombstone, systemClock } from "@agarose/core";
-import type { Deployment } from "../deployment.ts";
+import type { DeploymentParts } from "../parts.ts";
 import { Breaker } from "../regions/ask-regions.ts";
 import { commitAgain } from "../commit/commit.ts";
 import { renameRegion } from "../commit/fence.ts";
@@ -24,7 +24,7 @@ export async function renameRegions(key: string, options: WriteOptions): Promise
 }
 
 /** Writes the new name of each renamed region into its control record. Rejects where that fails. */
-export async function renameControl(deployment: Deployment): Promise<void> {
+export async function renameControl(deployment: DeploymentParts): Promise<void> {
   const context = { ...deployment, clock: systemClock, breaker: new Breaker(systemClock) };
   for (const store of deployment.stores) if (store.region.formerly !== undefined) await renameRegion(store, context);
 }

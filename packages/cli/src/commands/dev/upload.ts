@@ -3,7 +3,7 @@ import mime from "mime";
 import type { World } from "@agarose/dev-world";
 import { loadConfig } from "@agarose/storage/config/config";
 import { WRITING } from "../../lib/context.ts";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { getObject } from "@agarose/storage/objects/get-object";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { putObject, type PutResult } from "@agarose/storage/objects/put-object";

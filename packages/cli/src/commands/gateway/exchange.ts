@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { KeyLock } from "@agarose/dev-world/key-lock";
 import type { S3Request } from "@agarose/dev-world/s3-wire";
-import type { Deployment } from "@agarose/storage/deployment";
+import type { DeploymentParts } from "@agarose/storage/parts";
 import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { KnownRegions } from "@agarose/storage/regions/known-regions";
 import type { Consistency } from "@agarose/storage/objects/manifests";
@@ -19,7 +19,7 @@ export const SECRET = "AGAROSE_GATEWAY_SECRET_ACCESS_KEY";
 
 /** What all requests of a gateway share. */
 export interface Shared {
-  readonly context: Deployment & {
+  readonly context: DeploymentParts & {
     readonly breaker: Breaker;
     readonly knownRegions: KnownRegions;
     /** Of reads and lists. What a write decides by is strong all the same. */

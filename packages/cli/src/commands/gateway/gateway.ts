@@ -7,7 +7,7 @@ import type { Credentials } from "@agarose/dev-world/s3-wire";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { closeDeployment, openDeployment, type Deployment } from "@agarose/storage/deployment";
+import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import type { Consistency } from "@agarose/storage/objects/manifests";
 import { printResult } from "../../lib/output.ts";
 import { BUCKET, KEY_ID, SECRET } from "./exchange.ts";
@@ -30,9 +30,9 @@ const GRACE_MS = 30_000;
 export async function gateway(options: GatewayCommandOptions): Promise<void> {
   const credentials = credentialsOf(process.env);
   await withContext(options, WRITING, async (context) => {
-    const opened: Deployment[] = [];
-    const reload = async (): Promise<Deployment> => {
-      const next = openDeployment(await loadConfig(configPath(options.config)), WRITING, context.signal);
+    const opened: DeploymentParts[] = [];
+    const reload = async (): Promise<DeploymentParts> => {
+      const next = openParts(await loadConfig(configPath(options.config)), WRITING, context.signal);
       opened.push(next);
       return next;
     };
@@ -40,7 +40,7 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
     printResult(context.json, { url: running.url, bucket: BUCKET }, [`${running.url}  bucket ${BUCKET}`]);
     if (!context.signal.aborted) await once(context.signal, "abort");
     await running.close(GRACE_MS);
-    for (const deployment of opened) closeDeployment(deployment);
+    for (const deployment of opened) closeParts(deployment);
   });
 }
 

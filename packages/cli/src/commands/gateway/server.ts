@@ -14,7 +14,7 @@ import {
 } from "@agarose/dev-world/s3-wire";
 import { KeyLock } from "@agarose/dev-world/key-lock";
 import { AgaroseError, systemClock } from "@agarose/core";
-import type { Deployment } from "@agarose/storage/deployment";
+import type { DeploymentParts } from "@agarose/storage/parts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
 import type { Consistency } from "@agarose/storage/objects/manifests";
@@ -33,11 +33,11 @@ export interface GatewayOptions {
   readonly port: number;
   readonly host: string;
   /** What reads and writes use. Its signal does not end a gateway: `close` does. */
-  readonly context: Deployment;
+  readonly context: DeploymentParts;
   /** Of reads and lists. Default: `strong`. */
   readonly consistency?: Consistency | undefined;
   /** Reads the configuration again, for a gateway that was started before a rotation. Default: it answers 503. */
-  readonly reload?: () => Promise<Deployment>;
+  readonly reload?: () => Promise<DeploymentParts>;
   /** The most bytes of bodies that wait on disk. */
   readonly spoolBytes: number;
   /** The folder of multipart uploads, for the next gateway to have them. Default: this one forgets them. */
@@ -59,7 +59,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { credentials, port, host, spoolBytes, nowMs = Date.now } = options;
   const ending = new AbortController();
   const { consistency = "strong" } = options;
-  const contextOf = (own: Deployment): Shared["context"] => {
+  const contextOf = (own: DeploymentParts): Shared["context"] => {
     const breaker = new Breaker(systemClock);
     const shown = { ...own, signal: ending.signal, breaker, clock: systemClock };
     return { ...shown, consistency, knownRegions: new KnownRegions(shown, true) };

@@ -6,13 +6,13 @@
  * whole and sorted. Its later pages come from that one list.
  */
 import { compareUtf8, S3Error } from "@agarose/dev-world/s3-wire";
-import type { Deployment } from "@agarose/storage/deployment";
+import type { DeploymentParts } from "@agarose/storage/parts";
 import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
 import type { Consistency } from "@agarose/storage/objects/manifests";
 import { majorityEtag } from "@agarose/storage/listing/listed-object";
 
-type Context = Deployment & { readonly breaker: Breaker; readonly consistency: Consistency };
+type Context = DeploymentParts & { readonly breaker: Breaker; readonly consistency: Consistency };
 
 interface Listed {
   readonly keys: readonly string[];

@@ -9,7 +9,7 @@ import { GATEWAY_KEYS } from "../../gateway.ts";
 import { DOWN, REGIONS, startTestWorld, type RunResult, type World } from "../../world.ts";
 import { loadConfig } from "@agarose/storage/config/config";
 import { WRITING } from "../../../src/lib/context.ts";
-import { closeDeployment, openDeployment } from "@agarose/storage/deployment";
+import { closeParts, openParts } from "@agarose/storage/parts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { CONTROL_NAME, type ControlRecord } from "@agarose/storage/commit/control-record";
 import { announce, Fence, LEASE_MS } from "@agarose/storage/commit/fence";
@@ -244,7 +244,7 @@ test("a machine without the private key gives no bucket a record that no one has
 describe("a gateway that was started before a rotation", () => {
   test("answers 503 until its configuration is the new one, and then goes on by itself", async () => {
     const { signal } = new AbortController();
-    const open = async (path: string) => openDeployment(await loadConfig(path), WRITING, signal);
+    const open = async (path: string) => openParts(await loadConfig(path), WRITING, signal);
     Object.assign(process.env, { AWS_ACCESS_KEY_ID: "world", AWS_SECRET_ACCESS_KEY: "world-secret" });
     let path = old;
     const opened = [await open(path)];
@@ -270,7 +270,7 @@ describe("a gateway that was started before a rotation", () => {
       client.destroy();
       patient.destroy();
       await gateway.close(0);
-      for (const deployment of opened) closeDeployment(deployment);
+      for (const deployment of opened) closeParts(deployment);
     }
   });
 });

@@ -4,7 +4,7 @@ import { chunkName, LEAF_LIST, systemClock } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectGarbage } from "@agarose/storage/maintenance/gc/collect-garbage";
 import { repairObject } from "@agarose/storage/repair/repair-object";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import type { PutResult } from "@agarose/storage/objects/put-object";
 import { verifyObject } from "@agarose/storage/objects/verify-object";
 import { chunkPlace, REGIONS, startTestWorld, type World } from "../../world.ts";

@@ -6,7 +6,7 @@ import { heapInUse } from "../../heap.ts";
 import { manifestName, startTestWorld, type World } from "../../world.ts";
 import { repairObject } from "@agarose/storage/repair/repair-object";
 import type { RegionConfig } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
 import { nodeSha256 } from "@agarose/storage/objects/sha256";

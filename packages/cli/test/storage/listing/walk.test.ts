@@ -9,7 +9,7 @@ import { heapInUse } from "../../heap.ts";
 import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
 import { repairObject } from "@agarose/storage/repair/repair-object";
 import type { Config, RegionConfig } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import type { PutResult } from "@agarose/storage/objects/put-object";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { ListedObject, Store } from "@agarose/storage/buckets/store";

@@ -3,7 +3,7 @@ import { open, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chunkBytes, encodeManifest, MANIFEST_BYTES_MAX, stripeCount } from "@agarose/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { loadEncoder } from "@agarose/storage/deployment";
+import { loadEncoder } from "@agarose/storage/parts";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { putObject } from "@agarose/storage/objects/put-object";
 import { fileSource } from "@agarose/storage/upload/file-source";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { manifestName } from "@agarose/core";
 import { repairObject } from "@agarose/storage/repair/repair-object";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 

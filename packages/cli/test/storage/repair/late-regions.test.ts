@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { systemClock } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { DOWN, startTestWorld, type World } from "../../world.ts";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { completeLate } from "@agarose/storage/repair/late-regions";
 
 let world: World;

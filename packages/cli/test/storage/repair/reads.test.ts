@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { repairObject, type RepairContext } from "@agarose/storage/repair/repair-object";
 import { recordedClock } from "../../recorded-clock.ts";
 import { chunkPlace, REGIONS, startTestWorld, type World } from "../../world.ts";

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { chunkName, type Manifest } from "@agarose/core";
 import { DOWN, startTestWorld, type World } from "../../world.ts";
 import type { Config } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { repairOne } from "@agarose/storage/repair/repair-outcome";
 
 const DAY_MS = 24 * 3_600_000;

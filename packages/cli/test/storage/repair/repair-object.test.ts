@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "@agarose/storage/deployment";
+import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { claimName } from "@agarose/storage/commit/names";
 import { repairObject } from "@agarose/storage/repair/repair-object";
 import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../world.ts";

@@ -4,7 +4,7 @@ import { appendFile, link, open, readFile, rename, truncate, utimes, writeFile }
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startTestWorld, type World } from "../../world.ts";
-import { loadEncoder } from "@agarose/storage/deployment";
+import { loadEncoder } from "@agarose/storage/parts";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
 import { fileSource, type Source } from "@agarose/storage/upload/file-source";

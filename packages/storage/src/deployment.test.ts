@@ -1,0 +1,137 @@
+/** What a program does with a deployment, over a real S3 endpoint with three regions. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openDeployment, type Deployment } from "./deployment.ts";
+
+const REGIONS = ["frankfurt", "dublin", "tokyo"];
+const KEYS = { accessKeyId: "storage", secretAccessKey: "storage-secret" };
+
+let endpoint: S3Endpoint;
+let store: Deployment;
+let folder: string;
+let config: object;
+let down: Set<string>;
+let refused: number;
+
+beforeEach(async () => {
+  down = new Set();
+  refused = 0;
+  endpoint = await startS3Endpoint({
+    ...KEYS,
+    buckets: REGIONS,
+    async intercept(request, response) {
+      if (![...down].some((bucket) => request.url!.startsWith(`/${bucket}`))) return false;
+      refused++;
+      response.writeHead(500).end();
+      return true;
+    },
+  });
+  folder = await mkdtemp(join(tmpdir(), "agarose-storage-"));
+  const credentialsFile = join(folder, "credentials");
+  await writeFile(
+    credentialsFile,
+    `[default]\naws_access_key_id = ${KEYS.accessKeyId}\naws_secret_access_key = ${KEYS.secretAccessKey}\n`,
+  );
+  config = {
+    regions: REGIONS.map((name) => ({ name, provider: name, endpoint: endpoint.url, bucket: name })),
+    code: { k: 2, m: 1 },
+    stripeBytes: 10_000,
+    survive: { regions: 1, providers: 1 },
+    credentials: { credentialsFile, profile: "default" },
+    unsigned: true,
+  };
+  store = await openDeployment(config);
+});
+
+afterEach(async () => {
+  store.close();
+  await endpoint.close();
+  await rm(folder, { recursive: true });
+});
+
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+async function bytesOf(body: ReadableStream<Uint8Array>): Promise<Buffer> {
+  return Buffer.concat(await allOf(body));
+}
+
+async function keysOf(prefix?: string): Promise<string[]> {
+  return (await allOf(store.list(prefix))).map(({ key }) => key);
+}
+
+test("stores text, bytes and files, and reads, lists and removes them, with a region down", async () => {
+  const film = randomBytes(95_000);
+  await writeFile(join(folder, "film"), film);
+  await store.put("note.txt", "Käse", { contentType: "text/plain", headers: { "cache-control": "no-cache" } });
+  await store.put("films/a", { file: join(folder, "film") });
+  await store.put("films/b", film.subarray(0, 5));
+  expect(await store.stat("note.txt")).toMatchObject({
+    bytes: 5,
+    contentType: "text/plain; charset=utf-8",
+    headers: { "cache-control": "no-cache" },
+  });
+  down.add("dublin");
+  expect((await bytesOf((await store.get("note.txt")).body)).toString()).toBe("Käse");
+  // Parts are kept while later ones are read, so that a part whose memory is used again would show.
+  expect((await bytesOf((await store.get("films/a")).body)).equals(film)).toBe(true);
+  const { body, bytes } = await store.get("films/a", { range: { start: 9_990, end: 30_001 } });
+  expect(bytes).toBe(95_000);
+  expect((await bytesOf(body)).equals(film.subarray(9_990, 30_001))).toBe(true);
+  expect(await keysOf()).toEqual(["films/a", "films/b", "note.txt"]);
+  expect(await keysOf("films/")).toEqual(["films/a", "films/b"]);
+  expect(await store.remove("films/b")).toMatchObject({ key: "films/b" });
+  expect(await store.remove("films/none")).toBeUndefined();
+  await expect(store.get("films/b")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+  expect(await keysOf("films/")).toEqual(["films/a"]);
+  expect(refused, "the fault fired").toBeGreaterThan(0);
+});
+
+test("repairs what a region missed, and says what it did", async () => {
+  down.add("tokyo");
+  const content = randomBytes(25_000);
+  for (const key of ["a", "b"]) expect(await store.put(key, content)).toMatchObject({ missing: [expect.any(Number)] });
+  down.clear();
+  // Another program, which has not seen the region fail.
+  const other = await openDeployment(config);
+  expect(await other.verify("a")).toMatchObject({ sound: false, readable: true });
+  const outcomes = await allOf(other.repair());
+  expect(outcomes.map(({ key, outcome }) => [key, outcome])).toEqual([
+    ["a", "repaired"],
+    ["b", "repaired"],
+  ]);
+  expect(await other.verify("a")).toMatchObject({ sound: true });
+  other.close();
+  expect(refused, "the fault fired").toBeGreaterThan(0);
+});
+
+test("a body errors where too few regions answer, and a reader who leaves ends its requests", async () => {
+  const content = randomBytes(400_000);
+  await store.put("a", content);
+  const opened = await store.get("a");
+  const reader = opened.body.getReader();
+  await reader.read();
+  await reader.cancel();
+  const { body } = await store.get("a");
+  down = new Set(REGIONS);
+  await expect(bytesOf(body)).rejects.toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+  await expect(keysOf()).rejects.toMatchObject({ code: expect.stringMatching(/NO_QUORUM|STORE_FAILED|SOURCE_FAILED/) });
+  expect(refused, "the fault fired").toBeGreaterThan(0);
+});
+
+test("a configuration file, and a field that is wrong in one", async () => {
+  const path = join(folder, "agarose.config.json");
+  await writeFile(path, JSON.stringify(config));
+  const opened = await openDeployment(path);
+  await opened.put("a", "text");
+  expect(await keysOf()).toEqual(["a"]);
+  opened.close();
+  await expect(openDeployment({ ...config, regions: [] })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+});
