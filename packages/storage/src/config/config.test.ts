@@ -1,6 +1,6 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { DEVELOPMENT_KEY } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { configFields } from "./config-reference.ts";
@@ -164,6 +164,20 @@ test.each([
 
 test("`aws` is the older spelling of `credentials`", () => {
   expect(parse({ ...CONFIG, aws: { profile: "a" } })).toEqual(parse({ ...CONFIG, credentials: { profile: "a" } }));
+});
+
+test("a file that two configurations name is the same, by whatever path they are read", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-config-"));
+  try {
+    const path = join(folder, "agarose.config.json");
+    const { unsigned: _, ...fields } = CONFIG;
+    await writeFile(path, JSON.stringify({ ...fields, publicKeys: [KEY], signing: { keyFile: "key.pem" } }));
+    const byOther = await loadConfig(relative(process.cwd(), path));
+    expect(byOther.signing).toEqual((await loadConfig(path)).signing);
+    expect(byOther.signing).toEqual({ keyFile: join(folder, "key.pem") });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 test("the web app's file is not taken for the configuration", () => {

@@ -3,7 +3,7 @@
  * says where they come from.
  */
 import { readFile } from "node:fs/promises";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname, resolve } from "node:path";
 import * as v from "valibot";
 import { AgaroseError, checkCode } from "@agarose/core";
 import { configSchema, type Config, type CredentialSource } from "./config-schema.ts";
@@ -55,7 +55,8 @@ export function configOfFields(fields: object, path: string): Config {
 
 /** Files that the configuration names are relative to its folder. */
 function withFilesBeside(path: string, config: Config): Config {
-  const beside = (file: string): string => (isAbsolute(file) ? file : join(dirname(path), file));
+  // Absolute, so that two configurations that name one file by other paths are alike.
+  const beside = (file: string): string => resolve(dirname(path), file);
   const moved = (source: CredentialSource): CredentialSource =>
     source.credentialsFile === undefined ? source : { ...source, credentialsFile: beside(source.credentialsFile) };
   const withMoved = <T extends { readonly credentials?: CredentialSource | undefined }>(owner: T): T =>
