@@ -60,10 +60,10 @@ const FILES: Record<keyof Engines, string> = {
   untilFenced: "commit/fence.ts",
 };
 
-/** The sources of the command line. */
-export const SOURCES = fileURLToPath(new URL("../../../cli/src", import.meta.url));
+/** The sources of the storage library. */
+export const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
 
-/** The engines of the sources in a folder: the command line's own, or a changed copy. */
+/** The engines of the sources in a folder: the library as it is, or a changed copy. */
 export async function loadEngines(folder = SOURCES): Promise<Engines> {
   const loaded = Object.entries(FILES).map(async ([name, file]) => {
     const module = (await import(/* @vite-ignore */ pathToFileURL(join(folder, file)).href)) as Record<string, unknown>;
