@@ -348,7 +348,7 @@ describe("manifests that cannot be used", () => {
 });
 
 describe("refused before anything is stored", () => {
-  test.each(["", "/a", "a/", "a//b", "a/../b", "..", ".", "a/./b", "nul\0", "\ud800", "x".repeat(961)])(
+  test.each(["", "/a", "a//", "a//b", "a/../b", "..", ".", "a/./b", "nul\0", "\ud800", "x".repeat(961)])(
     "the key %j",
     async (key) => {
       const before = await world.names();
