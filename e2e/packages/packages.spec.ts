@@ -20,6 +20,7 @@ const PACKAGES = [
   "@agarose/solver",
   "@agarose/ec-wasm",
   "@agarose/storage",
+  "@agarose/s3-server",
   "@agarose/sw",
   "@agarose/worker",
   "@agarose/pop",

@@ -18,6 +18,7 @@ export const PACKAGES = [
   "solver",
   "ec-wasm",
   "storage",
+  "s3-server",
   "sw",
   "worker",
   "pop",

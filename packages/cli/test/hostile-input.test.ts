@@ -1,7 +1,7 @@
 /** What buckets, clients of the gateway and files say to a command ends in a typed error, whatever it is. */
 import { acceptUnsigned, systemClock, trustPublishers } from "@agarose/core";
 import { offencesOf, streamOf, testPublisher } from "@agarose/core/testing";
-import { readCompletion, readDeletion } from "@agarose/dev-world/s3-wire";
+import { readCompletion, readDeletion } from "@agarose/s3-server";
 import { expect, test } from "vitest";
 import { parseConfig } from "@agarose/storage/config/config";
 import { claimName } from "@agarose/storage/commit/names";

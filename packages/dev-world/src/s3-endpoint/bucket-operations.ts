@@ -1,13 +1,13 @@
 /** Operations on buckets: list, create, head, delete, list their objects, and delete objects in bulk. */
-import { receiveText } from "./wire/body.ts";
+import { receiveText } from "@agarose/s3-server/wire/body";
 import type { Exchange } from "./exchange.ts";
-import { sendEmpty, sendXml } from "./wire/answers.ts";
-import * as bucketList from "./wire/bucket-list.ts";
-import { checkRemoval } from "./wire/conditions.ts";
-import { DELETE_XML_BYTES_MAX, readDeletion } from "./wire/deletion.ts";
-import * as lists from "./wire/list.ts";
-import { S3Error } from "./wire/s3-error.ts";
-import { element, xmlDocument } from "./wire/xml.ts";
+import { sendEmpty, sendXml } from "@agarose/s3-server/wire/answers";
+import * as bucketList from "@agarose/s3-server/wire/bucket-list";
+import { checkRemoval } from "@agarose/s3-server/wire/conditions";
+import { DELETE_XML_BYTES_MAX, readDeletion } from "@agarose/s3-server/wire/deletion";
+import * as lists from "@agarose/s3-server/wire/list";
+import { S3Error } from "@agarose/s3-server/wire/s3-error";
+import { element, xmlDocument } from "@agarose/s3-server/wire/xml";
 
 /** ListBuckets. */
 export async function listBuckets(exchange: Exchange): Promise<void> {

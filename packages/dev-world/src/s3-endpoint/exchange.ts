@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MultipartUploads } from "./multipart.ts";
 import type { StoredObjects } from "./object-store.ts";
-import type { S3Request } from "./wire/request.ts";
-import type { KeyLock } from "./key-lock.ts";
+import type { S3Request } from "@agarose/s3-server/wire/request";
+import type { KeyLock } from "@agarose/s3-server/key-lock";
 
 /** A request, what it asks for, and what it works on. */
 export interface Exchange extends S3Request {

@@ -2,8 +2,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { StoredObjects, StoredObject } from "./object-store.ts";
-import { S3Error } from "./wire/s3-error.ts";
-import type { UploadChecksum } from "./wire/list.ts";
+import { S3Error } from "@agarose/s3-server/wire/s3-error";
+import type { UploadChecksum } from "@agarose/s3-server/wire/list";
 
 const ANSWERS_MAX = 1_000;
 

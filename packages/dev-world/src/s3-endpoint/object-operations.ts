@@ -2,9 +2,9 @@
 import type { FileHandle } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { contentRange, parseRange, toAgaroseError, type ByteRange } from "@agarose/core";
-import { answeredHeaders, keptHeaders, notModifiedHeaders } from "./wire/answered-object.ts";
-import { receiveBody, receiveText, type ReceivedBody } from "./wire/body.ts";
-import type { ChecksumAlgorithm } from "./wire/checksum.ts";
+import { answeredHeaders, keptHeaders, notModifiedHeaders } from "@agarose/s3-server/wire/answered-object";
+import { receiveBody, receiveText, type ReceivedBody } from "@agarose/s3-server/wire/body";
+import type { ChecksumAlgorithm } from "@agarose/s3-server/wire/checksum";
 import {
   checkCompletion,
   checkPartAlgorithm,
@@ -13,15 +13,15 @@ import {
   partNumberOf,
   readCompletion,
   uploadChecksumOf,
-} from "./wire/completion.ts";
+} from "@agarose/s3-server/wire/completion";
 import type { Exchange } from "./exchange.ts";
-import { sendEmpty, sendXml } from "./wire/answers.ts";
-import { checkPut, checkRemoval, notModified, rangeAsked } from "./wire/conditions.ts";
-import * as lists from "./wire/list.ts";
+import { sendEmpty, sendXml } from "@agarose/s3-server/wire/answers";
+import { checkPut, checkRemoval, notModified, rangeAsked } from "@agarose/s3-server/wire/conditions";
+import * as lists from "@agarose/s3-server/wire/list";
 import { readPart, type Upload } from "./multipart.ts";
 import type { StoredObject } from "./object-store.ts";
-import { S3Error } from "./wire/s3-error.ts";
-import { element, xmlDocument } from "./wire/xml.ts";
+import { S3Error } from "@agarose/s3-server/wire/s3-error";
+import { element, xmlDocument } from "@agarose/s3-server/wire/xml";
 
 const KEY_BYTES_MAX = 1024;
 const COMPLETE_XML_BYTES_MAX = 2 * 1024 * 1024;

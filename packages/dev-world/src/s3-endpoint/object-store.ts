@@ -7,8 +7,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, writeFile, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import { compareUtf8 } from "./wire/list.ts";
-import { S3Error } from "./wire/s3-error.ts";
+import { compareUtf8 } from "@agarose/s3-server/wire/list";
+import { S3Error } from "@agarose/s3-server/wire/s3-error";
 
 /** One stored object, without its bytes. */
 export interface StoredObject {

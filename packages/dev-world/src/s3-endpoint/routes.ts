@@ -2,7 +2,7 @@
 import * as buckets from "./bucket-operations.ts";
 import type { Exchange } from "./exchange.ts";
 import * as objects from "./object-operations.ts";
-import type { Operations } from "./wire/routes.ts";
+import type { Operations } from "@agarose/s3-server/wire/routes";
 
 /** All operations, by their names in S3. */
 export const SERVED: Operations<(exchange: Exchange) => Promise<void>> = {

@@ -9,16 +9,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sendContinue, sendError, serveAll } from "./wire/answers.ts";
-import { allowOrigin, answerPreflight } from "./wire/cors.ts";
-import { KeyLock } from "./key-lock.ts";
+import { sendContinue, sendError, serveAll } from "@agarose/s3-server/wire/answers";
+import { allowOrigin, answerPreflight } from "@agarose/s3-server/wire/cors";
+import { KeyLock } from "@agarose/s3-server/key-lock";
 import { MultipartUploads } from "./multipart.ts";
 import { StoredObjects } from "./object-store.ts";
 import { SERVED } from "./routes.ts";
-import { readRequest, type S3Request } from "./wire/request.ts";
-import { findOperation } from "./wire/routes.ts";
-import { S3Error } from "./wire/s3-error.ts";
-import type { Credentials } from "./wire/signature.ts";
+import { readRequest, type S3Request } from "@agarose/s3-server/wire/request";
+import { findOperation } from "@agarose/s3-server/wire/routes";
+import { S3Error } from "@agarose/s3-server/wire/s3-error";
+import type { Credentials } from "@agarose/s3-server/wire/signature";
 
 /** How an endpoint is set up. */
 export interface S3EndpointOptions extends Credentials {

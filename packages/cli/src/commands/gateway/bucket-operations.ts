@@ -1,13 +1,6 @@
 /** What a client asks of the bucket: whether it exists, where it is, and what it has. */
-import * as wire from "@agarose/dev-world/s3-wire";
-import {
-  S3Error,
-  sendEmpty,
-  sendXml,
-  sendXmlOnceDone,
-  xmlDocument,
-  type ListedObject,
-} from "@agarose/dev-world/s3-wire";
+import * as wire from "@agarose/s3-server";
+import { S3Error, sendEmpty, sendXml, sendXmlOnceDone, xmlDocument, type ListedObject } from "@agarose/s3-server";
 import { isTombstone, shownBytes, toAgaroseError } from "@agarose/core";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { recordOf } from "@agarose/storage/listing/listed-object";

@@ -1,7 +1,7 @@
 /** One request of a client of the gateway, and what the operations work on. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { KeyLock } from "@agarose/dev-world/key-lock";
-import type { S3Request } from "@agarose/dev-world/s3-wire";
+import type { KeyLock } from "@agarose/s3-server/key-lock";
+import type { S3Request } from "@agarose/s3-server";
 import type { DeploymentParts } from "@agarose/storage/parts";
 import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { KnownRegions } from "@agarose/storage/regions/known-regions";

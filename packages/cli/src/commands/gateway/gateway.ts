@@ -3,7 +3,7 @@
  */
 import { once } from "node:events";
 import { AgaroseError } from "@agarose/core";
-import type { Credentials } from "@agarose/dev-world/s3-wire";
+import type { Credentials } from "@agarose/s3-server";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";

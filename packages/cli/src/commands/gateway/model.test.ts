@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import * as s3 from "@aws-sdk/client-s3";
-import { OPERATIONS, type OperationName } from "@agarose/dev-world/s3-wire";
+import { OPERATIONS, type OperationName } from "@agarose/s3-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
 import { presign } from "../../../test/presign.ts";

@@ -11,7 +11,7 @@ import {
   rangeAsked,
   S3Error,
   type Validators,
-} from "@agarose/dev-world/s3-wire";
+} from "@agarose/s3-server";
 import { contentRange, parseRange, toAgaroseError, type ByteRange, type Manifest } from "@agarose/core";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";

@@ -1,5 +1,5 @@
 /** The operations of S3 that the gateway has. All others are NotImplemented. */
-import type { Operations } from "@agarose/dev-world/s3-wire";
+import type { Operations } from "@agarose/s3-server";
 import * as buckets from "./bucket-operations.ts";
 import type { Exchange } from "./exchange.ts";
 import * as uploads from "./multipart/operations.ts";

@@ -1,5 +1,5 @@
 /** Says in words of S3 why a library function failed. */
-import { S3Error, type S3ErrorCode } from "@agarose/dev-world/s3-wire";
+import { S3Error, type S3ErrorCode } from "@agarose/s3-server";
 import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
 
 const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {

@@ -11,8 +11,8 @@ import {
   sendError,
   serveAll,
   type Credentials,
-} from "@agarose/dev-world/s3-wire";
-import { KeyLock } from "@agarose/dev-world/key-lock";
+} from "@agarose/s3-server";
+import { KeyLock } from "@agarose/s3-server/key-lock";
 import { AgaroseError, systemClock } from "@agarose/core";
 import type { DeploymentParts } from "@agarose/storage/parts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";

@@ -5,7 +5,7 @@
  * list with its own files, as `aws s3 sync` does, takes a key out of order for one that is missing. So a list is made
  * whole and sorted. Its later pages come from that one list.
  */
-import { compareUtf8, S3Error } from "@agarose/dev-world/s3-wire";
+import { compareUtf8, S3Error } from "@agarose/s3-server";
 import type { DeploymentParts } from "@agarose/storage/parts";
 import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";

@@ -5,13 +5,7 @@
 import { mkdtemp, open, readdir, rm, type FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  receiveBody,
-  S3Error,
-  type ChecksumAlgorithm,
-  type Received,
-  type ReceivedBody,
-} from "@agarose/dev-world/s3-wire";
+import { receiveBody, S3Error, type ChecksumAlgorithm, type Received, type ReceivedBody } from "@agarose/s3-server";
 import { writeAll } from "@agarose/storage/files/whole-file";
 
 /** A body in the spool. */

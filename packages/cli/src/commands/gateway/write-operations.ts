@@ -12,7 +12,7 @@ import {
   xmlDocument,
   type KeptHeaders,
   type RemovalConditions,
-} from "@agarose/dev-world/s3-wire";
+} from "@agarose/s3-server";
 import { isTombstone, parseKey, shownBytes, type Manifest, type ManifestRecord } from "@agarose/core";
 import { secretsOf } from "@agarose/storage/encryption/secrets-of";
 import { putObject, type PutObject } from "@agarose/storage/objects/put-object";

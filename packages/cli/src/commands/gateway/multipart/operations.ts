@@ -1,6 +1,6 @@
 /** Multipart uploads. Their parts wait on disk, and one put stores them when the upload completes. */
 import { createReadStream } from "node:fs";
-import * as wire from "@agarose/dev-world/s3-wire";
+import * as wire from "@agarose/s3-server";
 import {
   checkCompletion,
   checkPartAlgorithm,
@@ -15,7 +15,7 @@ import {
   sendXmlOnceDone,
   uploadChecksumOf,
   xmlDocument,
-} from "@agarose/dev-world/s3-wire";
+} from "@agarose/s3-server";
 import { parseKey } from "@agarose/core";
 import { BUCKET, type Exchange } from "../exchange.ts";
 import { s3ErrorOf } from "../s3-error-of.ts";

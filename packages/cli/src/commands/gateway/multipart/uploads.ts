@@ -10,7 +10,7 @@ import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs
 import { join } from "node:path";
 import * as v from "valibot";
 import { AgaroseError } from "@agarose/core";
-import { KeyLock } from "@agarose/dev-world/key-lock";
+import { KeyLock } from "@agarose/s3-server/key-lock";
 import { lockFolder } from "@agarose/pop";
 import { syncFolder, writeWholeFile } from "@agarose/storage/files/whole-file";
 import {
@@ -19,7 +19,7 @@ import {
   type ChecksumAlgorithm,
   type KeptHeaders,
   type UploadChecksum,
-} from "@agarose/dev-world/s3-wire";
+} from "@agarose/s3-server";
 import type { Spool, SpooledBody } from "../spool.ts";
 
 /** A part that has arrived. */
