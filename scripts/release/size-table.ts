@@ -4,7 +4,7 @@
  */
 /** The page with the table, from the root of the repository. */
 export const SIZES_PAGE = "docs/reference/versions.md";
-const ROW = /^\| `((?:@agarose\/)?[a-z-]+)` +\|([^|\n]+)\| +(\d+) kB \| +(\d+) kB \|$/gm;
+const ROW = /^\| `((?:@agarose\/)?[a-z0-9-]+)` +\|([^|\n]+)\| +(\d+) kB \| +(\d+) kB \|$/gm;
 
 /** A row of the table. Sizes are in kB of 1,000 bytes. */
 export interface SizeRow {
