@@ -12,8 +12,12 @@ const STRIPE_BYTES = 4 * 2 ** 20;
 const LARGE = ["large/0", "large/1", "large/2", "large/3", "large/4"];
 const SMALL = Array.from({ length: 100 }, (_, i) => `small/${i}`);
 const SMALL_BYTES = 20_000;
+/** While an answer goes on, what was counted of it is handed on at this interval. */
+const HAND_OVER_MS = 2_000;
 /** Counts are handed on two seconds after the request. */
 const FLUSH_MS = 2_500;
+/** What each hand-over costs again. */
+const PER_HAND_OVER: ReadonlySet<keyof RequestCost> = new Set(["objectCalls", "rows"]);
 const ADDRESS = "198.51.100.7";
 
 let world: TestWorld;
@@ -111,14 +115,16 @@ interface Counted {
   readonly objectCalls: Readonly<Record<string, number>>;
 }
 
-/** What the request does until its counts have been handed on. */
-async function costOf({ path, status, headers, ...init }: Sent): Promise<RequestCost> {
+/** What the request does until its counts have been handed on, and how often they may have been. */
+async function costOf({ path, status, headers, ...init }: Sent): Promise<RequestCost & { readonly handOvers: number }> {
   const everything = async (): Promise<Counted> => (await (await fetch(`${world.url}/__limits`)).json()) as Counted;
   await everything();
   world.buckets.requests.length = 0;
   world.buckets.sentBytes = 0;
+  const startMs = performance.now();
   const response = await fetch(`${world.url}${path}`, { ...init, headers: { ...clientHeaders(ADDRESS), ...headers } });
   await response.arrayBuffer();
+  const ms = performance.now() - startMs;
   expect(response.status, path).toBe(status);
   await setTimeout(FLUSH_MS);
   const { invocations, rowsWritten, objectCalls } = await everything();
@@ -130,6 +136,8 @@ async function costOf({ path, status, headers, ...init }: Sent): Promise<Request
     objectCalls: Object.values(objectCalls).reduce((all, calls) => all + calls, 0),
     rows: rowsWritten,
     egressBytes: world.buckets.sentBytes,
+    // A second more, because a busy machine counts what a client has taken later than the client has it.
+    handOvers: 1 + Math.floor((ms + 1_000) / HAND_OVER_MS),
   };
 }
 
@@ -148,7 +156,8 @@ test("each request costs no more than the table says, and not far less", async (
     const counted = await costOf(SENT[name]());
     if (process.env["PRINT_COSTS"]) console.log(JSON.stringify([name, counted]));
     for (const what of Object.keys(said) as (keyof RequestCost)[]) {
-      expect.soft(counted[what], `${name}: ${what}`).toBeLessThanOrEqual(said[what]);
+      const times = PER_HAND_OVER.has(what) ? counted.handOvers : 1;
+      expect.soft(counted[what], `${name}: ${what}`).toBeLessThanOrEqual(said[what] * times);
       const unit = what === "egressBytes" ? 100_000 : 1;
       expect.soft(isFarBelow(said[what] / unit, counted[what] / unit), `${name}: ${what} ${counted[what]}`).toBe(false);
     }
