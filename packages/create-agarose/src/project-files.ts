@@ -18,7 +18,9 @@ const TEMPLATE = fileURLToPath(new URL("../template", import.meta.url));
 /** TypeScript and `.gitignore` do not travel in packages, so the templates have this ending. */
 const ENDING = ".template";
 /** All packages, because those that are installed from tarballs find each other only that way. */
-const PACKAGES = ["core", "solver", "ec-wasm", "worker", "pop"].map((name) => `@agarose/${name}`);
+const PACKAGES = ["core", "solver", "ec-wasm", "storage", "s3-server", "worker", "pop"].map(
+  (name) => `@agarose/${name}`,
+);
 /** The code of the local world, by how many of six regions may be lost: each has two of twelve chunks. */
 const CODES: Readonly<Record<string, { readonly k: number; readonly m: number }>> = {
   "1": { k: 9, m: 3 },
