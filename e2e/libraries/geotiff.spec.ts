@@ -8,7 +8,7 @@ import { expect, test } from "../fixtures/test.ts";
 
 const SIDE = 1_500;
 
-/** What the page has of it. */
+/** The library, as a global of the page. */
 declare const library: typeof geotiff;
 
 test("geotiff reads windows of a raster while a region dies", async ({ context, world }) => {

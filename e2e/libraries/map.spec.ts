@@ -8,7 +8,7 @@ import { bitmap } from "../fixtures/bitmap.ts";
 import { fileOfPackage, showSame } from "../fixtures/same-app.ts";
 import { expect, test } from "../fixtures/test.ts";
 
-/** What the page has of it. */
+/** The library, as a global of the page. */
 declare const pmtiles: { Protocol: typeof Protocol };
 
 const TOWNS = [

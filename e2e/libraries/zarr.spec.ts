@@ -8,7 +8,7 @@ import { expect, test } from "../fixtures/test.ts";
 const [SIDE, SHARD, CHUNK] = [2_000, 1_000, 250];
 const FILL = 7;
 
-/** What the page has of it. */
+/** The library, as a global of the page. */
 declare const library: typeof zarrita;
 
 const valueAt = (row: number, column: number): number => (31 * row + 17 * column) % 65_521;

@@ -7,6 +7,7 @@ import type { WriteOptions } from "./commit/write-context.ts";
 import { configOfFields, loadConfig } from "./config/config.ts";
 import { shownManifest } from "./encryption/opened.ts";
 import { verifyWithHistory } from "./history/verify-history.ts";
+import { modifiedOf } from "./listing/key-groups.ts";
 import { KeyListing, liveGroups } from "./listing/keys.ts";
 import { mapOrdered } from "./listing/ordered-pool.ts";
 import { getObject } from "./objects/get-object.ts";
@@ -69,7 +70,8 @@ export interface ListedKey {
   readonly modified: string;
 }
 
-const READS_AT_A_TIME = 1;
+/** One reads, encodes and uploads with all there is. */
+const REPAIRS_AT_A_TIME = 1;
 const QUICK_REPAIRS_AT_A_TIME = 8;
 const S3_OPTIONS: S3StoreOptions = { attempts: 3 };
 
@@ -82,7 +84,7 @@ const S3_OPTIONS: S3StoreOptions = { attempts: 3 };
 export async function openDeployment(config: string | object, options: DeploymentOptions = {}): Promise<Deployment> {
   const { signal = new AbortController().signal } = options;
   const read = typeof config === "string" ? await loadConfig(config) : configOfFields(config, "the configuration");
-  return new Deployment(openParts(read, S3_OPTIONS, signal), options);
+  return new Deployment(openParts(read, S3_OPTIONS, signal, options.clock), options);
 }
 
 /** An open deployment. Its methods may run at the same time, and beside other programs that use the same buckets. */
@@ -131,8 +133,8 @@ export class Deployment {
    */
   async *list(prefix = ""): AsyncGenerator<ListedKey> {
     const listing = new KeyListing(prefix, this.#context);
-    for await (const { key, manifests } of liveGroups(listing, { ...this.#context, consistency: "strong" })) {
-      yield { key, modified: new Date(Math.max(...manifests.map(({ modifiedMs }) => modifiedMs))).toISOString() };
+    for await (const group of liveGroups(listing, { ...this.#context, consistency: "strong" })) {
+      yield { key: group.key, modified: modifiedOf(group) };
     }
     if (!listing.complete) throw listing.incomplete();
   }
@@ -155,7 +157,7 @@ export class Deployment {
    */
   async *repair(prefix = "", { quick = false }: { readonly quick?: boolean } = {}): AsyncGenerator<RepairOutcome> {
     const listing = new KeyListing(prefix, this.#context);
-    const width = quick ? QUICK_REPAIRS_AT_A_TIME : READS_AT_A_TIME;
+    const width = quick ? QUICK_REPAIRS_AT_A_TIME : REPAIRS_AT_A_TIME;
     yield* mapOrdered(listing.groups(), width, ({ key }) => repairOne(key, quick, this.#context));
     listing.requireComplete();
   }

@@ -1,7 +1,7 @@
 /**
  * A deployment that is open: its configuration, and the buckets, keys and coders that reading and writing need.
  */
-import { systemClock, toAgaroseError, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
+import { systemClock, toAgaroseError, type Clock, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { Config } from "./config/config.ts";
 import { Breaker } from "./regions/ask-regions.ts";
@@ -27,11 +27,16 @@ export interface DeploymentParts {
 }
 
 /** Opens the buckets of a configuration. Nothing is requested before the first read or write. */
-export function openParts(config: Config, storeOptions: S3StoreOptions, signal: AbortSignal): DeploymentParts {
+export function openParts(
+  config: Config,
+  storeOptions: S3StoreOptions,
+  signal: AbortSignal,
+  clock: Clock = systemClock,
+): DeploymentParts {
   const stores = openStores(config, storeOptions);
   const sign = signerOf(config);
   const keys = { trust: trustOf(config), ...(sign && { sign }) };
-  const fence = new Fence({ config, stores, signal, clock: systemClock, breaker: new Breaker(systemClock), ...keys });
+  const fence = new Fence({ config, stores, signal, clock, breaker: new Breaker(clock), ...keys });
   return { config, stores, ...keys, fence, codec: loadCodec, encoder: loadEncoder, signal };
 }
 

@@ -36,9 +36,6 @@ export type HistoryContext = VerifyContext & {
   readonly nowMs?: () => number;
 };
 
-/** A key that has no history. */
-export const NO_HISTORY: HistoryVerdict = { kept: [], problems: [] };
-
 /** `verifyObject`, and the same for the versions that are kept of the key. Throws only when the caller aborts. */
 export async function verifyWithHistory(key: string, options: HistoryContext): Promise<ObjectVerdict> {
   const [verdict, history] = await Promise.all([verifyObject(key, options), verifyHistory(key, options)]);

@@ -37,6 +37,11 @@ export interface KeyGroup {
   readonly history: readonly RegionObject[];
 }
 
+/** When the newest manifest of a key was written, by the clock of its region: ISO 8601, UTC. */
+export function modifiedOf({ manifests }: Pick<KeyGroup, "manifests">): string {
+  return new Date(Math.max(...manifests.map(({ modifiedMs }) => modifiedMs))).toISOString();
+}
+
 const PREFIXES = {
   // Chunks first: a put that ends meanwhile has its manifest among those listed afterwards.
   chunks: CHUNK_PREFIX,

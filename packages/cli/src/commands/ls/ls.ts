@@ -9,7 +9,7 @@ import { shownManifest } from "@agarose/storage/encryption/opened";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { readManifest, type Consistency, type ReadContext } from "@agarose/storage/objects/manifests";
 import { EXIT_OK, formatBytes, logLine, printable } from "../../lib/output.ts";
-import type { KeyGroup } from "@agarose/storage/listing/key-groups";
+import { modifiedOf, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { majorityRecord } from "@agarose/storage/listing/listed-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
@@ -46,7 +46,7 @@ export async function ls(prefix: string, options: LsOptions): Promise<number> {
     const report = new ReportStream(options);
     try {
       const entries = mapOrdered(liveGroups(listing, context), MANIFESTS_AT_A_TIME, async (group) => {
-        const entry = entryOf(group);
+        const entry = { key: group.key, modified: modifiedOf(group) };
         return options.long ? describe(entry, group, context) : entry;
       });
       for await (const entry of entries) await report.item(entry, [lineOf(entry)]);
@@ -60,11 +60,6 @@ export async function ls(prefix: string, options: LsOptions): Promise<number> {
       return report.fail(error);
     }
   });
-}
-
-/** Each region has its own time, and the latest is when the newest manifest was written. */
-function entryOf({ key, manifests }: KeyGroup): LsEntry {
-  return { key, modified: new Date(Math.max(...manifests.map(({ modifiedMs }) => modifiedMs))).toISOString() };
 }
 
 async function describe(entry: LsEntry, group: KeyGroup, context: LsContext): Promise<LsEntry> {
