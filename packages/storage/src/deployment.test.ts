@@ -94,6 +94,24 @@ test("stores text, bytes and files, and reads, lists and removes them, with a re
   expect(refused, "the fault fired").toBeGreaterThan(0);
 });
 
+test("a range ends with the object, and one that has no byte of it is refused", async () => {
+  await store.put("a", "0123456789");
+  const textOf = async (start: number, end: number): Promise<string> =>
+    (await bytesOf((await store.get("a", { range: { start, end } })).body)).toString();
+  expect(await textOf(5, 100)).toBe("56789");
+  expect(await textOf(0, 1)).toBe("0");
+  for (const [start, end] of [
+    [10, 20],
+    [5, 2],
+    [5, 5],
+    [-3, 4],
+    [1.5, 3],
+    [0, NaN],
+  ] as const) {
+    await expect(textOf(start, end), `${start} to ${end}`).rejects.toMatchObject({ code: "RANGE_UNSATISFIABLE" });
+  }
+});
+
 test("repairs what a region missed, and says what it did", async () => {
   down.add("tokyo");
   const content = randomBytes(25_000);

@@ -114,8 +114,10 @@ export class Deployment {
   }
 
   /**
-   * Opens an object, or a range of its bytes. Throws as `stat` does; the stream of its body errors as `getObject` does,
-   * and never ends short.
+   * Opens an object, or a range of its bytes, which ends with the object as a range of HTTP does. The stream of its body
+   * errors as `getObject` does, and never ends short.
+   *
+   * @throws RANGE_UNSATISFIABLE where the range has no byte of the object, and as `stat` does.
    */
   async get(
     key: string,
@@ -123,7 +125,7 @@ export class Deployment {
   ): Promise<ObjectInfo & { readonly body: ReadableStream<Uint8Array> }> {
     const manifest = await this.#manifest(key, options);
     const info = infoOf(await shownManifest(manifest, this.#context.config));
-    return { ...info, body: this.#read(manifest, range) };
+    return { ...info, body: this.#read(manifest, range && rangeWithin(range, info)) };
   }
 
   /**
@@ -184,6 +186,17 @@ export class Deployment {
       .catch(() => {});
     return readable;
   }
+}
+
+function rangeWithin({ start, end }: ByteRange, { key, bytes }: ObjectInfo): ByteRange {
+  const isRange = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start < end;
+  if (isRange && start < bytes) return { start, end: Math.min(end, bytes) };
+  throw new AgaroseError(
+    "RANGE_UNSATISFIABLE",
+    `${start} to ${end} has no byte of ${JSON.stringify(key)}, which has ${bytes}: give whole numbers with ` +
+      "0 <= start < end, and a start below the length",
+    { start, end, bytes },
+  );
 }
 
 function infoOf({ key, bytes, contentType, headers, modified, version }: Manifest): ObjectInfo {

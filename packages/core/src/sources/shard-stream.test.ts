@@ -62,3 +62,13 @@ test("closing rejects with its error, drops what was kept and cancels the respon
   expect((await rejectionOf(stream.take({ stripe: 0, chunk: 1 }, NEVER))).message).toBe("closed by a test");
   expect(cancelled()).toBe(1);
 });
+
+test("a response that fails before anything was taken from it leaves no rejection that nobody handles", async () => {
+  const stream = new ShardStream(
+    Promise.reject(new TypeError("connection reset")),
+    () => new AgaroseError("CHUNK_MISSING", ""),
+  );
+  // A run in which a rejection stays unhandled until here fails.
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(await rejectionOf(stream.take({ stripe: 0, chunk: 0 }, NEVER))).toMatchObject({ code: "SOURCE_FAILED" });
+});

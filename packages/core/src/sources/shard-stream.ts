@@ -43,6 +43,8 @@ export class ShardStream {
   constructor(frames: Promise<Frames>, missing: (shard: ShardName) => AgaroseError) {
     this.#frames = frames;
     this.#missing = missing;
+    // Nobody may have waited for it when it fails, and Node ends a process for that.
+    frames.catch(() => {});
   }
 
   /** How many requests wait. */
