@@ -114,8 +114,8 @@ export class Deployment {
   }
 
   /**
-   * Opens an object, or a range of its bytes, which ends with the object as a range of HTTP does. The stream of its body
-   * errors as `getObject` does, and never ends short.
+   * Opens an object, or a range of its bytes, which ends with the object as a range of HTTP does. The stream of the
+   * body errors as `getObject` does, and never ends short.
    *
    * @throws RANGE_UNSATISFIABLE where the range has no byte of the object, and as `stat` does.
    */
