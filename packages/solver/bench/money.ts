@@ -11,7 +11,7 @@
 import { readFileSync } from "node:fs";
 import { Planner, pricesInMs, seededRandom } from "../src/index.ts";
 import type { ObjectShape, RegionEstimate } from "../src/index.ts";
-import { nearestRegions, readMs, sourcesOf } from "../src/placement/cache-options.ts";
+import { nearestRegions, readMs, sourcesOf } from "../src/planner/cache-options.ts";
 
 const K = 9;
 const M = 3;

@@ -6,8 +6,8 @@
 import { Planner } from "../../src/index.ts";
 import type { ObjectShape, RegionEstimate } from "../../src/index.ts";
 import { NO_PEERS } from "../../src/cooperation/peer-view.ts";
-import { estimateSavings } from "../../src/placement/savings.ts";
-import type { Savings } from "../../src/placement/savings.ts";
+import { estimateSavings } from "../../src/planner/savings.ts";
+import type { Savings } from "../../src/planner/savings.ts";
 
 /** A PoP and what it reads. */
 export interface PopularRowsStudy {

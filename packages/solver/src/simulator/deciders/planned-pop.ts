@@ -10,9 +10,9 @@ import type { PeerReport, PeerView } from "../../cooperation/peer-view.ts";
 import { isFirst, nextTurn } from "../../cooperation/turns.ts";
 import type { Ticket } from "../../cooperation/turns.ts";
 import type { RegionEstimate } from "../../options/sources.ts";
-import type { CachedObject, ObjectShape } from "../../placement/object-shape.ts";
-import { Planner, SLOTS } from "../../placement/planner.ts";
-import type { PlannedContents, PlannerState } from "../../placement/plan.ts";
+import type { CachedObject, ObjectShape } from "../../planner/object-shape.ts";
+import { Planner, SLOTS } from "../../planner/planner.ts";
+import type { PlannedContents, PlannerState } from "../../planner/plan.ts";
 import { PeriodPopularity } from "../../policy/period-popularity.ts";
 import type { Caches } from "../cache-state.ts";
 
