@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { Command, CommanderError, Option } from "commander";
 import { AgaroseError } from "@agarose/core";
 import type { GlobalOptions } from "./lib/context.ts";
-import { EXIT_OK, EXIT_OUTPUT_CLOSED, EXIT_USAGE, isOutputClosed, printError } from "./lib/output.ts";
+import { EXIT_OK, EXIT_OUTPUT_CLOSED, EXIT_USAGE, isOutputClosed, printError } from "./ui/output.ts";
 
 type Register = (program: Command) => void;
 

@@ -4,7 +4,7 @@
 import { toAgaroseError } from "@agarose/core";
 import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "@agarose/storage/pops/admin-token";
 import type { Config } from "@agarose/storage/config/config";
-import { formatCount, logLine } from "./output.ts";
+import { formatCount, logLine } from "../ui/output.ts";
 
 /** What one PoP did. `purged` is false without a token, and when `problem` says why. */
 export interface PopPurge {

@@ -10,10 +10,10 @@ import {
   type Baseline,
   type LogFormat,
 } from "@agarose/solver";
-import { codesLine } from "../../lib/codes-line.ts";
+import { codesLine } from "../../ui/codes-line.ts";
 import { chooseCodes, type CodeChoice } from "@agarose/storage/layout/object-layout";
-import { logLine, printResult } from "../../lib/output.ts";
-import { withProgress } from "../../lib/step-progress.ts";
+import { logLine, printResult } from "../../ui/output.ts";
+import { withProgress } from "../../ui/step-progress.ts";
 import { readTrace, reportLines } from "../simulate/own-log.ts";
 
 const SHOWN_MAX = 20;

@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 import { LOG_FORMATS } from "@agarose/solver/options";
-import { collect, parseFormat } from "../../lib/options.ts";
+import { collect, parseFormat } from "../../ui/options.ts";
 import type { AdviseOptions } from "./advise.ts";
 
 /** Adds `agarose advise FILE`. */

@@ -3,8 +3,8 @@
  */
 import type { Work } from "@agarose/ec-wasm/bench";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { logLine, printResult } from "../../lib/output.ts";
-import { formatDuration } from "../../lib/step-progress.ts";
+import { logLine, printResult } from "../../ui/output.ts";
+import { formatDuration } from "../../ui/step-progress.ts";
 
 /** The options of `agarose bench codec`. */
 export interface CodecOptions extends GlobalOptions {

@@ -18,7 +18,7 @@ import { putObject } from "@agarose/storage/objects/put-object";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { fileSource } from "@agarose/storage/upload/file-source";
 import { copyName, putCopy } from "@agarose/storage/objects/whole-copy";
-import { formatBytes, logLine, printResult } from "../../lib/output.ts";
+import { formatBytes, logLine, printResult } from "../../ui/output.ts";
 import { describeLive, type LivePlace, type LiveResult, type LiveSample } from "./live-report.ts";
 
 /** Options of the command. */

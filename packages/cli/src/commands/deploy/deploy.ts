@@ -17,7 +17,7 @@ import { ENV_PREFIX } from "./secret-variables.ts";
 import { trustProblems, trustVariables } from "./publisher-keys.ts";
 import { runDeployment, type TakenStep } from "./run-deployment.ts";
 import { installedWrangler, readEnvironments } from "./wrangler.ts";
-import { logLine, printResult } from "../../lib/output.ts";
+import { logLine, printResult } from "../../ui/output.ts";
 
 /** The options of `agarose deploy`. */
 export interface DeployOptions extends GlobalOptions {

@@ -6,7 +6,7 @@ import { AgaroseError } from "@agarose/core";
 import type { World } from "@agarose/dev-world";
 import { WORLD_DEFAULTS, type WorldOptions } from "@agarose/dev-world/options";
 import { loadScenario } from "../../lib/scenario-file.ts";
-import { logLine } from "../../lib/output.ts";
+import { logLine } from "../../ui/output.ts";
 import { hasDemo, startPage } from "./page.ts";
 import { uploadSamples } from "./samples.ts";
 import { watchStarter } from "./starter.ts";

@@ -2,9 +2,9 @@
  * What the configured layouts survive, against what the configuration promises.
  */
 import { chunkBytes, checkSurvival, roundRobin, spread, survives, toAgaroseError, type Code } from "@agarose/core";
-import { codesLine } from "../../lib/codes-line.ts";
+import { codesLine } from "../../ui/codes-line.ts";
 import { autoCodes, keptRegions } from "@agarose/storage/layout/object-layout";
-import { formatCount } from "../../lib/output.ts";
+import { formatCount } from "../../ui/output.ts";
 import type { Config } from "@agarose/storage/config/config";
 import type { Check } from "./check.ts";
 

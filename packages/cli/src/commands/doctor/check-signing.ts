@@ -3,7 +3,7 @@
  */
 import { keyIdOf, rawPublicKey, toAgaroseError } from "@agarose/core";
 import type { Config } from "@agarose/storage/config/config";
-import { formatCount } from "../../lib/output.ts";
+import { formatCount } from "../../ui/output.ts";
 import { signingKeyId } from "@agarose/storage/config/signing";
 import type { Check } from "./check.ts";
 

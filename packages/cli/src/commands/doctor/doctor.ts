@@ -14,7 +14,7 @@ import { checkSigning } from "./check-signing.ts";
 import { checkIdentity } from "./check-identity.ts";
 import { checkRegion } from "./check-region.ts";
 import { fixRegion, type Fix, type FixedRegion } from "./fix.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../ui/output.ts";
 import { openSettings } from "@agarose/storage/buckets/stores";
 
 /** The options of `agarose doctor`. */

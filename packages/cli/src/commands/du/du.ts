@@ -4,7 +4,7 @@
 import { systemClock } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printResult } from "../../ui/output.ts";
 import { measureUse, type RegionUse, type Use } from "./measure-use.ts";
 
 /** The options of `agarose du`. */

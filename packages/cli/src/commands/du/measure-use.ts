@@ -4,7 +4,7 @@
 import type { Config } from "@agarose/storage/config/config";
 import type { CommandContext } from "../../lib/context.ts";
 import type { Breaker } from "@agarose/storage/regions/ask-regions";
-import { logLine, printable } from "../../lib/output.ts";
+import { logLine, printable } from "../../ui/output.ts";
 import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { addBytes, measureKey, NO_BYTES, type KeyUse, type RegionBytes } from "./measure-key.ts";

@@ -3,10 +3,10 @@
  */
 import { randomUUID } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
-import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
+import { confirm, type ConfirmOptions } from "../../ui/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 import type { WalkOptions } from "@agarose/storage/listing/walk-objects";
 import type { ExpireOutcome } from "@agarose/storage/maintenance/expire-object";
 import { expireObjects, type ExpireTotals } from "@agarose/storage/maintenance/expire-objects";

@@ -2,7 +2,7 @@
  * The help of `agarose expire`.
  */
 import type { Command } from "commander";
-import { CURSOR, JSON_LINES, YES } from "../../lib/options.ts";
+import { CURSOR, JSON_LINES, YES } from "../../ui/options.ts";
 import type { Options } from "./expire.ts";
 
 /** Adds `agarose expire`. */

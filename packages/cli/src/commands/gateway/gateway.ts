@@ -9,7 +9,7 @@ import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import type { Consistency } from "@agarose/storage/objects/manifests";
-import { printResult } from "../../lib/output.ts";
+import { printResult } from "../../ui/output.ts";
 import { BUCKET, KEY_ID, SECRET } from "./exchange.ts";
 import { startGateway } from "./server.ts";
 

@@ -3,7 +3,7 @@
  */
 import { InvalidArgumentError, type Command } from "commander";
 import { BUCKET, KEY_ID, SECRET } from "./exchange.ts";
-import { consistencyOption } from "../../lib/options.ts";
+import { consistencyOption } from "../../ui/options.ts";
 import type { GatewayCommandOptions } from "./gateway.ts";
 
 const PORT_DEFAULT = 9000;

@@ -3,10 +3,10 @@
  */
 import { randomUUID } from "node:crypto";
 import { systemClock } from "@agarose/core";
-import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
+import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 import { WalkCursor } from "@agarose/storage/listing/walk-cursor";
 import { collectGarbage, NOTHING_FOUND } from "@agarose/storage/maintenance/gc/collect-garbage";
 import type { GarbageUpload } from "@agarose/storage/maintenance/gc/search";

@@ -3,7 +3,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
-import { CURSOR, JSON_LINES, YES } from "../../lib/options.ts";
+import { CURSOR, JSON_LINES, YES } from "../../ui/options.ts";
 import type { GcOptions } from "./gc.ts";
 
 const HOURS_MIN = 1;

@@ -22,9 +22,9 @@ import { shownManifest } from "@agarose/storage/encryption/opened";
 import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { readManifest, type Consistency } from "@agarose/storage/objects/manifests";
-import { formatBytes, printResult } from "../../lib/output.ts";
-import { startProgress } from "../../lib/progress.ts";
-import { logLeftover } from "../../lib/leftovers.ts";
+import { formatBytes, printResult } from "../../ui/output.ts";
+import { startProgress } from "../../ui/progress.ts";
+import { logLeftover } from "../../ui/leftovers.ts";
 
 /** The options of `agarose get`. */
 export interface GetOptions extends GlobalOptions {

@@ -2,7 +2,7 @@
  * The help of `agarose get`.
  */
 import type { Command } from "commander";
-import { consistencyOption } from "../../lib/options.ts";
+import { consistencyOption } from "../../ui/options.ts";
 import type { GetOptions } from "./get.ts";
 
 /** Adds `agarose get KEY [FILE]`. */

@@ -6,7 +6,7 @@ import { AgaroseError } from "@agarose/core";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { printResult } from "../../lib/output.ts";
+import { printResult } from "../../ui/output.ts";
 import { sharedVariables } from "../../lib/pop-variables.ts";
 
 /** The file that `wrangler dev` reads, and `wrangler deploy` does not. */

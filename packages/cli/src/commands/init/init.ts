@@ -11,7 +11,7 @@ import { clientConfigOf, type ClientConfig } from "../../lib/files/client-config
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { formatCount, printResult } from "../../lib/output.ts";
+import { formatCount, printResult } from "../../ui/output.ts";
 import { readProject, type Edit, type Project } from "./project.ts";
 
 /** The options of `agarose init`. */

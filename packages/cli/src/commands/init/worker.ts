@@ -8,7 +8,7 @@ import { LOCATIONS } from "@agarose/worker/reference";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { printResult } from "../../lib/output.ts";
+import { printResult } from "../../ui/output.ts";
 import { readRawConfig } from "../deploy/wrangler.ts";
 import { GENERATED, leftOut, wranglerConfig } from "./wrangler-config.ts";
 

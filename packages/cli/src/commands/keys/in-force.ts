@@ -12,7 +12,7 @@ import {
   type Announcement,
   type FenceContext,
 } from "@agarose/storage/commit/fence";
-import { logLine } from "../../lib/output.ts";
+import { logLine } from "../../ui/output.ts";
 
 /** Every kind of machine that writes, and so needs the configuration of a step. */
 export const WRITERS =

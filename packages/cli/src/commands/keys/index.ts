@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import type { GlobalOptions } from "../../lib/context.ts";
 import type { SecretOptions } from "./secret.ts";
 import type { RotateOptions } from "./rotate.ts";
-import { YES } from "../../lib/options.ts";
+import { YES } from "../../ui/options.ts";
 
 /** Adds `agarose keys` and its verbs. */
 export function register(program: Command): void {

@@ -5,7 +5,7 @@
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { printResult } from "../../lib/output.ts";
+import { printResult } from "../../ui/output.ts";
 import { configuredPublicKey } from "@agarose/storage/config/signing";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { tryPutInForce } from "./in-force.ts";

@@ -8,11 +8,11 @@
  */
 import { existsSync } from "node:fs";
 import { AgaroseError, keyIdOf, rawPublicKey } from "@agarose/core";
-import { confirm, sampleOf, type ConfirmOptions } from "../../lib/confirm.ts";
+import { confirm, sampleOf, type ConfirmOptions } from "../../ui/confirm.ts";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { formatCount, printResult } from "../../lib/output.ts";
+import { formatCount, printResult } from "../../ui/output.ts";
 import { configuredPublicKey } from "@agarose/storage/config/signing";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { putInForce, WRITERS } from "./in-force.ts";

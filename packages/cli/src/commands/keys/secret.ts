@@ -9,13 +9,13 @@
 import { randomBytes } from "node:crypto";
 import { isAbsolute, relative, dirname, resolve } from "node:path";
 import { AgaroseError, isTombstone, openSecret, type ManifestRecord } from "@agarose/core";
-import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
+import { confirm, type ConfirmOptions } from "../../ui/confirm.ts";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { Config, SecretLocation } from "@agarose/storage/config/config-schema";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { readSecret } from "@agarose/storage/encryption/secrets-of";
-import { formatCount, printResult } from "../../lib/output.ts";
+import { formatCount, printResult } from "../../ui/output.ts";
 import { writeNewSecret } from "@agarose/storage/files/whole-file";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { putInForce, tryPutInForce, WRITERS, type InForce } from "./in-force.ts";

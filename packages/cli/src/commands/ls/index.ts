@@ -2,7 +2,7 @@
  * The help of `agarose ls`.
  */
 import type { Command } from "commander";
-import { JSON_LINES, consistencyOption } from "../../lib/options.ts";
+import { JSON_LINES, consistencyOption } from "../../ui/options.ts";
 import type { LsOptions } from "./ls.ts";
 
 /** Adds `agarose ls [PREFIX]`. */

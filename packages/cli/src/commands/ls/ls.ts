@@ -8,11 +8,11 @@ import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { readManifest, type Consistency, type ReadContext } from "@agarose/storage/objects/manifests";
-import { EXIT_OK, formatBytes, logLine, printable } from "../../lib/output.ts";
+import { EXIT_OK, formatBytes, logLine, printable } from "../../ui/output.ts";
 import { modifiedOf, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { majorityRecord } from "@agarose/storage/listing/listed-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 
 /** The options of `agarose ls`. */
 export interface LsOptions extends GlobalOptions, ReportOptions {

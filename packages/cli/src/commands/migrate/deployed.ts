@@ -3,7 +3,7 @@ import { AgaroseError, toAgaroseError } from "@agarose/core";
 import * as v from "valibot";
 import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "@agarose/storage/pops/admin-token";
 import type { Config } from "@agarose/storage/config/config";
-import { logLine } from "../../lib/output.ts";
+import { logLine } from "../../ui/output.ts";
 import { regionsByName } from "@agarose/storage/buckets/region-names";
 import { POP_ANSWER_BYTES_MAX, readRecordText } from "@agarose/storage/buckets/small-record";
 

@@ -4,7 +4,7 @@ import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { keptVersions } from "@agarose/storage/history/kept-versions";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { formatCount } from "../../lib/output.ts";
+import { formatCount } from "../../ui/output.ts";
 import { hasFormerName } from "@agarose/storage/buckets/region-names";
 import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";

@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 import { parseRate } from "@agarose/storage/maintenance/amounts";
-import { CURSOR, JSON_LINES, YES } from "../../lib/options.ts";
+import { CURSOR, JSON_LINES, YES } from "../../ui/options.ts";
 import type { Options } from "./migrate.ts";
 
 /** Adds `agarose migrate NEXT`. */

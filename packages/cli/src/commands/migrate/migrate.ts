@@ -8,13 +8,13 @@
  */
 import { dirname, resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
+import { confirm, type ConfirmOptions } from "../../ui/confirm.ts";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { READING, withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { repairOne } from "@agarose/storage/repair/repair-outcome";
-import { EXIT_OK, printResult } from "../../lib/output.ts";
+import { EXIT_OK, printResult } from "../../ui/output.ts";
 import { hasFormerName } from "@agarose/storage/buckets/region-names";
 import { COMMIT_REQUESTS } from "../recode/estimate.ts";
 import { checkRate } from "../recode/recode.ts";

@@ -4,7 +4,7 @@ import type { CommandContext } from "../../lib/context.ts";
 import { majorityOf } from "@agarose/storage/commit/write-context";
 import { requireMajority, type FailedRegion } from "@agarose/storage/listing/keys";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { formatCount } from "../../lib/output.ts";
+import { formatCount } from "../../ui/output.ts";
 import type { Store } from "@agarose/storage/buckets/store";
 import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";

@@ -8,7 +8,7 @@ import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { stopSignal } from "../dev/stop-signal.ts";
-import { EXIT_OK, printResult } from "../../lib/output.ts";
+import { EXIT_OK, printResult } from "../../ui/output.ts";
 import { parseListen, readVariables } from "./variables.ts";
 
 /** The options of `agarose pop`. */

@@ -2,7 +2,7 @@
  * The help of `agarose put`.
  */
 import type { Command } from "commander";
-import { headerOption, jobsOption } from "../../lib/options.ts";
+import { headerOption, jobsOption } from "../../ui/options.ts";
 import type { PutOptions } from "./put.ts";
 
 /** Adds `agarose put FILE…`. */

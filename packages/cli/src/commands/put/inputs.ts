@@ -10,7 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { AgaroseError, parseKey } from "@agarose/core";
 import { entriesBelow, type InputFile, type SkippedEntry } from "../../lib/files/folder-entries.ts";
 import { makeTempFolder } from "@agarose/storage/files/owned-files";
-import { logLeftover } from "../../lib/leftovers.ts";
+import { logLeftover } from "../../ui/leftovers.ts";
 
 /** What `collectInputs` found. */
 export interface Inputs {

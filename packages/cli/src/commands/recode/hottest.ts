@@ -4,9 +4,9 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { LogFormat, Trace } from "@agarose/solver";
-import { withProgress } from "../../lib/step-progress.ts";
+import { withProgress } from "../../ui/step-progress.ts";
 import { readTrace, reportLines } from "../simulate/own-log.ts";
-import { logLine } from "../../lib/output.ts";
+import { logLine } from "../../ui/output.ts";
 
 /** The options that choose by heat. */
 export interface HeatOptions {

@@ -2,7 +2,7 @@
  * The help of `agarose repair`.
  */
 import type { Command } from "commander";
-import { CURSOR, DRY_RUN, JSON_LINES } from "../../lib/options.ts";
+import { CURSOR, DRY_RUN, JSON_LINES } from "../../ui/options.ts";
 import type { RepairOptions } from "./repair.ts";
 
 /** Adds `agarose repair`. */

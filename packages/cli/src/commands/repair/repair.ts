@@ -8,13 +8,13 @@ import { verifyWithHistory } from "@agarose/storage/history/verify-history";
 import type { RepairReport } from "@agarose/storage/repair/repair-object";
 import { repairOne, type RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { refuseUnknown, unreachableRegions, type UnreachableRegion } from "@agarose/storage/objects/verdicts";
-import { repairLines, unreachableLine } from "../../lib/verdict-lines.ts";
+import { repairLines, unreachableLine } from "../../ui/verdict-lines.ts";
 import { requireMajority, type FailedRegion } from "@agarose/storage/listing/keys";
-import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
 import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { quickKinds, quickVerdict } from "@agarose/storage/listing/listed-verdict";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
 import { keysBehind } from "@agarose/storage/pops/pop-client";
 

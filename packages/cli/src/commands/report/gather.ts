@@ -6,7 +6,7 @@ import type { CommandContext } from "../../lib/context.ts";
 import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import { verifyObject, type ObjectVerdict } from "@agarose/storage/objects/verify-object";
 import { stateOf } from "@agarose/storage/objects/verdicts";
-import { formatBytes, formatCount, printable } from "../../lib/output.ts";
+import { formatBytes, formatCount, printable } from "../../ui/output.ts";
 import { quickVerdict } from "@agarose/storage/listing/listed-verdict";
 import { measureUse, type Use } from "../du/measure-use.ts";
 import { popReport, type PopReport } from "../status/pop-report.ts";

@@ -1,7 +1,7 @@
 /**
  * The page of a report: one HTML file without scripts, which asks for nothing else and prints well.
  */
-import { formatBytes, formatCount, printable } from "../../lib/output.ts";
+import { formatBytes, formatCount, printable } from "../../ui/output.ts";
 import type { PopReport, PopSummary } from "../status/pop-report.ts";
 import type { Facts } from "./gather.ts";
 import { bars, escapeHtml, spans, table, type Bar } from "./plots.ts";

@@ -6,7 +6,7 @@ import { systemClock } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
 import { writeNamed } from "@agarose/storage/files/whole-file";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
-import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../ui/output.ts";
 import { gather } from "./gather.ts";
 import { pageOf } from "./page.ts";
 

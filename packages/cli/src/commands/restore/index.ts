@@ -2,7 +2,7 @@
  * The help of `agarose restore`.
  */
 import type { Command } from "commander";
-import { DRY_RUN } from "../../lib/options.ts";
+import { DRY_RUN } from "../../ui/options.ts";
 import type { RestoreOptions } from "./restore.ts";
 
 /** Adds `agarose restore KEY`. */

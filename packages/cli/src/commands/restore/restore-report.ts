@@ -3,7 +3,7 @@
  */
 import type { Restorable } from "@agarose/storage/history/restore-object";
 import type { PutResult } from "@agarose/storage/objects/put-object";
-import { formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
+import { formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
 
 /** The new version, and the kept one that it repeats. */
 export interface RestoreReport extends Omit<PutResult, "outcome"> {

@@ -2,12 +2,12 @@
  * `agarose restore`: brings a version back that `keep` keeps.
  */
 import { systemClock } from "@agarose/core";
-import type { ConfirmOptions } from "../../lib/confirm.ts";
+import type { ConfirmOptions } from "../../ui/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
-import { printResult } from "../../lib/output.ts";
-import { startProgress } from "../../lib/progress.ts";
+import { printResult } from "../../ui/output.ts";
+import { startProgress } from "../../ui/progress.ts";
 import { dueLine, dueOf, reportOf, restoredLine, warnOfRestored } from "./restore-report.ts";
 
 /** The options of `agarose restore`. */

@@ -2,7 +2,7 @@
  * The help of `agarose rm`.
  */
 import type { Command } from "commander";
-import { DRY_RUN, YES } from "../../lib/options.ts";
+import { DRY_RUN, YES } from "../../ui/options.ts";
 import type { RmOptions } from "./rm.ts";
 
 /** Adds `agarose rm KEY…`. */

@@ -2,14 +2,14 @@
  * `agarose rm`: removes objects. A tombstone takes the place of each manifest, so that no region brings it back.
  */
 import { AgaroseError, isTombstone, parseKey, systemClock, toAgaroseError } from "@agarose/core";
-import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
+import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { removableKeys } from "@agarose/storage/listing/keys";
 import { removeObject, type RemoveResult } from "@agarose/storage/objects/remove-object";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../ui/output.ts";
 import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import {

@@ -11,7 +11,7 @@ import type { Config } from "@agarose/storage/config/config";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { hotConfig, layoutOf, type ObjectLayout } from "@agarose/storage/layout/object-layout";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { logLine } from "../../lib/output.ts";
+import { logLine } from "../../ui/output.ts";
 import type { KeyGroup } from "@agarose/storage/listing/key-groups";
 import { recodeObject, type RecodeContext } from "@agarose/storage/maintenance/recode-object";
 import { popReport } from "../status/pop-report.ts";

@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import { AgaroseError } from "@agarose/core";
 import { parseDuration, parseMoney, parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
-import { CURSOR, JSON_LINES } from "../../lib/options.ts";
+import { CURSOR, JSON_LINES } from "../../ui/options.ts";
 import type { Options } from "./scrub.ts";
 
 /** The longest timer of the system. */

@@ -5,10 +5,10 @@
 import { systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
-import { repairLines, unreachableLine } from "../../lib/verdict-lines.ts";
+import { repairLines, unreachableLine } from "../../ui/verdict-lines.ts";
 import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 import type { WalkOptions } from "@agarose/storage/listing/walk-objects";
 import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
 import { waitFor } from "@agarose/storage/maintenance/scrub/deep-reads";

@@ -4,7 +4,7 @@
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
 import { LOG_FORMATS, READS_MAX } from "@agarose/solver/options";
-import { collect, parseFormat } from "../../lib/options.ts";
+import { collect, parseFormat } from "../../ui/options.ts";
 import type { SimulateOptions } from "./simulate.ts";
 
 /** Adds `agarose simulate FILE...`. */

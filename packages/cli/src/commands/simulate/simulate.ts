@@ -9,8 +9,8 @@ import {
   type SimulationRow,
   type Trace,
 } from "@agarose/solver";
-import { logLine, printResult } from "../../lib/output.ts";
-import { withProgress } from "../../lib/step-progress.ts";
+import { logLine, printResult } from "../../ui/output.ts";
+import { withProgress } from "../../ui/step-progress.ts";
 import { loadScenario } from "../../lib/scenario-file.ts";
 import { adviseLines, simulateSizes, type CacheSizes } from "./cache-sizes.ts";
 import { renderHtml } from "./html.ts";

@@ -4,7 +4,7 @@ import { text as textOf } from "node:stream/consumers";
 import { AgaroseError, isRecord } from "@agarose/core";
 import { solveKnapsack, type KnapsackInstance, type KnapsackSolution } from "@agarose/solver";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { printResult } from "../../lib/output.ts";
+import { printResult } from "../../ui/output.ts";
 
 /** Instances of up to this many options are solved repeatedly until the code is compiled; both times are printed. */
 const WARM_UP_OPTIONS_MAX = 20_000;

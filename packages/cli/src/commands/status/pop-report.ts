@@ -10,7 +10,7 @@ import {
   type PopAddress,
   type StatusAnswer,
 } from "@agarose/storage/pops/pop-client";
-import { formatBytes } from "../../lib/output.ts";
+import { formatBytes } from "../../ui/output.ts";
 import { judgePlace, type PopPlace } from "./judge-place.ts";
 
 /** What one PoP says of itself, and what follows from it. */

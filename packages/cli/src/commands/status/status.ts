@@ -6,7 +6,7 @@ import { adminTokenOf } from "@agarose/storage/pops/admin-token";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../ui/output.ts";
 import type { IdeaStatus } from "@agarose/storage/pops/pop-client";
 import { popReport, type PopReport } from "./pop-report.ts";
 

@@ -2,7 +2,7 @@
  * The help of `agarose sync`.
  */
 import type { Command } from "commander";
-import { JSON_LINES, YES, collect, headerOption, jobsOption, consistencyOption } from "../../lib/options.ts";
+import { JSON_LINES, YES, collect, headerOption, jobsOption, consistencyOption } from "../../ui/options.ts";
 import type { SyncOptions } from "./sync.ts";
 
 /** Adds `agarose sync`. */

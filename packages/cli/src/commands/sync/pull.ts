@@ -23,8 +23,8 @@ import { areKnown, knownOf, type Known } from "./known-equal.ts";
 import { pathBelow } from "./local-folder.ts";
 import { withKnown } from "./pairs.ts";
 import { removalOf, type SyncContext, type SyncJob, type SyncResult } from "./sync-job.ts";
-import { logLeftover } from "../../lib/leftovers.ts";
-import { logLine } from "../../lib/output.ts";
+import { logLeftover } from "../../ui/leftovers.ts";
+import { logLine } from "../../ui/output.ts";
 
 interface Wanted {
   readonly key: string;

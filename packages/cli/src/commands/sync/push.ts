@@ -19,7 +19,7 @@ import { fileSource } from "@agarose/storage/upload/file-source";
 import { isChecksum } from "@agarose/storage/upload/object-headers";
 import { unitsOf } from "@agarose/storage/upload/put-options";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { formatCount, logLine } from "../../lib/output.ts";
+import { formatCount, logLine } from "../../ui/output.ts";
 import { mapAdaptive } from "@agarose/storage/listing/adaptive-pool";
 import type { KeyGroup } from "@agarose/storage/listing/key-groups";
 import { commonEtag, currentManifest } from "@agarose/storage/listing/listed-object";

@@ -2,14 +2,14 @@
  * What a sync is to do, what it needs, and what it reports.
  */
 import type { AgaroseError } from "@agarose/core";
-import { sampleOf, type Danger } from "../../lib/confirm.ts";
+import { sampleOf, type Danger } from "../../ui/confirm.ts";
 import type { CommandContext } from "../../lib/context.ts";
 import type { SkippedEntry } from "../../lib/files/folder-entries.ts";
 import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { Consistency } from "@agarose/storage/objects/manifests";
-import { formatCount } from "../../lib/output.ts";
+import { formatCount } from "../../ui/output.ts";
 import type { AdaptiveWidth } from "@agarose/storage/listing/adaptive-pool";
-import type { Progress } from "../../lib/progress.ts";
+import type { Progress } from "../../ui/progress.ts";
 import type { Filter } from "./filter.ts";
 import type { KnownEqual } from "./known-equal.ts";
 

@@ -4,14 +4,14 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { AgaroseError, parseKey, systemClock } from "@agarose/core";
-import { confirm, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
+import { confirm, type ConfirmOptions, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { Consistency } from "@agarose/storage/objects/manifests";
 import { parseHeaders, widthOf } from "@agarose/storage/upload/put-options";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import { startProgress, type ProgressReport } from "../../lib/progress.ts";
-import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { startProgress, type ProgressReport } from "../../ui/progress.ts";
+import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 import { Filter, type Patterns } from "./filter.ts";
 import { KnownEqual } from "./known-equal.ts";
 import { pull } from "./pull.ts";

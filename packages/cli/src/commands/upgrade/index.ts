@@ -2,7 +2,7 @@
  * The help of `agarose upgrade`.
  */
 import type { Command } from "commander";
-import { CURSOR, JSON_LINES } from "../../lib/options.ts";
+import { CURSOR, JSON_LINES } from "../../ui/options.ts";
 import type { UpgradeOptions } from "./upgrade.ts";
 
 /** Adds `agarose upgrade [KEY]`. */

@@ -5,9 +5,9 @@
 import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
-import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../ui/output.ts";
 import { signingKeyId } from "@agarose/storage/config/signing";
-import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
 import { upgradeHistory } from "@agarose/storage/maintenance/upgrade-history";
 import { upgradeObject } from "@agarose/storage/maintenance/upgrade-object";

@@ -11,12 +11,12 @@ import {
   unreachableRegions,
   type UnreachableRegion,
 } from "@agarose/storage/objects/verdicts";
-import { unreachableLine, verdictLines } from "../../lib/verdict-lines.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../lib/output.ts";
+import { unreachableLine, verdictLines } from "../../ui/verdict-lines.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
 import { verifyWithHistory } from "@agarose/storage/history/verify-history";
 import type { ObjectVerdict } from "@agarose/storage/objects/verify-object";
 import { quickKinds, quickVerdict } from "@agarose/storage/listing/listed-verdict";
-import { ReportStream, type ReportOptions } from "../../lib/report-stream.ts";
+import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
 
 /** The options of `agarose verify`. */

@@ -6,7 +6,7 @@ import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { surveyRegions } from "@agarose/storage/regions/region-survey";
 import { keptVersions } from "@agarose/storage/history/kept-versions";
-import { EXIT_FAILED, EXIT_OK, formatBytes, logLine, printable, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, logLine, printable, printResult } from "../../ui/output.ts";
 import { listVersions, type VersionEntry } from "./list-versions.ts";
 
 /** Runs `agarose versions KEY`. The command exits with 1 when a region could not say what it holds. */
