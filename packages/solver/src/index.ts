@@ -21,7 +21,7 @@ export type { CacheMessage, CacheStatement } from "./cooperation/cache-message.t
 export { ObjectsInCache } from "./cooperation/objects-in-cache.ts";
 export { PeerTable, SILENT_AFTER_MS } from "./cooperation/peer-table.ts";
 export type { PeerRecord } from "./cooperation/peer-table.ts";
-export type { Outlook, PeerMessage } from "./cooperation/peer-message.ts";
+export type { PeerMessage, PopularityDigest } from "./cooperation/peer-message.ts";
 export { NO_PEERS, peerView } from "./cooperation/peer-view.ts";
 export type { PeerReport, PeerView, PeerViewOptions } from "./cooperation/peer-view.ts";
 export { isFirst, nextTurn } from "./cooperation/turns.ts";

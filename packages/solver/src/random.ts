@@ -49,10 +49,10 @@ export function seededRandom(seed: number): Random {
 }
 
 /**
- * Draws an index with a probability in proportion to its weight. `cumulative` has the sums of the weights up to and
+ * Samples an index with a probability in proportion to its weight. `cumulative` has the sums of the weights up to and
  * including each index; at least one is above 0.
  */
-export function drawIndex(cumulative: ArrayLike<number>, random: Random): number {
+export function sampleIndex(cumulative: ArrayLike<number>, random: Random): number {
   let high = cumulative.length - 1;
   const target = random.next() * cumulative[high]!;
   let low = 0;

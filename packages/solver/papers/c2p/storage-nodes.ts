@@ -17,7 +17,7 @@ import { ObjectsInCache } from "../../src/cooperation/objects-in-cache.ts";
 import { chooseVictim, compareC2p, compareLru } from "../../src/cooperation/replacement.ts";
 import type { ReplacementCandidate } from "../../src/cooperation/replacement.ts";
 import { CountedOic } from "./counted-oic.ts";
-import { weighted, zipf } from "./draws.ts";
+import { weighted, zipf } from "./samples.ts";
 
 export interface StorageNodesStudy {
   /**
@@ -229,7 +229,7 @@ class Cluster {
   /** Takes a message as the events that it gathers: reads, and replaced segments. */
   #count({ table, counted }: StorageNode, { node, statements }: CacheMessage): void {
     for (const { key, chunks, readMs } of statements) {
-      const lost = (table.holdersOf(key).get(node) ?? []).filter((chunk) => !chunks.includes(chunk)).length;
+      const lost = (table.replicasOf(key).get(node) ?? []).filter((chunk) => !chunks.includes(chunk)).length;
       if (lost > 0) counted.replaced(Number(key), lost);
       if (readMs > table.readMs(key, readMs)) counted.read(Number(key));
     }

@@ -10,7 +10,7 @@
  */
 
 import { imbalancePercent } from "./load-balance.ts";
-import { drawIndex, seededRandom } from "../../src/random.ts";
+import { sampleIndex, seededRandom } from "../../src/random.ts";
 import type { Random } from "../../src/random.ts";
 import { asInteger, asNumber, fail } from "../../src/json-fields.ts";
 import { spreadRedundancy } from "./redundancy.ts";
@@ -178,7 +178,7 @@ class ReadCluster {
   }
 
   #draw(random: Random): number {
-    return drawIndex(this.#cumulative, random);
+    return sampleIndex(this.#cumulative, random);
   }
 }
 

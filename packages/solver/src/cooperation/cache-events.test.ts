@@ -35,7 +35,7 @@ function seenIn(table: ObjectsInCache): unknown {
     table.oic(key, 4),
     table.hits(key, 100_000),
     table.readMs(key, 100_000),
-    new Map([...table.holdersOf(key)].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    new Map([...table.replicasOf(key)].toSorted(([a], [b]) => (a < b ? -1 : 1))),
   ]);
 }
 
@@ -77,7 +77,7 @@ describe("ObjectsInCache", () => {
     expect(table.oic("a", 4, [3, 5])).toBe(1);
     expect(table.oic("a", 2)).toBe(1);
     expect(table.oic("unknown", 4)).toBe(0);
-    expect(table.holdersOf("a")).toEqual(
+    expect(table.replicasOf("a")).toEqual(
       new Map([
         ["p", [0, 3]],
         ["q", [3, 12]],
@@ -139,8 +139,8 @@ describe("ObjectsInCache", () => {
         table.merge(sender.digest(now));
         for (const message of late) table.merge(message);
         for (const key of KEYS) {
-          expect(table.holdersOf(key).get("p") ?? [], key).toEqual(held.get(key) ?? []);
-          expect(new Map(table.heldBy("p")).get(key) ?? [], key).toEqual(held.get(key) ?? []);
+          expect(table.replicasOf(key).get("p") ?? [], key).toEqual(held.get(key) ?? []);
+          expect(new Map(table.contentsOf("p")).get(key) ?? [], key).toEqual(held.get(key) ?? []);
         }
       }),
     );

@@ -61,7 +61,7 @@ export class ObjectsInCache {
   }
 
   /** Returns the chunks of the object that each peer holds; leaves out peers that hold none. */
-  holdersOf(key: string): ReadonlyMap<string, readonly number[]> {
+  replicasOf(key: string): ReadonlyMap<string, readonly number[]> {
     const holders = new Map<string, readonly number[]>();
     for (const [name, { objects }] of this.#nodes) {
       const chunks = objects.get(key)?.statement.chunks ?? [];
@@ -71,7 +71,7 @@ export class ObjectsInCache {
   }
 
   /** Lists all objects that one peer holds, with their chunks. */
-  *heldBy(node: string): Iterable<readonly [key: string, chunks: readonly number[]]> {
+  *contentsOf(node: string): Iterable<readonly [key: string, chunks: readonly number[]]> {
     for (const [key, { statement }] of this.#nodes.get(node)?.objects ?? []) {
       if (statement.chunks.length > 0) yield [key, statement.chunks];
     }

@@ -17,11 +17,11 @@ export interface PeerMessage {
   /** Versions and their chunks; `isComplete` in the digest of each period. */
   readonly cache: CacheMessage;
   /** With a digest. */
-  readonly outlook?: Outlook | undefined;
+  readonly popularity?: PopularityDigest | undefined;
 }
 
 /** Demand and distances as one PoP sees them. */
-export interface Outlook {
+export interface PopularityDigest {
   /** Requests per period of the most popular keys. */
   readonly popular: readonly (readonly [key: string, requests: number])[];
   readonly regions: readonly RegionEstimate[];

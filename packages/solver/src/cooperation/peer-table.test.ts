@@ -15,7 +15,7 @@ function message(
     turn,
     configuration: 1,
     cache: { node: "lhr", epoch: 1, statedMs: 1, isComplete: false, statements: [], ...cache },
-    ...(requests === undefined ? {} : { outlook: { popular: [["k", requests]], regions: [], peers: [] } }),
+    ...(requests === undefined ? {} : { popularity: { popular: [["k", requests]], regions: [], peers: [] } }),
   };
 }
 
@@ -52,7 +52,7 @@ const messages = fc
 
 function contents(table: PeerTable): unknown {
   return {
-    held: VERSIONS.map((version) => [...table.cache.holdersOf(version)].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    held: VERSIONS.map((version) => [...table.cache.replicasOf(version)].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     records: PEERS.map((pop) => {
       const { receivedMs: _, ...record } = table.record(pop) ?? { receivedMs: 0 };
       return record;
@@ -93,7 +93,7 @@ describe("a peer table", () => {
       statements: [{ key: "a", chunks: [1], hits: 0, readMs: 0 }],
     });
     const digest = message({ statedMs: 3, isComplete: true });
-    expect(tableOf([first]).cache.holdersOf("a").get("lhr")).toEqual([1]);
+    expect(tableOf([first]).cache.replicasOf("a").get("lhr")).toEqual([1]);
     expect(contents(tableOf([first, digest])), "as if the event had come").toEqual(
       contents(tableOf([first, lost, digest])),
     );
@@ -118,7 +118,7 @@ describe("a peer table", () => {
     });
     const reborn = message({ epoch: 2, statedMs: 10 });
     const table = tableOf([held, reborn, held]);
-    expect(table.cache.holdersOf("a").size).toBe(0);
+    expect(table.cache.replicasOf("a").size).toBe(0);
     expect(table.record("lhr")).toMatchObject({ epoch: 2, statedMs: 10, turn: 7 });
   });
 });

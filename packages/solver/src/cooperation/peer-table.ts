@@ -6,7 +6,7 @@
  */
 
 import { ObjectsInCache } from "./objects-in-cache.ts";
-import type { Outlook, PeerMessage } from "./peer-message.ts";
+import type { PeerMessage, PopularityDigest } from "./peer-message.ts";
 import type { Ticket } from "./turns.ts";
 
 /** What one peer has said. */
@@ -17,8 +17,8 @@ export interface PeerRecord {
   readonly turn: number;
   readonly configuration: number;
   /** From the newest digest. */
-  readonly outlook: Outlook | undefined;
-  readonly outlookMs: number;
+  readonly popularity: PopularityDigest | undefined;
+  readonly popularityMs: number;
   /** When the newest message came, on this PoP's clock. */
   readonly receivedMs: number;
 }
@@ -28,8 +28,8 @@ const UNKNOWN: PeerRecord = {
   statedMs: Number.NEGATIVE_INFINITY,
   turn: 0,
   configuration: 0,
-  outlook: undefined,
-  outlookMs: Number.NEGATIVE_INFINITY,
+  popularity: undefined,
+  popularityMs: Number.NEGATIVE_INFINITY,
   receivedMs: Number.NEGATIVE_INFINITY,
 };
 
@@ -43,7 +43,7 @@ export class PeerTable {
 
   /** Merges a message. Returns false when it says nothing new: a replay, or one that a later message overtook. */
   merge(message: PeerMessage, nowMs: number): boolean {
-    const { cache, turn, configuration, outlook } = message;
+    const { cache, turn, configuration, popularity } = message;
     const { node, epoch, statedMs } = cache;
     const isNews = this.cache.merge(cache);
     const known = this.#records.get(node) ?? UNKNOWN;
@@ -55,14 +55,14 @@ export class PeerTable {
     }
     const before = known.epoch === epoch ? known : { ...UNKNOWN, epoch };
     const isNewest = statedMs > before.statedMs;
-    const isOutlook = outlook !== undefined && statedMs > before.outlookMs;
+    const isNewPopularity = popularity !== undefined && statedMs > before.popularityMs;
     this.#records.set(node, {
       ...before,
       ...turns,
       ...(isNewest ? { statedMs, configuration, receivedMs: nowMs } : {}),
-      ...(isOutlook ? { outlook, outlookMs: statedMs } : {}),
+      ...(isNewPopularity ? { popularity, popularityMs: statedMs } : {}),
     });
-    return isNews || isNewest || isOutlook;
+    return isNews || isNewest || isNewPopularity;
   }
 
   /** Returns what a peer has said, or undefined before its first message. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RegionEstimate } from "../options/sources.ts";
-import type { Outlook } from "./peer-message.ts";
+import type { PopularityDigest } from "./peer-message.ts";
 import { peerView, type PeerReport } from "./peer-view.ts";
 
 /** Two of four chunks make a read. As seen from London, the chunks are 10, 20, 30 and 40 ms away in their regions. */
@@ -15,13 +15,13 @@ const object = {
 const place = (name: string, meanMs: number, down = false): RegionEstimate => ({ name, meanMs, sdMs: 0, down });
 const regions = [place("r0", 10), place("r1", 20), place("r2", 30), place("r3", 40)];
 
-function london(outlook: Partial<Outlook> = {}, report: Partial<PeerReport> = {}): PeerReport {
+function london(popularity: Partial<PopularityDigest> = {}, report: Partial<PeerReport> = {}): PeerReport {
   return {
     name: "lhr",
     meanMs: 7,
     sdMs: 1,
     held: new Map(),
-    outlook: { popular: [["k", 3]], regions, peers: [place("fra", 8)], ...outlook },
+    popularity: { popular: [["k", 3]], regions, peers: [place("fra", 8)], ...popularity },
     ...report,
   };
 }
@@ -47,7 +47,13 @@ describe("what a peer saves by chunks here", () => {
   });
 
   test("is nothing where a third PoP that is nearer to it has the chunks already", () => {
-    const paris: PeerReport = { name: "cdg", meanMs: 9, sdMs: 0, held: new Map([["v", [0, 1]]]), outlook: undefined };
+    const paris: PeerReport = {
+      name: "cdg",
+      meanMs: 9,
+      sdMs: 0,
+      held: new Map([["v", [0, 1]]]),
+      popularity: undefined,
+    };
     const peers = [place("fra", 8), place("cdg", 6)];
     expect(saved([london({ peers }), paris], [2, 3])).toBe(0);
     expect(saved([london({ peers: [place("fra", 8), place("cdg", 6, true)] }), paris], [2, 3])).toBe(3 * (20 - 8));
@@ -55,7 +61,7 @@ describe("what a peer saves by chunks here", () => {
 
   test("is nothing while it does not reach us, has said nothing, or is not asked for the object", () => {
     expect(saved([london({ peers: [place("fra", 8, true)] })], [0, 3])).toBe(0);
-    expect(saved([london({}, { outlook: undefined })], [0, 3])).toBe(0);
+    expect(saved([london({}, { popularity: undefined })], [0, 3])).toBe(0);
     expect(saved([london({ popular: [["other", 3]] })], [0, 3])).toBe(0);
   });
 
@@ -75,7 +81,7 @@ test("peers' chunks are sources, and what they are asked for comes most first", 
     meanMs: 9,
     sdMs: 2,
     held: new Map([["v", [3]]]),
-    outlook: {
+    popularity: {
       popular: [
         ["k", 1],
         ["l", 9],

@@ -9,7 +9,7 @@
 import { expectedReadMs } from "../options/latency.ts";
 import { chunkLatencies, costOf, DOWN_MS, nearer, priced } from "../options/sources.ts";
 import type { Placed, SourceLatency } from "../options/sources.ts";
-import type { Outlook } from "./peer-message.ts";
+import type { PopularityDigest } from "./peer-message.ts";
 
 /** A chunk in a peer's cache, and how far it is. */
 export interface PeerChunk {
@@ -53,7 +53,7 @@ export interface PeerReport {
   /** By version. */
   readonly held: ReadonlyMap<string, readonly number[]>;
   /** Undefined until its first digest has arrived. */
-  readonly outlook: Outlook | undefined;
+  readonly popularity: PopularityDigest | undefined;
 }
 
 /** What the view is made of. */
@@ -116,8 +116,8 @@ interface Reader {
 }
 
 function readerOf(peer: PeerReport, { pop, peers, cacheMs, costMsPerByte }: PeerViewOptions): Reader[] {
-  if (!peer.outlook) return [];
-  const { popular, regions: itsRegions, peers: itsPeers } = peer.outlook;
+  if (!peer.popularity) return [];
+  const { popular, regions: itsRegions, peers: itsPeers } = peer.popularity;
   const regions = priced(itsRegions, costMsPerByte);
   const byName = new Map(itsPeers.filter(({ down }) => !down).map((place) => [place.name, place]));
   // Skip peers that report this PoP as unreachable. Until a peer has measured the link, assume this PoP's measurement.

@@ -129,8 +129,8 @@ class Pop {
       readMs: 0,
     }));
     const cache = { node: this.name, epoch: 1, statedMs: ++this.#statedMs, isComplete, statements };
-    const outlook = { popular: this.popular(), regions: this.regions(), peers: this.distances() };
-    return { to: "all", turn: this.turn, configuration: 1, cache, ...(isComplete ? { outlook } : {}) };
+    const popularity = { popular: this.popular(), regions: this.regions(), peers: this.distances() };
+    return { to: "all", turn: this.turn, configuration: 1, cache, ...(isComplete ? { popularity } : {}) };
   }
 
   isFirst(): boolean {
@@ -176,9 +176,9 @@ class Pop {
       const record = this.book.record(name);
       if (!record) return [];
       const held = new Map(
-        objects.map(({ version }) => [version, this.book.cache.holdersOf(version).get(name) ?? []] as const),
+        objects.map(({ version }) => [version, this.book.cache.replicasOf(version).get(name) ?? []] as const),
       );
-      return [{ name, ...this.distanceTo(name), held, outlook: record.outlook }];
+      return [{ name, ...this.distanceTo(name), held, popularity: record.popularity }];
     });
     return peerView({ pop: this.name, peers, cacheMs: CACHE_MS, delta: DELTA });
   }

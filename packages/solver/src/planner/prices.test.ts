@@ -82,8 +82,12 @@ describe("what reads pay for egress", () => {
       [shape("dear", "dear"), 1],
       [shape("free", "free"), 1],
     ] as const;
-    const outlook = { popular: asked.map(([{ key }]) => [key, key === "free" ? 12 : 10] as const), regions, peers: [] };
-    const report = { name: "lhr", meanMs: 7, sdMs: 0, held: new Map(), outlook };
+    const popularity = {
+      popular: asked.map(([{ key }]) => [key, key === "free" ? 12 : 10] as const),
+      regions,
+      peers: [],
+    };
+    const report = { name: "lhr", meanMs: 7, sdMs: 0, held: new Map(), popularity };
     const view = (costMsPerByte?: ReadonlyMap<string, number>) =>
       peerView({ pop: "fra", peers: [report], cacheMs: 5, delta: 0, costMsPerByte });
     expect(keysOf(plan(asked, {}, { peers: view() }))).toEqual(["free"]);

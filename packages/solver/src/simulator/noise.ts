@@ -1,11 +1,11 @@
-/** The random part of latencies. One draw serves every system, so that all systems have the same luck. */
+/** The random part of latencies. One sample serves every system, so that all systems have the same luck. */
 
 import { seededRandom } from "../random.ts";
 import type { Random } from "../random.ts";
 import type { NoiseSpec } from "./scenario/scenario.ts";
 
 /** Factors on the latencies of one read. */
-export interface NoiseDraw {
+export interface NoiseSample {
   own: number;
   readonly chunk: Float64Array;
   readonly region: Float64Array;
@@ -15,16 +15,16 @@ export interface NoiseDraw {
 /** The 95th percentile of a standard normal distribution. */
 const NORMAL_95 = 1.645;
 
-/** Draws the noise of a scenario. */
+/** Samples the noise of a scenario. */
 export class Noise {
   readonly isOff: boolean;
   readonly #spec: NoiseSpec;
-  readonly #drawn: NoiseDraw;
+  readonly #sample: NoiseSample;
 
   constructor(spec: NoiseSpec, chunks: number, regions: number, pops: number) {
     this.#spec = spec;
     this.isOff = spec.lognormalSigma === 0 && (spec.stragglerProbability === 0 || spec.stragglerFactor === 1);
-    this.#drawn = {
+    this.#sample = {
       own: 1,
       chunk: new Float64Array(chunks).fill(1),
       region: new Float64Array(regions).fill(1),
@@ -32,10 +32,10 @@ export class Noise {
     };
   }
 
-  /** Returns the draw that belongs to a read's number; each call reuses the same object. */
-  drawFor(seed: number): NoiseDraw {
-    if (!this.isOff) this.#fill(seededRandom(seed), this.#drawn);
-    return this.#drawn;
+  /** Returns the sample that belongs to a read's number; each call reuses the same object. */
+  sampleFor(seed: number): NoiseSample {
+    if (!this.isOff) this.#fill(seededRandom(seed), this.#sample);
+    return this.#sample;
   }
 
   /** Mean and standard deviation of the factor on one chunk's latency. */
@@ -53,26 +53,26 @@ export class Noise {
   }
 
   /**
-   * Returns `count` independent draws to average over: the same ones for the same seed, and a single one without noise.
+   * Returns `count` independent samples to average over: the same ones for the same seed, and a single one without noise.
    */
-  samples(count: number, seed: number): NoiseDraw[] {
-    if (this.isOff) return [this.#drawn];
+  samples(count: number, seed: number): NoiseSample[] {
+    if (this.isOff) return [this.#sample];
     return Array.from({ length: count }, (_, s) => {
-      const { own, chunk, region, peer } = this.drawFor(seed + s);
+      const { own, chunk, region, peer } = this.sampleFor(seed + s);
       return { own, chunk: chunk.slice(), region: region.slice(), peer: peer.slice() };
     });
   }
 
-  #fill(random: Random, drawn: NoiseDraw): void {
+  #fill(random: Random, sample: NoiseSample): void {
     const { stragglersShared } = this.#spec;
     // The cache is near: it varies, but it has no stragglers.
-    drawn.own = this.#lognormal(random);
-    for (let q = 0; q < drawn.peer.length; q++) drawn.peer[q] = this.#lognormal(random) * this.#straggle(random);
-    for (let r = 0; r < drawn.region.length; r++) {
-      drawn.region[r] = stragglersShared === "region" ? this.#straggle(random) : 1;
+    sample.own = this.#lognormal(random);
+    for (let q = 0; q < sample.peer.length; q++) sample.peer[q] = this.#lognormal(random) * this.#straggle(random);
+    for (let r = 0; r < sample.region.length; r++) {
+      sample.region[r] = stragglersShared === "region" ? this.#straggle(random) : 1;
     }
-    for (let c = 0; c < drawn.chunk.length; c++) {
-      drawn.chunk[c] = this.#lognormal(random) * (stragglersShared === "chunk" ? this.#straggle(random) : 1);
+    for (let c = 0; c < sample.chunk.length; c++) {
+      sample.chunk[c] = this.#lognormal(random) * (stragglersShared === "chunk" ? this.#straggle(random) : 1);
     }
   }
 

@@ -1,6 +1,6 @@
 /** The requests: drawn from a popularity that may shift or drift, or replayed from a log. */
 
-import { drawIndex, type Random } from "../random.ts";
+import { sampleIndex, type Random } from "../random.ts";
 import type { Trace } from "../traces/trace.ts";
 import type { PopularitySpec, Scenario } from "./scenario/scenario.ts";
 
@@ -25,14 +25,14 @@ export class GeneratedWorkload implements Workload {
   pop = -1;
   object = -1;
   readonly #process: PopularityProcess;
-  readonly #draws: Random[];
+  readonly #random: Random[];
   readonly #gap: number[];
   readonly #left: number[];
   readonly #due: number[];
 
   constructor({ pops, requests, popularity, objects }: Scenario, random: Random) {
     this.#process = new PopularityProcess(popularity, objects.count, random.fork(2));
-    this.#draws = pops.map((_, pop) => random.fork(100 + pop));
+    this.#random = pops.map((_, pop) => random.fork(100 + pop));
     this.#gap = pops.map((pop) => 1 / (requests.perSecond * pop.demand));
     this.#left = pops.map((pop) => Math.max(1, Math.round(requests.count * pop.demand)));
     this.#due = this.#gap.map((gap) => gap / 2);
@@ -54,7 +54,7 @@ export class GeneratedWorkload implements Workload {
     this.#due[pop]! += this.#gap[pop]!;
     this.#left[pop]!--;
     this.#process.advance(this.seconds);
-    this.object = this.#process.draw(this.#draws[pop]!);
+    this.object = this.#process.sample(this.#random[pop]!);
     return true;
   }
 
@@ -153,9 +153,9 @@ export class PopularityProcess {
     for (; this.#swaps < swapsDue; this.#swaps++, this.version++) this.#swapTwo();
   }
 
-  /** Draws the next requested object. */
-  draw(random: Random): number {
-    return this.#objectAt[drawIndex(this.#cumulative, random)]!;
+  /** Samples the next requested object. */
+  sample(random: Random): number {
+    return this.#objectAt[sampleIndex(this.#cumulative, random)]!;
   }
 
   /** The true probability of each object now. */

@@ -5,7 +5,7 @@ import type { Random } from "../random.ts";
 import { Candidates } from "./candidates.ts";
 import { Conditions } from "./scenario/conditions.ts";
 import { Noise } from "./noise.ts";
-import type { NoiseDraw } from "./noise.ts";
+import type { NoiseSample } from "./noise.ts";
 import { bitCount, nthSmallest } from "./numbers.ts";
 import { groupObjects, nominalBytes, objectBytes } from "./scenario/catalogue.ts";
 import type { Group } from "./scenario/catalogue.ts";
@@ -24,7 +24,7 @@ export interface ReadOutcome {
   isDecoded: boolean;
 }
 
-/** Noise draws over which expected latencies are averaged. */
+/** Noise samples over which expected latencies are averaged. */
 const SAMPLES = 48;
 const SAMPLE_SEED = 0x5eed;
 /** A reader uses a plan for this long. */
@@ -62,7 +62,7 @@ export class SimulatedWorld {
   readonly #groups: readonly Group[];
   readonly #regionMs: Float64Array[];
   readonly #noise: Noise;
-  readonly #samples: NoiseDraw[];
+  readonly #samples: NoiseSample[];
   readonly #load: RegionLoad;
   readonly #candidates: Candidates;
   readonly #arrival: Float64Array;
@@ -130,7 +130,7 @@ export class SimulatedWorld {
   }
 
   /** Reads one object of a group; `held` has per PoP its cached chunks: a bit mask, or a count when functional. */
-  read(pop: number, group: number, held: ArrayLike<number>, draw: NoiseDraw, isCharged: boolean): ReadOutcome {
+  read(pop: number, group: number, held: ArrayLike<number>, noise: NoiseSample, isCharged: boolean): ReadOutcome {
     const { outcome, code } = this;
     const arrival = this.#arrival;
     const sorted = this.#sorted;
@@ -145,9 +145,9 @@ export class SimulatedWorld {
       outcome.ms = NaN;
       return outcome;
     }
-    const ownMs = this.pops[pop]!.cacheLatencyMs * draw.own;
+    const ownMs = this.pops[pop]!.cacheLatencyMs * noise.own;
     const ownTransferMs = this.#groups[group]!.cacheTransferMs[pop]!;
-    for (let s = 0; s < wanted; s++) arrival[s] = this.#arrivalOf(s, group, draw, isCharged, own + s >= code.k);
+    for (let s = 0; s < wanted; s++) arrival[s] = this.#arrivalOf(s, group, noise, isCharged, own + s >= code.k);
     if (isCharged) this.#load.endRead();
     const kth = (asked: number): number => {
       for (let s = 0; s < asked; s++) sorted[s] = arrival[s]!;
@@ -160,7 +160,7 @@ export class SimulatedWorld {
     if (this.#client.hedge && own < code.k) {
       let lateMs = estimate[code.k - own - 1]! * this.#noise.lateFactor;
       while (lateMs < ms && asked < found) {
-        arrival[asked] = lateMs + this.#arrivalOf(asked, group, draw, isCharged, true);
+        arrival[asked] = lateMs + this.#arrivalOf(asked, group, noise, isCharged, true);
         lateMs += estimate[asked]! * this.#noise.lateFactor;
         ms = kth(++asked);
       }
@@ -172,16 +172,16 @@ export class SimulatedWorld {
   }
 
   /** When candidate s arrives if it is requested at the start. */
-  #arrivalOf(s: number, group: number, draw: NoiseDraw, isCharged: boolean, isExtra: boolean): number {
+  #arrivalOf(s: number, group: number, noise: NoiseSample, isCharged: boolean, isExtra: boolean): number {
     const from = this.#candidates.source[s]!;
     if (from < 0) {
       this.outcome.fromPeers++;
-      return this.#candidates.estimate[s]! * draw.peer[-1 - from]!;
+      return this.#candidates.estimate[s]! * noise.peer[-1 - from]!;
     }
     const r = this.#groups[group]!.region[from]!;
     const factor = isCharged ? this.#load.factor(r) : 1;
     if (isCharged && isExtra) this.#load.countExtra(r);
-    return this.#candidates.estimate[s]! * draw.chunk[from]! * draw.region[r]! * factor;
+    return this.#candidates.estimate[s]! * noise.chunk[from]! * noise.region[r]! * factor;
   }
 
   /** Whether one of the chunks that arrived by `ms` is not a data chunk. */
@@ -197,25 +197,25 @@ export class SimulatedWorld {
 
   /** Reads an object with the noise of this read, and charges its extra requests to the regions that serve them. */
   readActual(pop: number, object: number, held: ArrayLike<number>, seed: number): ReadOutcome {
-    const draw = this.#noise.drawFor(seed);
-    const outcome = this.read(pop, this.groupOf[object]!, held, draw, this.delta > 0);
-    if (this.#client.plans === "asked") outcome.ms += this.#planMs(pop, object, draw);
+    const noise = this.#noise.sampleFor(seed);
+    const outcome = this.read(pop, this.groupOf[object]!, held, noise, this.delta > 0);
+    if (this.#client.plans === "asked") outcome.ms += this.#planMs(pop, object, noise);
     return outcome;
   }
 
-  #planMs(pop: number, object: number, draw: NoiseDraw): number {
+  #planMs(pop: number, object: number, noise: NoiseSample): number {
     const at = object * this.pops.length + pop;
     const plannedSeconds = this.#plannedSeconds[at]!;
     if (this.#seconds - plannedSeconds < PLAN_SECONDS) return 0;
     this.#plannedSeconds[at] = this.#seconds;
     const manifestMs = plannedSeconds === -Infinity ? Math.min(...this.#regionMs[pop]!) : 0;
-    return this.pops[pop]!.cacheLatencyMs * draw.own + manifestMs;
+    return this.pops[pop]!.cacheLatencyMs * noise.own + manifestMs;
   }
 
   /** Expected duration of a read; Infinity when it cannot be completed. */
   expectedMs(pop: number, group: number, held: ArrayLike<number>): number {
     let sum = 0;
-    for (const draw of this.#samples) sum += this.read(pop, group, held, draw, false).ms;
+    for (const noise of this.#samples) sum += this.read(pop, group, held, noise, false).ms;
     return Number.isNaN(sum) ? Infinity : sum / this.#samples.length;
   }
 

@@ -9,7 +9,7 @@ import { PeerMemory } from "./peer-memory.ts";
  * object.
  */
 function storage(database = new DatabaseSync(":memory:")): { sql: Sql; database: DatabaseSync } {
-  const exec = (query: string, ...bindings: (SQLInputValue | ArrayBuffer)[]) => {
+  const exec = (query: string, ...bindings: unknown[]) => {
     // `prepare` takes one statement, and only the tables are made by several.
     if (query.includes("CREATE TABLE")) database.exec(query);
     const rows = query.includes("CREATE TABLE") ? [] : database.prepare(query).all(...(bindings as SQLInputValue[]));
@@ -39,8 +39,8 @@ describe("the memory of peers", () => {
     }
     const again = new PeerTable();
     for (const kept of new PeerMemory(storage(database).sql).messages()) again.merge(kept.message, kept.receivedMs);
-    expect([...again.cache.heldBy("lhr")]).toEqual([...table.cache.heldBy("lhr")]);
-    expect([...again.cache.heldBy("lhr")]).toEqual([
+    expect([...again.cache.contentsOf("lhr")]).toEqual([...table.cache.contentsOf("lhr")]);
+    expect([...again.cache.contentsOf("lhr")]).toEqual([
       ["v1", [1]],
       ["v2", [2]],
     ]);

@@ -15,7 +15,7 @@ const SOUND: PeerMessage = {
     isComplete: true,
     statements: [{ key: "a".repeat(32), chunks: [0, 4], hits: 0, readMs: 5 }],
   },
-  outlook: {
+  popularity: {
     popular: [["photos/a.jpg", 1.5]],
     regions: [{ name: "dublin", meanMs: 90, sdMs: 3, msPerByte: 1e-5, down: false }],
     peers: [{ name: "fra", meanMs: 60, sdMs: 3, msPerByte: 0, down: false }],
@@ -25,11 +25,11 @@ const SOUND: PeerMessage = {
 describe("a message of a peer", () => {
   test("is read as it was written", () => {
     expect(parsePeerMessage(JSON.stringify(SOUND))).toEqual(SOUND);
-    const { outlook: _, ...events } = SOUND;
+    const { popularity: _, ...events } = SOUND;
     expect(parsePeerMessage(JSON.stringify(events))).toEqual(events);
   });
 
-  const { cache, outlook } = SOUND;
+  const { cache, popularity } = SOUND;
   const statement = cache.statements[0]!;
   test.each([
     ["is not JSON", "{"],
@@ -49,22 +49,22 @@ describe("a message of a peer", () => {
         },
       }),
     ],
-    ["has an outlook of nothing", JSON.stringify({ ...SOUND, outlook: null })],
+    ["has a popularity of nothing", JSON.stringify({ ...SOUND, popularity: null })],
     [
       "has too many popular keys",
       JSON.stringify({
         ...SOUND,
-        outlook: { ...outlook, popular: Array.from({ length: POPULAR_MAX + 1 }, (_entry, i) => [`k${i}`, 1]) },
+        popularity: { ...popularity, popular: Array.from({ length: POPULAR_MAX + 1 }, (_entry, i) => [`k${i}`, 1]) },
       }),
     ],
-    ["has negative requests", JSON.stringify({ ...SOUND, outlook: { ...outlook, popular: [["k", -1]] } })],
+    ["has negative requests", JSON.stringify({ ...SOUND, popularity: { ...popularity, popular: [["k", -1]] } })],
     [
       "has a region without a latency",
-      JSON.stringify({ ...SOUND, outlook: { ...outlook, regions: [{ name: "dublin", down: false }] } }),
+      JSON.stringify({ ...SOUND, popularity: { ...popularity, regions: [{ name: "dublin", down: false }] } }),
     ],
     [
       "has a peer that is neither up nor down",
-      JSON.stringify({ ...SOUND, outlook: { ...outlook, peers: [{ name: "fra", meanMs: 1, sdMs: 1 }] } }),
+      JSON.stringify({ ...SOUND, popularity: { ...popularity, peers: [{ name: "fra", meanMs: 1, sdMs: 1 }] } }),
     ],
   ])("is refused when it %s", (_, text) => {
     expect(() => parsePeerMessage(text)).toThrow(expect.objectContaining({ code: "REQUEST_INVALID" }));
@@ -76,7 +76,7 @@ describe("a message of a peer", () => {
     const anything = fc.oneof(
       fc.json(),
       fc.string(),
-      fc.json().map((json) => JSON.stringify({ ...SOUND, outlook: JSON.parse(json) as unknown })),
+      fc.json().map((json) => JSON.stringify({ ...SOUND, popularity: JSON.parse(json) as unknown })),
       fc.nat().map((turn) => JSON.stringify({ ...SOUND, turn })),
     );
     fc.assert(

@@ -1,6 +1,6 @@
 /** The messages between PoPs as they come over the network: their limits, and their checks. Pure. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { parseCacheMessage, type CacheMessage, type Outlook, type PeerMessage } from "@agarose/solver";
+import { parseCacheMessage, type CacheMessage, type PeerMessage, type PopularityDigest } from "@agarose/solver";
 import * as v from "valibot";
 import { problemOf } from "../platform/variables.ts";
 
@@ -25,7 +25,7 @@ export function boundedDigest(digest: CacheMessage): CacheMessage {
 }
 
 /** Returns the most popular keys that fit in a message. */
-export function boundedKeys(popular: Outlook["popular"]): Outlook["popular"] {
+export function boundedKeys(popular: PopularityDigest["popular"]): PopularityDigest["popular"] {
   let free = KEY_CHARACTERS_MAX;
   return popular.slice(0, POPULAR_MAX).filter(([key]) => (free -= key.length) >= 0);
 }
@@ -43,7 +43,7 @@ const messageSchema = v.object({
   turn: count,
   configuration: count,
   cache: v.unknown(),
-  outlook: v.optional(
+  popularity: v.optional(
     v.object({
       popular: v.pipe(
         v.array(v.strictTuple([v.string(), v.pipe(v.number(), v.minValue(0), v.maxValue(REQUESTS_MAX))])),
@@ -59,8 +59,8 @@ const messageSchema = v.object({
 export function parsePeerMessage(text: string): PeerMessage {
   const result = v.safeParse(v.pipe(v.string(), v.parseJson(undefined, "is not JSON"), messageSchema), text);
   if (!result.success) throw invalid(problemOf(result.issues[0]));
-  const { outlook, ...message } = result.output;
-  return { ...message, cache: parseCache(message.cache), ...(outlook ? { outlook } : {}) };
+  const { popularity, ...message } = result.output;
+  return { ...message, cache: parseCache(message.cache), ...(popularity ? { popularity } : {}) };
 }
 
 function parseCache(input: unknown): CacheMessage {

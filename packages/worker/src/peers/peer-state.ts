@@ -12,7 +12,7 @@ import {
   type CacheMessage,
   isFirst,
   nextTurn,
-  type Outlook,
+  type PopularityDigest,
   type PeerMessage,
   type PeerReport,
   PeerTable,
@@ -39,7 +39,7 @@ export interface PeerStateEnv extends MonitorBinding {
 }
 
 /** What a PoP knows of itself at the beginning of a period. */
-export interface TurnRequest extends Omit<Outlook, "peers"> {
+export interface TurnRequest extends Omit<PopularityDigest, "peers"> {
   /** Probes of the peers. */
   readonly probes: readonly RegionProbe[];
   /** How long to wait for the turn. */
@@ -152,7 +152,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   /** Returns the chunks of a version at each peer that answers. */
   holders(version: string): Map<string, readonly number[]> {
     const answering = new Set(this.#reports().map(({ name }) => name));
-    return new Map([...this.#table.cache.holdersOf(version)].filter(([name]) => answering.has(name)));
+    return new Map([...this.#table.cache.replicasOf(version)].filter(([name]) => answering.has(name)));
   }
 
   /** Returns what `/v1/status` shows of the peers; `turn` is this PoP's own ticket. */
@@ -161,7 +161,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
     const peers = (this.#peers?.pops ?? []).map(({ name }): PeerStatus => {
       const { meanMs = 0, down = true } = this.#place(name) ?? {};
       const { turn = 0, configuration = 0 } = this.#table.record(name) ?? {};
-      const objects = [...this.#table.cache.heldBy(name)].length;
+      const objects = [...this.#table.cache.contentsOf(name)].length;
       return { name, meanMs, down, silent: this.#table.isSilent(name, now), turn, configuration, objects };
     });
     return { turn: this.#ticket().turn, peers };
@@ -223,11 +223,11 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   }
 
   /** Sends a message to every peer and waits for none: a peer that is down must not delay the others. */
-  #send(cache: CacheMessage, outlook?: Outlook): void {
+  #send(cache: CacheMessage, popularity?: PopularityDigest): void {
     const { turn } = this.#ticket();
     const configuration = this.#facts.get("configuration") ?? 0;
     for (const peer of this.#peers?.pops ?? []) {
-      const message: PeerMessage = { to: peer.name, turn, configuration, cache, ...(outlook ? { outlook } : {}) };
+      const message: PeerMessage = { to: peer.name, turn, configuration, cache, ...(popularity ? { popularity } : {}) };
       const sending = sendMessage({
         peer,
         message,
@@ -262,9 +262,9 @@ export class PeerState extends DurableObject<PeerStateEnv> {
     return this.#names().flatMap((name) => {
       const place = this.#place(name);
       if (!place || place.down || this.#table.isSilent(name, now)) return [];
-      const { outlook } = this.#table.record(name)!;
+      const { popularity } = this.#table.record(name)!;
       const { meanMs, sdMs } = asSource(place);
-      return [{ name, meanMs, sdMs, held: new Map(this.#table.cache.heldBy(name)), outlook }];
+      return [{ name, meanMs, sdMs, held: new Map(this.#table.cache.contentsOf(name)), popularity }];
     });
   }
 

@@ -22,7 +22,7 @@ function errors(
   const counts = new Float64Array(500);
   for (let n = 0; n < requests; n++) {
     process.advance(n / 10);
-    const object = process.draw(draw);
+    const object = process.sample(draw);
     counts[object]! += 1;
     filter.record(object);
   }

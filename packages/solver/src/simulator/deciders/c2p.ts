@@ -95,7 +95,7 @@ export class C2pDecider implements Decider {
     const { world } = this.#caches;
     let held = this.#caches.countOf(pop, object);
     if (world.functional) {
-      for (const chunks of this.#tables[pop]!.holdersOf(String(object)).values()) held += chunks.length;
+      for (const chunks of this.#tables[pop]!.replicasOf(String(object)).values()) held += chunks.length;
     } else held = world.countOf(this.#believedOf(pop, object).reduce((union, mask) => union | mask));
     return Math.max(0, world.code.k - held);
   }
@@ -103,7 +103,7 @@ export class C2pDecider implements Decider {
   /** What every PoP holds of the object by this PoP's knowledge: its own contents, and what the others stated. */
   #believedOf(pop: number, object: number): Int32Array {
     const { world } = this.#caches;
-    const holders = this.#tables[pop]!.holdersOf(String(object));
+    const holders = this.#tables[pop]!.replicasOf(String(object));
     return Int32Array.from(world.pops, ({ name }, q) => {
       if (q === pop) return this.#caches.heldOf(object)[pop]!;
       const chunks = holders.get(name) ?? [];

@@ -101,7 +101,7 @@ export class PlannedPop {
     const peers = world.pops.flatMap(({ name }, q) => (q === this.pop ? [] : this.#distanceTo(name, q)));
     const cache = { node: this.#name, epoch: 1, statedMs: this.#statedMs, isComplete, statements };
     const base = { to: "all", turn: this.#turn, configuration: this.#configuration, cache };
-    return isComplete ? { ...base, outlook: { popular, regions: this.#regions, peers } } : base;
+    return isComplete ? { ...base, popularity: { popular, regions: this.#regions, peers } } : base;
   }
 
   /** Merges what a peer has said. */
@@ -176,9 +176,9 @@ export class PlannedPop {
     const { world } = this.#caches;
     const peers = world.pops.flatMap(({ name }, q): PeerReport[] => {
       if (q === this.pop || this.#table.isSilent(name, nowMs)) return [];
-      const held = new Map(this.#table.cache.heldBy(name));
-      const outlook = this.#table.record(name)?.outlook;
-      return this.#distanceTo(name, q).map(({ meanMs, sdMs }) => ({ name, meanMs, sdMs, held, outlook }));
+      const held = new Map(this.#table.cache.contentsOf(name));
+      const popularity = this.#table.record(name)?.popularity;
+      return this.#distanceTo(name, q).map(({ meanMs, sdMs }) => ({ name, meanMs, sdMs, held, popularity }));
     });
     const { cacheLatencyMs: cacheMs } = world.pops[this.pop]!;
     return peerView({ pop: this.#name, peers, cacheMs, delta: world.delta });

@@ -1,8 +1,8 @@
-/** Random draws of the storage nodes' study. */
+/** Random samples of the storage nodes' study. */
 
 import type { Random } from "../../src/random.ts";
 
-/** Returns a function that draws an index with probability proportional to its weight. */
+/** Returns a function that samples an index with probability proportional to its weight. */
 export function weighted(weights: readonly number[], random: Random): () => number {
   let sum = 0;
   const cumulative = weights.map((weight) => (sum += weight));
@@ -15,7 +15,7 @@ export function weighted(weights: readonly number[], random: Random): () => numb
   };
 }
 
-/** Returns a function that draws an object by Zipf's law. */
+/** Returns a function that samples an object by Zipf's law. */
 export function zipf(objects: number, exponent: number, random: Random): () => number {
   return weighted(
     Array.from({ length: objects }, (_, rank) => (rank + 1) ** -exponent),
