@@ -21,13 +21,15 @@ export interface FakeSourceOptions {
   readonly ms?: number | ((request: ChunkRequest) => number);
   readonly behaviour?: (request: ChunkRequest) => Behaviour;
   readonly updated?: Promise<void>;
+  /** Default: buckets serve any part, and caches none. */
+  readonly servesParts?: ChunkSource["servesParts"];
 }
 
 /** A source on a simulated clock that records its requests. */
 export class FakeSource implements ChunkSource {
   readonly id: string;
   readonly kind: SourceKind;
-  readonly servesParts: boolean;
+  readonly servesParts: ChunkSource["servesParts"];
   readonly requests: {
     readonly stripe: number;
     readonly chunk: number;
@@ -43,7 +45,7 @@ export class FakeSource implements ChunkSource {
   constructor(options: FakeSourceOptions) {
     this.id = options.id;
     this.kind = options.kind ?? "region";
-    this.servesParts = this.kind === "region";
+    this.servesParts = options.servesParts ?? this.kind === "region";
     this.#options = options;
   }
 

@@ -4,6 +4,11 @@ import { referenceCodec } from "./objects/reference-codec.ts";
 import { toyHash, type SampleObject } from "./objects/sample-object.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 
+/** How a test reads. "unless late" stands for a caller that gives up what fails, and waits for what is late. */
+export interface ReadWorldOptions extends Partial<ReadOptions> {
+  readonly givesUp?: boolean | "unless late";
+}
+
 /** An object in its regions, with a fake source for each of them, on a clock of their own. */
 export class ReadWorld {
   readonly clock = new SimulatedClock();
@@ -20,8 +25,9 @@ export class ReadWorld {
     );
   }
 
-  open(options: Partial<ReadOptions> = {}): Promise<ObjectRead> {
+  open({ givesUp, ...options }: ReadWorldOptions = {}): Promise<ObjectRead> {
     return openRead({
+      ...(givesUp && { narrow: (isLate) => !isLate || givesUp === true }),
       manifest: this.object.manifest,
       sources: this.sources,
       codec: async () => {
@@ -36,7 +42,7 @@ export class ReadWorld {
   }
 
   /** Returns all bytes of a read. */
-  async read(options: Partial<ReadOptions> = {}): Promise<Uint8Array> {
+  async read(options: ReadWorldOptions = {}): Promise<Uint8Array> {
     return this.clock.run(this.open(options).then(({ body }) => collect(body)));
   }
 
