@@ -44,7 +44,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "all", include: ["packages/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"] },
+        test: { name: "unit", include: ["packages/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"] },
       },
       { extends: true, test: { name: "pop on Node", include: POP_CONTRACT, env: { POP_RUNTIME: "node" } } },
     ],

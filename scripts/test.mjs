@@ -1,8 +1,12 @@
 /**
- * `npm test [-- STEP…]`: everything, in the order in which a mistake is cheapest to find. Steps of a group run side by
- * side. The last line is `N passed, N failed`.
+ * `npm test [-- [--full] STEP…]`, in the order in which a mistake is cheapest to find. Steps of a group run side by side.
+ * The last line is `N passed, N failed`.
  *
- * Each step counts its own tests; a step that fails without a count of failures counts as one.
+ * Without `--full` this is the fast tier, for the time before a commit: it leaves out every `*.slow.test.ts` and
+ * `*.slow.spec.ts`, the PoP on Node, and the documentation site. `.ci/run` runs everything.
+ *
+ * Each step counts its own tests; a step that fails without a count of failures counts as one. A full run takes an hour
+ * on a shared machine, so it runs files that failed once more, alone: a test that passes then is named as flaky.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -13,6 +17,11 @@ import { ensureVersitygw } from "./versitygw.mjs";
 const node = setUp();
 const env = environment(node);
 const reports = join(root, "dist/test");
+const full = process.argv.includes("--full");
+const only = process.argv
+  .slice(2)
+  .filter((word) => word !== "--full")
+  .map((word) => word.toLowerCase());
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
 
@@ -28,17 +37,21 @@ const groups = [
   [{ name: "unit, workerd and S3", run: vitest }],
   [
     { name: "browser", run: playwright },
-    { name: "documentation site", run: () => check("npm", ["run", "--silent", "docs:build"]) },
+    ...(full ? [{ name: "documentation site", run: () => check("npm", ["run", "--silent", "docs:build"]) }] : []),
   ],
 ];
 const DETAIL_CHARACTERS = 20_000;
-const only = process.argv.slice(2).map((word) => word.toLowerCase());
+/** More files than these do not fail because a machine was busy for a moment. */
+const RERUN_FILES_MAX = 8;
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures = [];
 /** What a step printed of its failures. */
 const details = [];
 /** `{ file, ms }` of every test file that reports its time. */
 const files = [];
+/** Steps whose failures lie in files that can be run again. */
+const suspects = [];
+const flaky = [];
 for (const group of groups) {
   const chosen = group.filter(
     ({ name }) => only.length === 0 || only.some((word) => name.toLowerCase().includes(word)),
@@ -46,10 +59,14 @@ for (const group of groups) {
   await Promise.all(chosen.map(runStep));
 }
 
+if (full) for (const suspect of suspects) await runAgain(suspect);
+
 // Again where it is seen: the output above is thousands of lines.
+if (flaky.length > 0) console.log(`\nFlaky, for they failed once and passed alone:\n${flaky.join("\n")}`);
 if (failures.length > 0) console.log(`\nWhat failed:\n${failures.join("\n")}`);
 for (const detail of details) console.log(`\n${detail}`);
 if (files.length > 0) console.log(`\nSlowest files:\n${slowest(10).join("\n")}`);
+if (!full) console.log(`\n${leftOut()}`);
 console.log(`\n${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed > 0 ? 1 : 0;
 
@@ -57,19 +74,46 @@ process.exitCode = total.failed > 0 ? 1 : 0;
 async function runStep({ name, run: work }) {
   console.log(`\n=== ${name}`);
   const started = Date.now();
-  const { code, passed, failed, skipped = 0, note = "", names = [], times = [], output = "", detail } = await work();
+  const outcome = await work();
+  const { code, passed, failed, skipped = 0, note = "", names = [], times = [], output = "", detail } = outcome;
   const failedCount = code === 0 ? failed : Math.max(1, failed);
   total.passed += passed;
   total.failed += failedCount;
   total.skipped += skipped;
   files.push(...times);
   if (failedCount > 0) {
-    failures.push(name, ...names.map((failure) => `  ${failure}`));
+    const lines = [name, ...names.map((failure) => `  ${failure}`)];
+    failures.push(...lines);
     details.push((detail ?? output).slice(-DETAIL_CHARACTERS));
+    const failedFiles = [...new Set(names.map((failure) => failure.split(": ", 1)[0]))];
+    if (failedFiles.length > 0 && failedFiles.length <= RERUN_FILES_MAX) {
+      suspects.push({ name, run: work, lines, failedCount, failedFiles });
+    }
   }
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
   process.stdout.write(output);
   console.log(`=== ${name}: ${passed} passed, ${failedCount} failed, ${skipped} skipped in ${seconds} s ${note}`);
+}
+
+/** Runs the files of a step that failed once more, one at a time. */
+async function runAgain({ name, run: work, lines, failedCount, failedFiles }) {
+  console.log(`\n=== ${name}, again: ${failedFiles.join(", ")}`);
+  const { code, failed } = await work(failedFiles);
+  if (code !== 0 || failed > 0) return;
+  total.failed -= failedCount;
+  total.passed += failedCount;
+  failures.splice(failures.indexOf(lines[0]), lines.length);
+  flaky.push(...lines);
+}
+
+/** The line that tells which tests the fast tier has not run. */
+function leftOut() {
+  const { stdout } = spawnSync("git", ["ls-files", "*.slow.test.ts", "*.slow.spec.ts"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const count = stdout.split("\n").filter(Boolean).length;
+  return `Fast tier: ${count} slow files, the PoP on Node and the documentation site are left to .ci/run`;
 }
 
 function slowest(count) {
@@ -90,10 +134,12 @@ async function versitygw() {
   return outcome === "failed" ? { code: 1, passed: 0, failed: 1 } : { code: 0, passed: 1, failed: 0 };
 }
 
-async function vitest() {
-  const file = join(reports, "vitest.json");
+async function vitest(again = []) {
+  const file = join(reports, again.length > 0 ? "vitest-again.json" : "vitest.json");
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-  const { code, output } = await run("vitest", ["run", ...reporters], { tee: true });
+  const tier = full ? [] : ["--project", "unit", "--exclude", "**/*.slow.test.ts"];
+  const alone = again.length > 0 ? ["--maxWorkers=1"] : [];
+  const { code, output } = await run("vitest", ["run", ...reporters, ...tier, ...alone, ...again], { tee: true });
   const report = readReport(file);
   return {
     code,
@@ -129,16 +175,17 @@ async function rust() {
   return { code, passed: sum(1), failed: sum(2), skipped: sum(3), output };
 }
 
-async function playwright() {
+async function playwright(again = []) {
   const { ensureBrowser } = await import("./browser.mjs");
   const browser = await ensureBrowser();
   if (!browser) {
     console.error("No Chromium was found or could be installed: set CHROMIUM_PATH to one.");
     return { code: 1, passed: 0, failed: 1 };
   }
-  const file = join(reports, "playwright.json");
-  const { code } = await run("playwright", ["test", "--config", "e2e/playwright.config.ts"], {
-    env: { ...env, CHROMIUM_PATH: browser, PLAYWRIGHT_JSON_OUTPUT_NAME: file },
+  const file = join(reports, again.length > 0 ? "playwright-again.json" : "playwright.json");
+  const alone = again.length > 0 ? ["--workers=1"] : [];
+  const { code } = await run("playwright", ["test", "--config", "e2e/playwright.config.ts", ...alone, ...again], {
+    env: { ...env, CHROMIUM_PATH: browser, PLAYWRIGHT_JSON_OUTPUT_NAME: file, TEST_TIER: full ? "full" : "fast" },
   });
   const { stats, suites = [] } = readReport(file) ?? {};
   const failed = (stats?.unexpected ?? 0) + (stats?.flaky ?? 0);
