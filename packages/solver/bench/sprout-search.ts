@@ -3,8 +3,8 @@
  * docs/internals/policies-measured.md. One PoP with the regions of `five-together.json`, by objects and load.
  */
 
-import { asServers } from "../src/policies/sprout/index.ts";
-import { optimizeSprout, type SproutLimits } from "../src/policies/sprout/optimize.ts";
+import { asServers } from "../src/policies/papers/sprout/index.ts";
+import { optimizeSprout, type SproutLimits } from "../src/policies/papers/sprout/optimize.ts";
 import { seededRandom } from "../src/index.ts";
 
 const SEEDS = [1, 2, 3];

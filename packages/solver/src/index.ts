@@ -4,12 +4,12 @@
  * network.
  */
 
-export { advise } from "./advisor/index.ts";
+export { advise } from "./advisor/advise.ts";
 export { dataOfLog } from "./advisor/log-data.ts";
 export { judge, type Baseline, type Verdict } from "./advisor/verdict.ts";
 export { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./advisor/durability.ts";
 export type { ChunkPlace, FailureModel } from "./advisor/durability.ts";
-export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest, Rated } from "./advisor/index.ts";
+export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest, Rated } from "./advisor/advise.ts";
 export { codesBySize } from "./advisor/codes-by-size.ts";
 export type { CodeLayout, CodesBySize, CodesRequest, SizedCode } from "./advisor/codes-by-size.ts";
 export { WEB_SIZES } from "./advisor/web-sizes.ts";
@@ -47,8 +47,8 @@ export type { Policy, PolicyCache, StorageView } from "./policy/policy.ts";
 export { replay } from "./policy/replay.ts";
 export { seededRandom } from "./random.ts";
 export type { Random } from "./random.ts";
-export { simulate } from "./simulator/index.ts";
-export type { SimulationOptions, SimulationRow } from "./simulator/index.ts";
+export { simulate } from "./simulator/simulate.ts";
+export type { SimulationOptions, SimulationRow } from "./simulator/simulate.ts";
 export { nominalBytes } from "./simulator/scenario/catalogue.ts";
 export { parseScenario } from "./simulator/scenario/parse-scenario.ts";
 export { resolveExtends, withCacheFactor } from "./simulator/scenario/scenario.ts";

@@ -1,7 +1,7 @@
 /** Agar (ICDCS 2017), sections V-B to V-D. */
 
 import { configureExactly } from "../../src/policy/configure.ts";
-import { populate } from "../../src/policies/agar.ts";
+import { populate } from "../../src/policies/papers/agar.ts";
 import { parseScenario } from "../../src/index.ts";
 import { seededRandom } from "../../src/random.ts";
 import { Caches, SinglePopCache } from "../../src/simulator/cache-state.ts";

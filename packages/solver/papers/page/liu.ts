@@ -2,7 +2,7 @@
 
 import { parseScenario } from "../../src/index.ts";
 import type { SimulationRow } from "../../src/index.ts";
-import { populate } from "../../src/policies/agar.ts";
+import { populate } from "../../src/policies/papers/agar.ts";
 import { configureExactly } from "../../src/policy/configure.ts";
 import { countPartitions } from "../liu/liu-partitions.ts";
 import { seededRandom } from "../../src/random.ts";
@@ -46,7 +46,7 @@ export function liu(): Section {
       that later reads need not decode. Published changes follow from the printed ratios to the optimum (40.4, 20.5, 19.7, 12.0 and 2.5%).
       That caches save more than 55% of the decoding does not follow: they serve a quarter of the chunks, and the lost one is seldom among
       those that are the most worth keeping. Fig. 2's three cached chunks follow from Table I: 803.9 to 479.3 ms is the published -40.3%,
-      and 479.3 to 179.3 ms the published -62.6%. Theorem 2 is a test (\`policies/online.test.ts\`). The counts below are within Properties 1 and 3
+      and 479.3 to 179.3 ms the published -62.6%. Theorem 2 is a test (\`policies/papers/online.test.ts\`). The counts below are within Properties 1 and 3
       (16 million partitions for C = 100 and K = 6, and 720 in a step); Property 2 bounds an algorithm that the knapsack replaces. Not reproduced: Fig. 3 (an
       hour of measured latencies), Fig. 11 (the distributions that Fig. 12 uses), and the times of LRU and LFU.
     `,

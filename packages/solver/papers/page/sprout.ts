@@ -1,10 +1,10 @@
 /** Sprout (ToN 2017), section V. */
 
-import { exponentialServer, lognormalServer } from "../../src/policies/sprout/latency-bound.ts";
-import type { Server } from "../../src/policies/sprout/latency-bound.ts";
-import { optimizeSprout } from "../../src/policies/sprout/optimize.ts";
-import type { SproutPlan } from "../../src/policies/sprout/optimize.ts";
-import type { SproutFile } from "../../src/policies/sprout/files.ts";
+import { exponentialServer, lognormalServer } from "../../src/policies/papers/sprout/latency-bound.ts";
+import type { Server } from "../../src/policies/papers/sprout/latency-bound.ts";
+import { optimizeSprout } from "../../src/policies/papers/sprout/optimize.ts";
+import type { SproutPlan } from "../../src/policies/papers/sprout/optimize.ts";
+import type { SproutFile } from "../../src/policies/papers/sprout/files.ts";
 import { seededRandom } from "../../src/random.ts";
 import type { Random } from "../../src/random.ts";
 import { simulateQueues } from "../sprout/queue-simulation.ts";

@@ -7,8 +7,8 @@ import { solverError } from "../../src/errors.ts";
 import { seededRandom } from "../../src/random.ts";
 import type { Random } from "../../src/random.ts";
 import { asInteger } from "../../src/json-fields.ts";
-import type { SproutFile } from "../../src/policies/sprout/files.ts";
-import type { SproutPlan } from "../../src/policies/sprout/optimize.ts";
+import type { SproutFile } from "../../src/policies/papers/sprout/files.ts";
+import type { SproutPlan } from "../../src/policies/papers/sprout/optimize.ts";
 
 export interface QueueStudy {
   readonly files: readonly SproutFile[];

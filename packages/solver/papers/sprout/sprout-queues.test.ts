@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { seededRandom } from "../../src/random.ts";
-import { exponentialServer } from "../../src/policies/sprout/latency-bound.ts";
-import { optimizeSprout } from "../../src/policies/sprout/optimize.ts";
-import type { SproutFile } from "../../src/policies/sprout/files.ts";
+import { exponentialServer } from "../../src/policies/papers/sprout/latency-bound.ts";
+import { optimizeSprout } from "../../src/policies/papers/sprout/optimize.ts";
+import type { SproutFile } from "../../src/policies/papers/sprout/files.ts";
 import { drawServers, simulateQueues } from "./queue-simulation.ts";
 import type { QueueStudy } from "./queue-simulation.ts";
 

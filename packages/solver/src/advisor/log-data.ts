@@ -1,7 +1,7 @@
 /** What an access log says of the data that advice is asked for. Pure. */
 import { solverError } from "../errors.ts";
 import type { Trace } from "../traces/trace.ts";
-import type { AdviceRequest } from "./index.ts";
+import type { AdviceRequest } from "./advise.ts";
 
 const MONTH_SECONDS = (365.25 / 12) * 86_400;
 const EXPONENT_MAX = 2;

@@ -1,5 +1,5 @@
 /** Whether coded objects are worth it, beside whole copies behind a CDN. Pure. */
-import { CACHE_SHARES, layoutsOf, rate, type Advice, type AdviceRequest, type Layout, type Rated } from "./index.ts";
+import { CACHE_SHARES, layoutsOf, rate, type Advice, type AdviceRequest, type Layout, type Rated } from "./advise.ts";
 
 /** Whole copies behind a CDN. */
 export interface Baseline extends Rated {

@@ -2,21 +2,21 @@
 
 import { solverError } from "../errors.ts";
 import { adaptive } from "./adaptive/index.ts";
-import { agar } from "./agar.ts";
-import type { AgarSettings } from "./agar.ts";
+import { agar } from "./papers/agar.ts";
+import type { AgarSettings } from "./papers/agar.ts";
 import { backend } from "./backend.ts";
-import { c2p } from "./c2p.ts";
-import type { C2pSettings } from "./c2p.ts";
+import { c2p } from "./papers/c2p.ts";
+import type { C2pSettings } from "./papers/c2p.ts";
 import { clairvoyant } from "./clairvoyant.ts";
 import { exact } from "./exact.ts";
 import { gdsf } from "./gdsf.ts";
 import { lfu } from "./lfu.ts";
 import { lru } from "./lru.ts";
-import { online } from "./online.ts";
-import type { OnlineSettings } from "./online.ts";
+import { online } from "./papers/online.ts";
+import type { OnlineSettings } from "./papers/online.ts";
 import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { SnapshotReader } from "../policy/snapshot.ts";
-import { sprout } from "./sprout/index.ts";
+import { sprout } from "./papers/sprout/index.ts";
 import { wTinyLfu } from "./w-tinylfu.ts";
 
 type Settings = Readonly<Record<string, unknown>>;

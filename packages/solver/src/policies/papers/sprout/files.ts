@@ -1,6 +1,6 @@
 /** The files that Sprout's optimiser plans for. */
 
-import { solverError } from "../../errors.ts";
+import { solverError } from "../../../errors.ts";
 
 /** What is read, how often, and where its chunks are. */
 export interface SproutFile {

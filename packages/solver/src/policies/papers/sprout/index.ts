@@ -10,17 +10,17 @@
  * the slowest chunk, and the problem is the knapsack of `exact`.
  */
 
-import type { LatencyLaw } from "../../options/latency.ts";
+import type { LatencyLaw } from "../../../options/latency.ts";
 import { lognormalServer } from "./latency-bound.ts";
 import type { Server } from "./latency-bound.ts";
 import { optimizeSprout } from "./optimize.ts";
 import type { SproutFile } from "./files.ts";
-import { configureExactly } from "../../policy/configure.ts";
-import { PeriodPopularity } from "../../policy/period-popularity.ts";
-import { applyConfiguration } from "../../policy/policy.ts";
-import type { Policy, PolicyCache, StorageView } from "../../policy/policy.ts";
-import { packSnapshot } from "../../policy/snapshot.ts";
-import type { SnapshotReader } from "../../policy/snapshot.ts";
+import { configureExactly } from "../../../policy/configure.ts";
+import { PeriodPopularity } from "../../../policy/period-popularity.ts";
+import { applyConfiguration } from "../../../policy/policy.ts";
+import type { Policy, PolicyCache, StorageView } from "../../../policy/policy.ts";
+import { packSnapshot } from "../../../policy/snapshot.ts";
+import type { SnapshotReader } from "../../../policy/snapshot.ts";
 
 /** The plan leaves out objects with fewer requests per period. */
 const POPULARITY_MIN = 1e-2;

@@ -7,7 +7,7 @@ import { solverError } from "../errors.ts";
 import { asInteger, asList, asNumber, asObject, asString, fail, refuseUnknown } from "../json-fields.ts";
 import type { Json } from "../json-fields.ts";
 import { expectedReadMs } from "../options/latency.ts";
-import { simulate } from "../simulator/index.ts";
+import { simulate } from "../simulator/simulate.ts";
 import { parseScenario } from "../simulator/scenario/parse-scenario.ts";
 import { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./durability.ts";
 import type { FailureModel } from "./durability.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { populate } from "./agar.ts";
-import { configureExactly } from "../policy/configure.ts";
-import type { PolicyCache } from "../policy/policy.ts";
-import { seededRandom } from "../random.ts";
+import { configureExactly } from "../../policy/configure.ts";
+import type { PolicyCache } from "../../policy/policy.ts";
+import { seededRandom } from "../../random.ts";
 
 function cacheOf(saved: number[][], capacity: number): PolicyCache {
   return {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../random.ts";
-import type { Random } from "../../random.ts";
+import { seededRandom } from "../../../random.ts";
+import type { Random } from "../../../random.ts";
 import { latencyBound, lognormalServer, queueMoments } from "./latency-bound.ts";
 import type { Server } from "./latency-bound.ts";
 import { optimizeSprout } from "./optimize.ts";

@@ -5,7 +5,7 @@
  * The printed Gamma^4 of equation (4) is (E[X^2])^2, by the Pollaczek-Khinchine formula.
  */
 
-import { solverError } from "../../errors.ts";
+import { solverError } from "../../../errors.ts";
 
 /** Moments of the time one chunk takes at a server, in seconds and their powers. */
 export interface Server {

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createPolicy, parseScenario, simulate } from "../../index.ts";
-import type { SimulationRow, StorageView } from "../../index.ts";
-import { seededRandom } from "../../random.ts";
-import { RecordingCache } from "../../../test/recording-cache.ts";
+import { createPolicy, parseScenario, simulate } from "../../../index.ts";
+import type { SimulationRow, StorageView } from "../../../index.ts";
+import { seededRandom } from "../../../random.ts";
+import { RecordingCache } from "../../../../test/recording-cache.ts";
 
 const SCENARIO = {
   name: "small",

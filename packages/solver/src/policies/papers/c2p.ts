@@ -6,13 +6,13 @@
  * their time, because PoPs state it once a period.
  */
 
-import { decayedHits } from "../cooperation/hit-decay.ts";
-import { chooseVictim } from "../cooperation/replacement.ts";
-import type { ReplacementCandidate } from "../cooperation/replacement.ts";
-import { keptObjects } from "../policy/policy.ts";
-import type { Policy, PolicyCache } from "../policy/policy.ts";
-import { packSnapshot } from "../policy/snapshot.ts";
-import type { SnapshotReader } from "../policy/snapshot.ts";
+import { decayedHits } from "../../cooperation/hit-decay.ts";
+import { chooseVictim } from "../../cooperation/replacement.ts";
+import type { ReplacementCandidate } from "../../cooperation/replacement.ts";
+import { keptObjects } from "../../policy/policy.ts";
+import type { Policy, PolicyCache } from "../../policy/policy.ts";
+import { packSnapshot } from "../../policy/snapshot.ts";
+import type { SnapshotReader } from "../../policy/snapshot.ts";
 
 /** The settings of the policy. */
 export interface C2pSettings {

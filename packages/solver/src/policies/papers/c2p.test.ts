@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { PeerKnowledge } from "../policy/policy.ts";
-import { createPolicy } from "./registry.ts";
+import type { PeerKnowledge } from "../../policy/policy.ts";
+import { createPolicy } from "../registry.ts";
 
 const OBJECTS = 6;
 const K = 4;

@@ -9,11 +9,11 @@
  * than 250 fit, a cache has 100 units, because the work grows with objects x sizes^2.
  */
 
-import { PeriodPopularity } from "../policy/period-popularity.ts";
-import { applyConfiguration } from "../policy/policy.ts";
-import type { Policy, PolicyCache } from "../policy/policy.ts";
-import { packSnapshot } from "../policy/snapshot.ts";
-import type { SnapshotReader } from "../policy/snapshot.ts";
+import { PeriodPopularity } from "../../policy/period-popularity.ts";
+import { applyConfiguration } from "../../policy/policy.ts";
+import type { Policy, PolicyCache } from "../../policy/policy.ts";
+import { packSnapshot } from "../../policy/snapshot.ts";
+import type { SnapshotReader } from "../../policy/snapshot.ts";
 
 /**
  * `alpha`: weight of the newest period in the average, above 0 and at most 1. `earlyStop`: see the head of this file.

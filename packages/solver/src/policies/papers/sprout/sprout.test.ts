@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../../random.ts";
+import { seededRandom } from "../../../random.ts";
 import { excess, exponentialServer, latencyBound, lognormalServer, queueMoments } from "./latency-bound.ts";
 import { optimizeSprout } from "./optimize.ts";
 import type { SproutFile } from "./files.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { createPolicy } from "../index.ts";
-import type { PolicyCache } from "../index.ts";
-import { configureExactly } from "../policy/configure.ts";
-import { applyConfiguration } from "../policy/policy.ts";
-import { seededRandom } from "../random.ts";
+import { createPolicy } from "../../index.ts";
+import type { PolicyCache } from "../../index.ts";
+import { configureExactly } from "../../policy/configure.ts";
+import { applyConfiguration } from "../../policy/policy.ts";
+import { seededRandom } from "../../random.ts";
 
 /** A cache of objects of k chunks each, which save more milliseconds the more of them are kept. */
 function cacheOf(objects: number, k: number, capacity: number, saved: readonly Float64Array[]): PolicyCache {

@@ -8,7 +8,7 @@
  * once files of different z share a server, so the best round is kept, and single chunks are exchanged at the end.
  */
 
-import { solverError } from "../../errors.ts";
+import { solverError } from "../../../errors.ts";
 import { chooseCached } from "./choose-cached.ts";
 import { descend } from "./descend.ts";
 import type { Requests } from "./descend.ts";
