@@ -10,10 +10,10 @@ const POP_CONTRACT = [
   "packages/worker/src/http/{access,admin}.workerd.test.ts",
   "packages/worker/src/http/routes/{metrics,object,object-bytes,plans,range,read,telemetry,unknown-code}.workerd.test.ts",
   "packages/worker/src/read/{bounded-reads,leaving-clients,publisher-keys,unknown-keys}.workerd.test.ts",
-  "packages/worker/src/cache-manager/{functional,period,popularity,purge,recovered}.workerd.test.ts",
-  "packages/worker/src/region-manager/{region-health,spread}.workerd.test.ts",
+  "packages/worker/src/cache/{functional,period,popularity,purge,recovered}.workerd.test.ts",
+  "packages/worker/src/regions/{region-health,spread}.workerd.test.ts",
   "packages/worker/src/peers/{peers-c2p,peers-trust}.workerd.test.ts",
-  "packages/worker/src/tracing/trace.workerd.test.ts",
+  "packages/worker/src/runtime/trace.workerd.test.ts",
 ];
 
 /** Files of a minute and more. A run that began one of them last would wait for it alone. */
@@ -21,7 +21,7 @@ const LONG = [
   "packages/cli/src/commands/put/bulk.test.ts",
   "packages/storage/test/interleavings/mutants.test.ts",
   "packages/cli/test/kills/kills.test.ts",
-  "packages/worker/src/cache-manager/period.workerd.test.ts",
+  "packages/worker/src/cache/period.workerd.test.ts",
   "packages/worker/src/peers/peers-fill.workerd.test.ts",
   "packages/worker/src/peers/peers.workerd.test.ts",
   "packages/worker/test/hostile-costs.test.ts",

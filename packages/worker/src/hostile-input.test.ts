@@ -1,13 +1,13 @@
 /** What clients, peers and KV values say to a PoP ends in a typed error or counts as nothing, whatever it is. */
 import { offencesOf } from "@agarose/core/testing";
 import { expect, test, vi } from "vitest";
-import { decodePlannerState } from "./cache-manager/planner/planner-state.ts";
+import { decodePlannerState } from "./cache/planner-state.ts";
 import { checkAccess, parseAccessSettings } from "./http/access.ts";
 import { parsePurge } from "./http/routes/purge.ts";
 import { parseReport } from "./http/routes/telemetry.ts";
 import { parsePeerMessage } from "./peers/peer-message.ts";
 import { parsePeersInForce } from "./peers/peers-snapshot.ts";
-import { CONFIGURATION_EMPTY, parseConfiguration } from "./state/configuration.ts";
+import { CONFIGURATION_EMPTY, parseConfiguration } from "./cache/configuration.ts";
 
 // The routes import the Durable Objects, which exist in workerd alone. No parser needs them.
 vi.mock("cloudflare:workers", () => ({ DurableObject: Object }));

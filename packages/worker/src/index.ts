@@ -1,19 +1,15 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
 import { Hono } from "hono";
 import type { H } from "hono/types";
-import { noteUse, tick } from "./cache-manager/period.ts";
-import {
-  adminOnly,
-  bodyOfAtMost,
-  checkSettings,
-  nameThePop,
-  noSuchRoute,
-  openToAllOrigins,
-  refuse,
-  traceTheRequest,
-  type AppEnv,
-  type Env,
-} from "./http/http.ts";
+import { noteUse, tick } from "./cache/period.ts";
+import { noSuchRoute, refuse, type AppEnv, type Env } from "./http/http.ts";
+import { adminOnly } from "./http/middleware/auth.ts";
+import { bodyOfAtMost, checkSettings } from "./http/middleware/checks.ts";
+import { openToAllOrigins } from "./http/middleware/cors.ts";
+import { countAnswers } from "./http/middleware/count.ts";
+import { headersOfAll } from "./http/middleware/headers.ts";
+import { traceTheRequest } from "./http/middleware/trace.ts";
+import { ROUTES, type RouteName } from "./http/routes.ts";
 import { healthz, status } from "./http/routes/health.ts";
 import { metrics } from "./http/routes/metrics.ts";
 import { object } from "./http/routes/object.ts";
@@ -23,16 +19,15 @@ import { PURGE_BYTES_MAX, purgeRoute } from "./http/routes/purge.ts";
 import { read } from "./http/routes/read.ts";
 import { REPORT_BYTES_MAX, telemetry } from "./http/routes/telemetry.ts";
 import { MESSAGE_BYTES_MAX } from "./peers/peer-message.ts";
-import { ROUTES, type RouteName } from "./platform/routes.ts";
-import { atEntry } from "./region-manager/everywhere.ts";
+import { atEntry } from "./runtime/continents.ts";
 
 export type { Env } from "./http/http.ts";
-export { PeriodicPopState as PopState } from "./cache-manager/period.ts";
+export { PeriodicPopState as PopState } from "./cache/period.ts";
 export { PeerState } from "./peers/peer-state.ts";
-export { RequestMonitor } from "./request-monitor/request-monitor.ts";
+export { RequestMonitor } from "./popularity/request-monitor.ts";
 
 const app = new Hono<AppEnv>();
-app.use(nameThePop, openToAllOrigins, checkSettings, traceTheRequest);
+app.use(countAnswers, headersOfAll, openToAllOrigins, checkSettings, traceTheRequest);
 const HANDLERS: Readonly<Record<RouteName, H<AppEnv>[]>> = {
   object: [object],
   read: [read],

@@ -1,5 +1,5 @@
 /** Answers requests from an R2 bucket by the code that the PoP reads it with. For tests. */
-import { readBucket } from "../src/region-manager/buckets/bound-bucket.ts";
+import { readBucket } from "../src/regions/buckets/bound-bucket.ts";
 
 export default {
   fetch(request: Request, env: { readonly BUCKET: R2Bucket }): Promise<Response> {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { HOSTILE_REQUESTS, hostileTable, type HostileRequest, type RequestCost } from "../scripts/hostile-costs.ts";
-import { ROUTES } from "../src/platform/routes.ts";
+import { ROUTES } from "../src/http/routes.ts";
 import type { InvocationReport } from "./platform/platform-limits.ts";
 import { clientHeaders, randomBytes, readBundle, startWorld, type TestWorld } from "./world.ts";
 

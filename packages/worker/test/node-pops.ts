@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pops } from "@agarose/dev-world/pops";
 import { startPopProcess, valuesOnDisk, type PopProcess } from "@agarose/pop/test";
-import type { ValueStore } from "../src/state/storage-ports.ts";
+import type { ValueStore } from "../src/runtime/storage-ports.ts";
 
 /** One PoP to start. */
 export interface NodePopOptions {

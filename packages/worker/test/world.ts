@@ -11,7 +11,7 @@ import {
 } from "@agarose/core";
 import { startPops } from "@agarose/dev-world/pops";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
-import type { ValueStore } from "../src/state/storage-ports.ts";
+import type { ValueStore } from "../src/runtime/storage-ports.ts";
 import { inWorkerd, isOnNode, startNodePops, type ContractPops } from "./node-pops.ts";
 import { putObject, REGIONS, type PutOptions } from "./objects.ts";
 

@@ -6,8 +6,8 @@
  */
 import { AgaroseError, Secrets } from "@agarose/core";
 import * as v from "valibot";
-import { equalSecrets, fromHex, hmacKey, verify } from "../platform/crypto.ts";
-import { json, parseVariables, secret } from "../platform/variables.ts";
+import { equalSecrets, fromHex, hmacKey, verify } from "../runtime/crypto.ts";
+import { json, parseVariables, secret } from "../runtime/variables.ts";
 
 /** The settings of this room. */
 export interface AccessSettings {

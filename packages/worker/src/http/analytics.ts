@@ -1,5 +1,5 @@
 /** Totals of all isolates: one data point per answer in Workers Analytics Engine, which SQL reads. Optional. */
-import { log } from "../platform/log.ts";
+import { log } from "../runtime/log.ts";
 
 /** The part of Cloudflare's binding that is used. It returns before anything is written. */
 export interface AnalyticsBinding {

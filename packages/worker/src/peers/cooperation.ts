@@ -4,15 +4,15 @@
  */
 import type { Clock, FetchPort } from "@agarose/core";
 import { peerView, type PeerView } from "@agarose/solver";
-import { timedMs } from "../platform/async.ts";
-import { log } from "../platform/log.ts";
-import { objectNamed, type PlaceBinding } from "../region-manager/place.ts";
-import type { RegionProbe } from "../region-manager/region-estimates.ts";
-import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
-import { PROBES_PER_PERIOD } from "../region-manager/region-probes.ts";
-import { popularKeys, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
-import type { Configuration } from "../state/configuration.ts";
-import { popState, type PopStateBinding } from "../state/pop-state-stub.ts";
+import { timedMs } from "../runtime/async.ts";
+import { log } from "../runtime/log.ts";
+import { objectNamed, type PlaceBinding } from "../runtime/durable-objects.ts";
+import type { RegionProbe } from "../regions/region-estimates.ts";
+import { EDGE_LATENCY } from "../regions/region-latency.ts";
+import { PROBES_PER_PERIOD } from "../regions/region-probes.ts";
+import { popularKeys, type MonitorBinding } from "../popularity/monitor-shards.ts";
+import type { Configuration } from "../cache/configuration.ts";
+import { popState, type PopStateBinding } from "../cache/pop-state-stub.ts";
 import { POPULAR_MAX } from "./peer-message.ts";
 import type { Peer, PopSettings } from "./peer-settings.ts";
 import type { PeerState } from "./peer-state.ts";

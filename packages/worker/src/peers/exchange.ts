@@ -1,7 +1,7 @@
 /** Messages between PoPs on the wire: `POST /v1/peers`, signed. The next digest repairs what is lost. */
 import { AgaroseError, type Clock } from "@agarose/core";
 import type { PeerMessage } from "@agarose/solver";
-import { withTimeout } from "../platform/async.ts";
+import { withTimeout } from "../runtime/async.ts";
 import { parsePeerMessage } from "./peer-message.ts";
 import type { Peer, PeerSettings } from "./peer-settings.ts";
 import { claimOf, isSignedBy, signedHeaders } from "./signature.ts";

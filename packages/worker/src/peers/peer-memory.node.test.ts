@@ -1,7 +1,7 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { type PeerMessage, PeerTable } from "@agarose/solver";
 import { describe, expect, test } from "vitest";
-import type { Sql } from "../state/sql.ts";
+import type { Sql } from "../runtime/sql.ts";
 import { PeerMemory } from "./peer-memory.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** What `PeerState` keeps in its SQLite, because the platform may evict the object from memory. */
 import type { PeerMessage } from "@agarose/solver";
-import { Facts, type Sql } from "../state/sql.ts";
+import { Facts, type Sql } from "../runtime/sql.ts";
 import { parsePeerMessage } from "./peer-message.ts";
 
 /** Messages of one peer that are kept since its last digest; the next digest replaces older ones. */

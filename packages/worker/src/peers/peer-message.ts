@@ -2,7 +2,7 @@
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseCacheMessage, type CacheMessage, type PeerMessage, type PopularityDigest } from "@agarose/solver";
 import * as v from "valibot";
-import { problemOf } from "../platform/variables.ts";
+import { problemOf } from "../runtime/variables.ts";
 
 /** A digest of 5,000 objects and 500 keys is half as large. */
 export const MESSAGE_BYTES_MAX = 1024 * 1024;

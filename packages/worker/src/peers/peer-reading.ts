@@ -3,8 +3,8 @@
  * bytes opens its circuit breaker and is left out.
  */
 import { PeerSource, type FetchPort, type Manifest, type RequestRecord } from "@agarose/core";
-import { traceparent, type Trace } from "../tracing/trace.ts";
-import type { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
+import { traceparent, type Trace } from "../runtime/trace.ts";
+import type { CircuitBreakers } from "../regions/circuit-breakers.ts";
 import type { PopSettings } from "./peer-settings.ts";
 import type { PeersInForce } from "./peers-snapshot.ts";
 import { claimOf, isSignedBy, signedHeaders } from "./signature.ts";

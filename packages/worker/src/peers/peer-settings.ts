@@ -1,6 +1,6 @@
 /** This PoP's name and the PoPs that it cooperates with, from the variables POP, PEERS and PEER_KEY. */
 import * as v from "valibot";
-import { json, parseVariables, requiredText, secret } from "../platform/variables.ts";
+import { json, parseVariables, requiredText, secret } from "../runtime/variables.ts";
 
 /** Another PoP. */
 export interface Peer {

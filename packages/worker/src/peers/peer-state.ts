@@ -18,15 +18,15 @@ import {
   PeerTable,
   type RegionEstimate,
 } from "@agarose/solver";
-import { orUndefined } from "../platform/async.ts";
-import { log } from "../platform/log.ts";
-import { findColo } from "../region-manager/place.ts";
-import type { Facts } from "../state/sql.ts";
-import { observeHealth, type ProbeHealth } from "../region-manager/probe-health.ts";
-import type { RegionProbe } from "../region-manager/region-estimates.ts";
-import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
-import { announcePeers, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
-import type { ValueStore } from "../state/storage-ports.ts";
+import { orUndefined } from "../runtime/async.ts";
+import { log } from "../runtime/log.ts";
+import { findColo } from "../runtime/durable-objects.ts";
+import type { Facts } from "../runtime/sql.ts";
+import { observeHealth, type ProbeHealth } from "../regions/probe-health.ts";
+import type { RegionProbe } from "../regions/region-estimates.ts";
+import { EDGE_LATENCY } from "../regions/region-latency.ts";
+import { announcePeers, type MonitorBinding } from "../popularity/monitor-shards.ts";
+import type { ValueStore } from "../runtime/storage-ports.ts";
 import { sendMessage } from "./exchange.ts";
 import { PeerMemory } from "./peer-memory.ts";
 import { boundedDigest, boundedKeys } from "./peer-message.ts";

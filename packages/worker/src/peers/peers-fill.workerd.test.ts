@@ -4,7 +4,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { startPeersWorld, type PeersWorld } from "../../test/peers-world.ts";
 import { randomBytes, REGIONS } from "../../test/world.ts";
-import { FAILURES_MAX, OPEN_MS } from "../region-manager/circuit-breakers.ts";
+import { FAILURES_MAX, OPEN_MS } from "../regions/circuit-breakers.ts";
 
 const KEY = "photos/cat.jpg";
 const CONTENT = randomBytes(300_000, 7);

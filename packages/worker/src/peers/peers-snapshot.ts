@@ -1,8 +1,8 @@
 /** What isolates know of the peers: the chunks that a read may ask them for. `PeerState` writes it as one KV value. */
 import type { Clock } from "@agarose/core";
 import * as v from "valibot";
-import { KvSnapshot } from "../platform/kv-snapshot.ts";
-import { parseJson } from "../platform/variables.ts";
+import { KvSnapshot } from "../runtime/kv-snapshot.ts";
+import { parseJson } from "../runtime/variables.ts";
 
 /** The peers that answer. */
 export interface PeersInForce {

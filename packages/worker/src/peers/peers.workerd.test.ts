@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi, type TestContext } from "vitest";
 import { startPeersWorld, type Name, type PeersWorld } from "../../test/peers-world.ts";
 import { ADMIN_TOKEN, randomBytes, readBundle } from "../../test/world.ts";
-import { OPEN_MS, OPEN_MS_MAX } from "../region-manager/circuit-breakers.ts";
+import { OPEN_MS, OPEN_MS_MAX } from "../regions/circuit-breakers.ts";
 
 const KEY = "photos/cat.jpg";
 const CONTENT = randomBytes(300_000, 7);

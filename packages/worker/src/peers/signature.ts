@@ -3,7 +3,7 @@
  * PoP accepts a message for this one, and this one accepts no other body.
  */
 import { toHex } from "@agarose/core";
-import { fromHex, hmacKey, sha256, sign, verify } from "../platform/crypto.ts";
+import { fromHex, hmacKey, sha256, sign, verify } from "../runtime/crypto.ts";
 
 /** Everything that a signature covers. */
 export interface SignedPeerRequest {

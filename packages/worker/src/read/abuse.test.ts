@@ -6,9 +6,9 @@
 import { acceptUnsigned, AgaroseError, systemSha256 } from "@agarose/core";
 import { SimulatedClock } from "@agarose/core/testing";
 import { expect, test } from "vitest";
-import { RateLimiter } from "../platform/rate-limiter.ts";
-import { ClientShares } from "../request-monitor/client-shares.ts";
-import { COUNTED_KEYS_MAX, RequestTally } from "../request-monitor/request-tally.ts";
+import { RateLimiter } from "../runtime/rate-limiter.ts";
+import { ClientShares } from "../popularity/client-shares.ts";
+import { COUNTED_KEYS_MAX, RequestTally } from "../popularity/request-tally.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import { MemoryBudget, READ_BYTES_MAX } from "./limits/memory-budget.ts";

@@ -2,7 +2,7 @@
 import { encodeFrame } from "@agarose/core";
 import { SimulatedClock } from "@agarose/core/testing";
 import { describe, expect, test, vi } from "vitest";
-import { Connections } from "../platform/connections.ts";
+import { Connections } from "../runtime/connections.ts";
 import { ChunkCache, KV_DEADLINE_MS, type CacheContext } from "./chunk-cache.ts";
 import { FrontCache } from "./front-cache.ts";
 

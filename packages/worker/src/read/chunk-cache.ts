@@ -5,9 +5,9 @@
  * Reading never fails: whatever KV does, the answer is some of the requested chunks, or none, in bounded time.
  */
 import { ByteLru, encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
-import type { Connections } from "../platform/connections.ts";
-import { orUndefined } from "../platform/async.ts";
-import type { ValueStore } from "../state/storage-ports.ts";
+import type { Connections } from "../runtime/connections.ts";
+import { orUndefined } from "../runtime/async.ts";
+import type { ValueStore } from "../runtime/storage-ports.ts";
 import type { FrontCache } from "./front-cache.ts";
 
 /** What the cache needs of an invocation. */

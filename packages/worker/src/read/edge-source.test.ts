@@ -2,7 +2,7 @@
 import { concat, encodeFrame } from "@agarose/core";
 import { ReadWorld, sampleObject } from "@agarose/core/testing";
 import { expect, test } from "vitest";
-import { Connections } from "../platform/connections.ts";
+import { Connections } from "../runtime/connections.ts";
 import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
 import { EdgeSource } from "./edge-source.ts";
 import { FrontCache } from "./front-cache.ts";

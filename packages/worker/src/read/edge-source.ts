@@ -7,7 +7,7 @@ import {
   type LatencyEstimate,
   type StripePart,
 } from "@agarose/core";
-import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
+import { EDGE_LATENCY } from "../regions/region-latency.ts";
 import type { CacheContext, CachedStripe, ChunkCache } from "./chunk-cache.ts";
 
 /** Before any bucket, however near: each GET of a bucket costs money. As late as the cache is. */

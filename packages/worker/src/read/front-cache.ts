@@ -5,7 +5,7 @@
  * its own (`caches.open`) keeps what lies there apart from what the zone's cache would answer under these URLs.
  */
 import type { Clock } from "@agarose/core";
-import { orUndefined } from "../platform/async.ts";
+import { orUndefined } from "../runtime/async.ts";
 
 const DEADLINE_MS = 200;
 const CACHE_NAME = "agarose";

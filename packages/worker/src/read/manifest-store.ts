@@ -23,7 +23,7 @@ import {
   type ExpectedManifest,
   type Manifest,
 } from "@agarose/core";
-import { orUndefined } from "../platform/async.ts";
+import { orUndefined } from "../runtime/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
 /** What a store depends on. A manifest is used for `ttlSeconds` after it was read from a bucket. */

@@ -23,14 +23,14 @@ import {
 } from "@agarose/core";
 import { recoveredChunks } from "@agarose/solver";
 import { notePeer } from "../peers/peer-reading.ts";
-import { orUndefined } from "../platform/async.ts";
-import { log } from "../platform/log.ts";
-import { traceFields } from "../tracing/trace.ts";
-import type { NoteTaken } from "../request-monitor/weighed-read.ts";
-import { drawn, latencyOf, shardBytes, standardNormal } from "../region-manager/region-latency.ts";
-import type { Configuration } from "../state/configuration.ts";
+import { orUndefined } from "../runtime/async.ts";
+import { log } from "../runtime/log.ts";
+import { traceFields } from "../runtime/trace.ts";
+import type { NoteTaken } from "../popularity/weighed-read.ts";
+import { drawn, latencyOf, shardBytes, standardNormal } from "../regions/region-latency.ts";
+import type { Configuration } from "../cache/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
-import type { Invocation } from "./invocation.ts";
+import type { Invocation } from "../runtime/invocation.ts";
 import { keepAlive, pacedBody } from "./limits/paced-body.ts";
 import { costOf, readCost, withinReach, type ReadCost } from "./limits/subrequest-budget.ts";
 

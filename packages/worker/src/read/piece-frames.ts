@@ -12,8 +12,8 @@ import {
   type Manifest,
   type Piece,
 } from "@agarose/core";
-import { log } from "../platform/log.ts";
-import type { Invocation } from "./invocation.ts";
+import { log } from "../runtime/log.ts";
+import type { Invocation } from "../runtime/invocation.ts";
 import { popRegionSources, readPiece } from "./object-read.ts";
 
 const EMPTY = new Uint8Array(0);

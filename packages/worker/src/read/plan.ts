@@ -2,8 +2,8 @@
 import type { Manifest, Plan, PlanRegion } from "@agarose/core";
 import { deliveryMs } from "@agarose/solver";
 import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
-import { drawn, estimateOf, shardBytes, standardNormal } from "../region-manager/region-latency.ts";
-import type { Invocation } from "./invocation.ts";
+import { drawn, estimateOf, shardBytes, standardNormal } from "../regions/region-latency.ts";
+import type { Invocation } from "../runtime/invocation.ts";
 
 /** A plan and what its reader's answer says beside it. */
 export interface ServedPlan {

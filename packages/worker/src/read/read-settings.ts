@@ -2,9 +2,9 @@
 import { AgaroseError, rawPublicKey } from "@agarose/core";
 import * as v from "valibot";
 import { parsePopSettings, type PopSettings } from "../peers/peer-settings.ts";
-import { flag, json, parseVariables, wholeNumber } from "../platform/variables.ts";
-import { parseRegionSettings, type RegionSettings } from "../region-manager/region-settings.ts";
-import { parseTelemetryKey } from "../request-monitor/telemetry-token.ts";
+import { flag, json, parseVariables, wholeNumber } from "../runtime/variables.ts";
+import { parseRegionSettings, type RegionSettings } from "../regions/region-settings.ts";
+import { parseTelemetryKey } from "../popularity/telemetry-token.ts";
 
 /** The settings that an isolate reads by. */
 export interface ReadSettings extends RegionSettings, PopSettings {

@@ -9,13 +9,13 @@ import {
   type FindManifestOptions,
 } from "@agarose/core";
 import type { RegionEstimate } from "@agarose/solver";
-import { withTimeout } from "../platform/async.ts";
-import { log } from "../platform/log.ts";
-import type { Traffic } from "../platform/traffic.ts";
-import type { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
-import type { Laggards } from "../region-manager/laggards.ts";
-import { latencyOf } from "../region-manager/region-latency.ts";
-import type { ConfiguredRegion } from "../region-manager/region-settings.ts";
+import { withTimeout } from "../runtime/async.ts";
+import { log } from "../runtime/log.ts";
+import type { Traffic } from "../http/traffic.ts";
+import type { CircuitBreakers } from "../regions/circuit-breakers.ts";
+import type { Laggards } from "../regions/laggards.ts";
+import { latencyOf } from "../regions/region-latency.ts";
+import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import type { Consistency, FoundManifest } from "./manifest-store.ts";
 
 /** What a look-up needs of its isolate and invocation. */

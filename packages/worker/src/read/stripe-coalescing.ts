@@ -4,7 +4,7 @@
  * even when its own client leaves.
  */
 import { AgaroseError, toAgaroseError, type Clock, type StripeData } from "@agarose/core";
-import { orUndefined } from "../platform/async.ts";
+import { orUndefined } from "../runtime/async.ts";
 
 /** One read of a stripe. */
 export interface FlightOptions {

@@ -18,12 +18,12 @@ import {
   type Sha256,
 } from "@agarose/core";
 import { seededRandom } from "@agarose/solver";
-import { Traffic } from "../../src/platform/traffic.ts";
+import { Traffic } from "../../src/http/traffic.ts";
 import { FrontCache } from "../../src/read/front-cache.ts";
 import { ManifestStore, type Consistency, type FoundManifest } from "../../src/read/manifest-store.ts";
 import { lookUp, LOOK_UP_MS } from "../../src/read/region-look-up.ts";
-import { CircuitBreakers } from "../../src/region-manager/circuit-breakers.ts";
-import { Laggards } from "../../src/region-manager/laggards.ts";
+import { CircuitBreakers } from "../../src/regions/circuit-breakers.ts";
+import { Laggards } from "../../src/regions/laggards.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
 /** A mistake that the check must find. */

@@ -3,15 +3,15 @@
  */
 import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
-import { isolateOf } from "../../read/isolate.ts";
-import { continentOf } from "../../region-manager/everywhere.ts";
-import { quantileMs } from "../../region-manager/latency-histogram.ts";
-import { popState } from "../../state/pop-state-stub.ts";
-import { currentEgress, currentSpending } from "../../state/spending.ts";
+import { isolateOf } from "../../runtime/isolate.ts";
+import { continentOf } from "../../runtime/continents.ts";
+import { quantileMs } from "../../regions/latency-histogram.ts";
+import { popState } from "../../cache/pop-state-stub.ts";
+import { currentEgress, currentSpending } from "../../cache/spending.ts";
 import type { AppEnv } from "../http.ts";
-import { settingsOf } from "../settings.ts";
-import { ideasOf } from "./ideas.ts";
-import { findPlace, knownPlace } from "./known-place.ts";
+import { settingsOf } from "../../runtime/settings.ts";
+import { ideasOf } from "../ideas.ts";
+import { findPlace, knownPlace } from "../known-place.ts";
 
 /**
  * Answers 200 when the PoP runs and its variables are right. It waits for no other service, so polling it is cheap.

@@ -1,14 +1,14 @@
 /** `GET /metrics`: the figures of `/v1/status` in the Prometheus text format, version 0.0.4. */
 import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
-import type { Counts } from "../../platform/traffic.ts";
-import { isolateOf } from "../../read/isolate.ts";
-import { quantileMs } from "../../region-manager/latency-histogram.ts";
-import { popState } from "../../state/pop-state-stub.ts";
-import { currentEgress, currentSpending } from "../../state/spending.ts";
+import type { Counts } from "../traffic.ts";
+import { isolateOf } from "../../runtime/isolate.ts";
+import { quantileMs } from "../../regions/latency-histogram.ts";
+import { popState } from "../../cache/pop-state-stub.ts";
+import { currentEgress, currentSpending } from "../../cache/spending.ts";
 import type { AppEnv } from "../http.ts";
-import { settingsOf } from "../settings.ts";
-import { METRICS, type MetricName } from "./metric-catalogue.ts";
+import { settingsOf } from "../../runtime/settings.ts";
+import { METRICS, type MetricName } from "../metric-catalogue.ts";
 
 /** A value, and its labels beside `pop`. */
 type Sample<L extends string> = readonly [Readonly<Record<L, string>>, number];

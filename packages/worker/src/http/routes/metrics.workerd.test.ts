@@ -12,7 +12,7 @@ import {
   startWorld,
   type TestWorld,
 } from "../../../test/world.ts";
-import { METRICS } from "./metric-catalogue.ts";
+import { METRICS } from "../metric-catalogue.ts";
 
 let world: TestWorld;
 beforeAll(async () => {

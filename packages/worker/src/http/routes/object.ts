@@ -14,11 +14,11 @@ import {
 import type { Context } from "hono";
 import { isUnreachable } from "../../read/manifest-store.ts";
 import { readObject, type ClientOfRead } from "../../read/object-read.ts";
-import { clientAddress } from "../../request-monitor/telemetry-token.ts";
-import type { Invocation } from "../../read/invocation.ts";
+import { clientAddress } from "../../runtime/client-address.ts";
+import type { Invocation } from "../../runtime/invocation.ts";
 import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
-import { settingsOf } from "../settings.ts";
-import { readParts } from "./object-parts.ts";
+import { settingsOf } from "../../runtime/settings.ts";
+import { readParts } from "../object-parts.ts";
 
 const PREFIX = "/o/";
 

@@ -7,11 +7,11 @@ import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
 import { openMessage } from "../../peers/exchange.ts";
 import { isFromPeer, objectInCache } from "../../peers/peer-reading.ts";
-import { isolateOf } from "../../read/isolate.ts";
-import type { Invocation } from "../../read/invocation.ts";
+import { isolateOf } from "../../runtime/isolate.ts";
+import type { Invocation } from "../../runtime/invocation.ts";
 import { isPrivate } from "../access.ts";
 import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
-import { settingsOf } from "../settings.ts";
+import { settingsOf } from "../../runtime/settings.ts";
 
 const OIC_PREFIX = "/v1/oic/";
 

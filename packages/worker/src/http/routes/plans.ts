@@ -21,14 +21,14 @@ import {
   type Secrets,
 } from "@agarose/core";
 import type { Context } from "hono";
-import type { Invocation } from "../../read/invocation.ts";
+import type { Invocation } from "../../runtime/invocation.ts";
 import type { MemoryBudget, MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
 import { readDataShards } from "../../read/object-read.ts";
 import { planOf, type ServedPlan } from "../../read/plan.ts";
-import { clientAddress } from "../../request-monitor/telemetry-token.ts";
+import { clientAddress } from "../../runtime/client-address.ts";
 import { invocationOf, checkReader, type AppEnv } from "../http.ts";
-import { settingsOf } from "../settings.ts";
+import { settingsOf } from "../../runtime/settings.ts";
 import { telemetryToken } from "./telemetry.ts";
 
 /**

@@ -2,13 +2,13 @@
 import { AgaroseError } from "@agarose/core";
 import type { Context } from "hono";
 import * as v from "valibot";
-import { purge, type PurgeReport, type PurgeRequest } from "../../cache-manager/purge.ts";
-import { log } from "../../platform/log.ts";
-import { problemOf } from "../../platform/variables.ts";
-import { Invocation } from "../../read/invocation.ts";
-import { everyContinent } from "../../region-manager/everywhere.ts";
+import { purge, type PurgeReport, type PurgeRequest } from "../../cache/purge.ts";
+import { log } from "../../runtime/log.ts";
+import { problemOf } from "../../runtime/variables.ts";
+import { Invocation } from "../../runtime/invocation.ts";
+import { everyContinent } from "../../runtime/continents.ts";
 import type { AppEnv } from "../http.ts";
-import { settingsOf } from "../settings.ts";
+import { settingsOf } from "../../runtime/settings.ts";
 
 const PURGED_KEYS_MAX = 100;
 /** 100 of the longest keys in JSON. */

@@ -24,9 +24,9 @@ import type { CachedStripe } from "../../read/chunk-cache.ts";
 import { pieceFrames } from "../../read/piece-frames.ts";
 import type { MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
-import { shardBytes } from "../../region-manager/region-latency.ts";
-import type { NoteTaken } from "../../request-monitor/weighed-read.ts";
-import { clientAddress } from "../../request-monitor/telemetry-token.ts";
+import { shardBytes } from "../../regions/region-latency.ts";
+import type { NoteTaken } from "../../popularity/weighed-read.ts";
+import { clientAddress } from "../../runtime/client-address.ts";
 import { invocationOf, pathOf, type AppEnv } from "../http.ts";
 import { planFor } from "./plans.ts";
 

@@ -8,13 +8,13 @@
 import { AgaroseError, parseKey } from "@agarose/core";
 import type { Context } from "hono";
 import * as v from "valibot";
-import { log } from "../../platform/log.ts";
-import { problemOf } from "../../platform/variables.ts";
-import type { Invocation } from "../../read/invocation.ts";
-import type { RegionSample } from "../../region-manager/region-estimates.ts";
-import type { ReportedReads } from "../../request-monitor/telemetry-intake.ts";
-import { clientAddress, clientNetwork } from "../../request-monitor/telemetry-token.ts";
-import { popState } from "../../state/pop-state-stub.ts";
+import { log } from "../../runtime/log.ts";
+import { problemOf } from "../../runtime/variables.ts";
+import type { Invocation } from "../../runtime/invocation.ts";
+import type { RegionSample } from "../../regions/region-estimates.ts";
+import type { ReportedReads } from "../../popularity/telemetry-intake.ts";
+import { clientAddress, clientNetwork } from "../../runtime/client-address.ts";
+import { popState } from "../../cache/pop-state-stub.ts";
 import { invocationOf, type AppEnv } from "../http.ts";
 
 /** A report of more bytes is refused. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { READS_PER_KEY_MAX } from "../../request-monitor/telemetry-intake.ts";
+import { READS_PER_KEY_MAX } from "../../popularity/telemetry-intake.ts";
 import {
   clientHeaders,
   POP,

@@ -7,7 +7,7 @@
  * 10 s without a byte, or with less than 64 KiB a second.
  */
 import { AgaroseError, type Clock } from "@agarose/core";
-import { sleep } from "../../platform/async.ts";
+import { sleep } from "../../runtime/async.ts";
 
 /**
  * The rest of the 128 MB is for code, the chunk cache's memory, the codec's, and garbage that is not collected yet.

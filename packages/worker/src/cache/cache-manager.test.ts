@@ -1,0 +1,284 @@
+import { AgaroseError, systemClock, systemSha256, type FetchPort } from "@agarose/core";
+import { javascriptCodec } from "@agarose/ec-wasm";
+import { expect, test } from "vitest";
+import { memoryBuckets, putObject, randomBytes, REGIONS } from "../../test/objects.ts";
+import { OperationBudget } from "../runtime/operation-budget.ts";
+import { runPeriod } from "./cache-manager.ts";
+import type { PeriodContext, StatePort } from "./period-context.ts";
+import { ChunkCache, type CacheContext } from "../read/chunk-cache.ts";
+import { CONFIGURATION_NAME, parseConfiguration, type Configuration } from "./configuration.ts";
+import { Connections } from "../runtime/connections.ts";
+import { FetchedStripes } from "../read/fetched-stripes.ts";
+import { FrontCache } from "../read/front-cache.ts";
+import type { LedgerEntry, PeriodReport } from "./ledger.ts";
+import { mergeRegion, type RegionState } from "../regions/region-estimates.ts";
+import { addEgress, addSpending, type FillEgress, type Spending } from "./spending.ts";
+import type { SpendingSettings } from "./write-budget.ts";
+
+/** What `PopState` keeps, in memory. */
+class MemoryState implements StatePort {
+  readonly ledger = new Map<string, LedgerEntry>();
+  regions: RegionState[] = [];
+  epoch = 0;
+  lastPeriod: PeriodReport | undefined;
+
+  plan: Uint8Array | undefined;
+  spending: Spending | undefined;
+  fillEgress: FillEgress | undefined;
+
+  async beginPeriod() {
+    const { epoch, regions, lastPeriod, spending, fillEgress } = this;
+    return { epoch, ledger: [...this.ledger.values()], regions, lastPeriod, spending, fillEgress, behind: [] };
+  }
+  async loadPlan() {
+    return this.plan;
+  }
+  async savePlan(plan: Uint8Array) {
+    this.plan = plan;
+  }
+  async spend(spending: Spending, egress?: FillEgress) {
+    this.spending = addSpending(this.spending, spending);
+    if (egress) this.fillEgress = addEgress(this.fillEgress, egress);
+  }
+  async mergeRegions(probes: Parameters<StatePort["mergeRegions"]>[0]) {
+    this.regions = probes.map((probe) =>
+      mergeRegion(
+        this.regions.find(({ name }) => name === probe.region),
+        probe,
+        [],
+      ),
+    );
+    return this.regions;
+  }
+  async record(entries: readonly LedgerEntry[]) {
+    for (const entry of entries) this.ledger.set(entry.version, entry);
+  }
+  async remove(versions: readonly string[]) {
+    for (const version of versions) this.ledger.delete(version);
+  }
+  async nextEpoch() {
+    return ++this.epoch;
+  }
+  async endLease() {}
+  async endPeriod(report: PeriodReport) {
+    this.lastPeriod = report;
+  }
+}
+
+/** A KV namespace in memory. */
+class MemoryKv {
+  readonly values = new Map<string, ArrayBuffer | string>();
+  writes = 0;
+
+  /** As one invocation sees it, which is killed at the write after `writesMax`: no operation of it ends after that. */
+  view(writesMax = Number.POSITIVE_INFINITY): { namespace: KVNamespace; killed: Promise<void> } {
+    const { promise: killed, resolve: kill } = Promise.withResolvers<void>();
+    let isDead = false;
+    const alive = async (): Promise<void> => {
+      if (isDead) await new Promise(() => {});
+    };
+    const namespace = {
+      get: async (name: string) => {
+        await alive();
+        return this.values.get(name) ?? null;
+      },
+      put: async (name: string, value: ArrayBuffer | string) => {
+        if (this.writes >= writesMax) isDead = true;
+        if (isDead) kill();
+        await alive();
+        this.writes++;
+        this.values.set(name, value);
+      },
+      delete: async (name: string) => {
+        await alive();
+        this.values.delete(name);
+      },
+    };
+    return { namespace: namespace as unknown as KVNamespace, killed };
+  }
+}
+
+const noCache = (): Cache => {
+  throw new Error("no Cache API here");
+};
+
+const contextOf = (kv: KVNamespace): CacheContext => ({
+  kv,
+  connections: new Connections(),
+  waitUntil: () => {},
+  spend: () => true,
+  onSuspect: () => {},
+});
+
+const failing = async (): Promise<never> => {
+  throw new AgaroseError("INTERNAL", "the shard is overloaded");
+};
+
+async function setUp(stripes: number) {
+  const buckets = memoryBuckets();
+  const manifest = await putObject(buckets, "x", randomBytes(stripes * 4096), { stripeBytes: 4096 });
+  const state = new MemoryState();
+  const kv = new MemoryKv();
+  const published: Configuration[] = [];
+  const fetchWithin =
+    (budget: OperationBudget): FetchPort =>
+    async (url, { headers }) => {
+      budget.spend();
+      // Far enough that the edge is worth something.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      return buckets.respond(url, headers);
+    };
+  const options = (namespace = kv.view().namespace, budget = new OperationBudget()): PeriodContext => ({
+    settings: {
+      pop: "fra",
+      regions: REGIONS.map((name) => ({ name, url: `http://b/${name}`, popUrl: `http://b/${name}` })),
+      cacheBytes: 1e9,
+      policy: "exact",
+      spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
+      fillEgressBytesPerDay: 1e9,
+      storageUsdPerGbMonth: 0.5,
+      waitingUsdPerHour: 1,
+      delta: 1,
+      functional: false,
+      recovered: true,
+    },
+    state,
+    closePeriod: async () => [{ key: "x", requests: 1, popularity: 1, mayFill: true }],
+    forgetKeys: async () => {},
+    mayLookUp: () => true,
+    findManifest: async () => manifest,
+    cache: new ChunkCache(
+      new FrontCache({ pop: "fra", host: () => "fra.example" }, systemClock, noCache),
+      systemClock,
+      0,
+    ),
+    cacheContext: contextOf(namespace),
+    fetched: new FetchedStripes(
+      new FrontCache({ pop: "fra", host: () => "fra.example" }, systemClock, noCache),
+      systemClock,
+    ),
+    fetch: fetchWithin(budget),
+    budget,
+    clock: systemClock,
+    sha256: systemSha256,
+    codec: async () => javascriptCodec(),
+    onPublished: (configuration) => void published.push(configuration),
+    now: Date.now,
+    turn: { mayChange: true },
+  });
+  const stripesInKv = (): number => [...kv.values.keys()].filter((name) => name.startsWith("chunks:")).length;
+  return { buckets, manifest, state, kv, published, options, stripesInKv };
+}
+
+test("a period that is killed in the middle promises nothing, and the next one continues from what it noted", async () => {
+  const { kv, state, manifest, published, options, stripesInKv } = await setUp(120);
+  const { namespace, killed } = kv.view(70);
+  void runPeriod(options(namespace));
+  await killed;
+  // Whatever the killed period would do after this does not happen.
+  expect(stripesInKv()).toBe(70);
+  expect(published).toEqual([]);
+  expect(state.ledger.get(manifest.version)).toMatchObject({ chunks: [], stripes: 120 });
+  const { done } = state.ledger.get(manifest.version)!;
+  expect(done).toBeGreaterThanOrEqual(40);
+  const report = await runPeriod(options());
+  expect(report).toMatchObject({ left: 0, errors: [] });
+  expect(report!.written, "what was written already is only checked").toBe(50);
+  expect(published.at(-1)!.cached[manifest.version]!.chunks).toHaveLength(4);
+});
+
+test("a period ends within its budget, and several of them finish the work", async () => {
+  const { options, stripesInKv, state, manifest } = await setUp(40);
+  const reports: PeriodReport[] = [];
+  expect(new OperationBudget().allows(1_000)).toBe(true);
+  expect(new OperationBudget().allows(1_001)).toBe(false);
+  for (let i = 0; i < 9; i++) reports.push((await runPeriod(options(undefined, new OperationBudget(120))))!);
+  for (const { operations } of reports) expect(operations).toBeLessThanOrEqual(120);
+  expect(reports[0]!.left).toBeGreaterThan(0);
+  const written = reports.reduce((sum, report) => sum + report.written, 0);
+  expect(written, "no stripe is written twice").toBe(40);
+  expect(stripesInKv()).toBe(40);
+  expect(state.ledger.get(manifest.version)!.done).toBe(40);
+});
+
+test("the budget holds in the worst case too: regions that fail are asked, and then the others instead", async () => {
+  const { buckets, options, manifest } = await setUp(40);
+  const bucketNames = [...buckets.objects.keys()].filter((name) => /^r[01]\/chunks/.test(name));
+  expect(bucketNames).toHaveLength(2);
+  for (const name of bucketNames) buckets.objects.set(name, new Uint8Array(1));
+  const report = (await runPeriod(options(undefined, new OperationBudget(120))))!;
+  expect(report.reconstructed).toBeGreaterThan(0);
+  expect(report.operations).toBeLessThanOrEqual(120);
+  expect(manifest.placement.slice(0, 2)).toEqual(["r0", "r1"]);
+});
+
+const USD_PER_WRITE = 5.5e-6;
+const budgeted = (options: PeriodContext, changes: Partial<SpendingSettings>): PeriodContext => {
+  const { settings } = options;
+  return { ...options, settings: { ...settings, spending: { ...settings.spending, ...changes } } };
+};
+
+test("a period ends within its budget in money, and several of them finish the work", async () => {
+  const { options, stripesInKv, state, manifest, kv } = await setUp(40);
+  const usdPerPeriod = 14 * USD_PER_WRITE;
+  const reports: PeriodReport[] = [];
+  for (let i = 0; i < 5; i++) {
+    const before = state.spending?.usd ?? 0;
+    reports.push((await runPeriod(budgeted(options(), { usdPerPeriod })))!);
+    expect(state.spending!.usd - before).toBeLessThanOrEqual(usdPerPeriod);
+    expect(state.spending!.usd - before).toBeCloseTo(reports.at(-1)!.usd, 12);
+  }
+  expect(reports[0]!.written).toBeGreaterThan(0);
+  expect(reports[0]!.left).toBeGreaterThan(0);
+  expect(stripesInKv()).toBe(40);
+  expect(state.ledger.get(manifest.version)!.done).toBe(40);
+  expect(state.spending!.writes, "as many as KV has seen").toBe(kv.writes);
+});
+
+test("when the month's money is spent, what is cached serves on, and everything else waits for the next month", async () => {
+  const { options, stripesInKv, published, state } = await setUp(4);
+  let nowMs = Date.UTC(2026, 10, 30);
+  const period = (key: string) =>
+    runPeriod(
+      budgeted(
+        {
+          ...options(),
+          now: () => nowMs,
+          closePeriod: async () => [{ key, requests: 1, popularity: 1, mayFill: true }],
+        },
+        { usdPerMonth: 2 * USD_PER_WRITE },
+      ),
+    );
+  expect(await period("x")).toMatchObject({ written: 1 });
+  const report = await period("x");
+  expect(report).toMatchObject({ written: 0, waiting: 3, errors: [] });
+  expect(published.at(-1)!.epoch, "configurations are published whatever it costs").toBe(2);
+  nowMs = Date.UTC(2026, 11, 1);
+  expect(await period("x")).toMatchObject({ written: 1 });
+  expect(state.spending!.month).toBe("2026-12");
+  expect(stripesInKv()).toBe(2);
+});
+
+test("of a period that is killed the books have what it spent at least", async () => {
+  const { kv, state, options } = await setUp(40);
+  const { namespace, killed } = kv.view(20);
+  void runPeriod(options(namespace));
+  await killed;
+  expect(kv.writes).toBe(20);
+  expect(state.spending!.writes).toBeGreaterThanOrEqual(20);
+});
+
+test("the request monitor's failure leaves the cache as it is and the regions' estimates up to date", async () => {
+  const { options, published, manifest } = await setUp(2);
+  await runPeriod(options());
+  const report = await runPeriod({ ...options(), closePeriod: failing });
+  expect(report!.errors).toEqual(["INTERNAL: the shard is overloaded"]);
+  expect(published.at(-1)!.epoch).toBe(2);
+  expect(Object.keys(published.at(-1)!.cached)).toEqual([manifest.version]);
+});
+
+test("what is published is what KV then says", async () => {
+  const { options, published, kv } = await setUp(2);
+  await runPeriod(options());
+  expect(parseConfiguration(kv.values.get(CONFIGURATION_NAME) as string)).toEqual(published[0]);
+});

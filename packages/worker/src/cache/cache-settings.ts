@@ -1,0 +1,117 @@
+/** How a PoP caches, as its variables say. */
+import { POLICY_NAMES, pricesInMs, type MsPrices } from "@agarose/solver";
+import { amount, choice, flag, parseVariables, wholeNumber } from "../runtime/variables.ts";
+import type { ConfiguredRegion } from "../regions/region-settings.ts";
+import type { SpendingSettings } from "./write-budget.ts";
+
+/** The settings of this room. */
+export interface CacheSettings {
+  /** Capacity of the chunk cache: no more than a month's budget pays for. */
+  readonly cacheBytes: number;
+  /** One of the solver's policies, or `off`: cache nothing, and evict what is cached. */
+  readonly policy: string;
+  /** Whether the cache holds parity rows that no region has, instead of copies of stored chunks. */
+  readonly functional: boolean;
+  /** Whether the cache holds data chunks of regions that are down instead of parity. */
+  readonly recovered: boolean;
+  readonly spending: SpendingSettings;
+  /** What fills may fetch from the regions in one day, UTC. */
+  readonly fillEgressBytesPerDay: number;
+  /** The price of a GB in the cache for a month. */
+  readonly storageUsdPerGbMonth: number;
+  /** What an hour of readers' waiting is worth in US dollars; 0: only milliseconds count. */
+  readonly waitingUsdPerHour: number;
+}
+
+/** `clairvoyant` needs to know the future; `backend` caches nothing and evicts nothing. */
+const NOT_FOR_POPS: ReadonlySet<string> = new Set(["clairvoyant", "backend"]);
+const POLICIES = [...POLICY_NAMES.filter((name) => !NOT_FOR_POPS.has(name)), "off"];
+
+/**
+ * The variables of this room. Prices default to Cloudflare's for Workers Paid
+ * (developers.cloudflare.com/kv/platform/pricing, 2026).
+ */
+export const CACHE_VARIABLES = {
+  CACHE_BYTES: wholeNumber(
+    "How many bytes of chunks the PoP keeps in KV at most, and no more than `BUDGET_USD_PER_MONTH` stores.",
+    1e9,
+    Number.MAX_SAFE_INTEGER,
+  ),
+  POLICY: choice(
+    "The policy that decides what to cache; `off` caches nothing and evicts what is cached.",
+    POLICIES,
+    "adaptive",
+  ),
+  FUNCTIONAL: flag("Whether to cache new parity rows (functional chunks) instead of copies of stored chunks.", true),
+  RECOVERED: flag(
+    "Whether to cache the data chunks of a region that is down instead of parity, so that reads decode less.",
+    true,
+  ),
+  BUDGET_USD_PER_PERIOD: amount(
+    "What KV operations of one period may cost; the rest waits. Empty: no limit.",
+    Infinity,
+  ),
+  BUDGET_USD_PER_MONTH: amount(
+    "What KV operations of one calendar month may cost; the rest waits. Empty: no limit.",
+    Infinity,
+  ),
+  FILL_EGRESS_BYTES_PER_DAY: wholeNumber(
+    "How many bytes the PoP fetches from the regions to fill its cache on one day, UTC; the rest waits, and what serves stays. Reads are not part of it.",
+    20e9,
+    Number.MAX_SAFE_INTEGER,
+  ),
+  KV_WRITE_USD_PER_MILLION: amount("The price of a million KV writes or deletes.", 5),
+  KV_READ_USD_PER_MILLION: amount("The price of a million KV reads.", 0.5),
+  KV_STORAGE_USD_PER_GB_MONTH: amount("The price of a GB in KV for a month.", 0.5),
+  WAITING_USD_PER_HOUR: amount(
+    "What an hour of readers' waiting is worth, to weigh milliseconds against the prices above and egress; 0 weighs none.",
+    1,
+  ),
+};
+
+/** Checks the variables of this room. Throws CONFIG_INVALID. */
+export function parseCacheSettings(env: object): CacheSettings {
+  const variables = parseVariables(CACHE_VARIABLES, env);
+  const storageUsdPerGbMonth = variables.KV_STORAGE_USD_PER_GB_MONTH;
+  return {
+    cacheBytes: Math.min(variables.CACHE_BYTES, bytesFor(variables.BUDGET_USD_PER_MONTH, storageUsdPerGbMonth)),
+    policy: variables.POLICY,
+    functional: variables.FUNCTIONAL,
+    recovered: variables.RECOVERED,
+    spending: {
+      writeUsdPerMillion: variables.KV_WRITE_USD_PER_MILLION,
+      readUsdPerMillion: variables.KV_READ_USD_PER_MILLION,
+      usdPerPeriod: variables.BUDGET_USD_PER_PERIOD,
+      usdPerMonth: variables.BUDGET_USD_PER_MONTH,
+    },
+    fillEgressBytesPerDay: variables.FILL_EGRESS_BYTES_PER_DAY,
+    storageUsdPerGbMonth,
+    waitingUsdPerHour: variables.WAITING_USD_PER_HOUR,
+  };
+}
+
+/** Returns how many bytes a month's budget stores. */
+function bytesFor(usdPerMonth: number, usdPerGbMonth: number): number {
+  return usdPerGbMonth === 0 ? Infinity : Math.floor((usdPerMonth / usdPerGbMonth) * 1e9);
+}
+
+type PricedRegion = Pick<ConfiguredRegion, "name" | "egressUsdPerGb">;
+
+/** Returns the price of a GB from each region. */
+export function egressOf(regions: readonly PricedRegion[]): ReadonlyMap<string, number> {
+  return new Map(regions.map(({ name, egressUsdPerGb = 0 }) => [name, egressUsdPerGb]));
+}
+
+/** Returns what reads, writes and the cache cost, as milliseconds; undefined where only milliseconds count. */
+export function pricesOf(
+  { spending, storageUsdPerGbMonth, waitingUsdPerHour }: CacheSettings,
+  regions: readonly PricedRegion[],
+): MsPrices | undefined {
+  if (waitingUsdPerHour === 0) return undefined;
+  return pricesInMs({
+    waitingPerHour: waitingUsdPerHour,
+    writePerMillion: spending.writeUsdPerMillion,
+    storagePerGbMonth: storageUsdPerGbMonth,
+    egressPerGb: egressOf(regions),
+  });
+}

@@ -1,0 +1,252 @@
+/**
+ * The writes of a period: evicts, fills stripe by stripe with verified chunks, and records its progress in the ledger.
+ * It starts nothing that it has no time, operations or money for.
+ */
+import type { Manifest } from "@agarose/core";
+import type { ObjectShape, RegionEstimate } from "@agarose/solver";
+import { inParallel, withTimeout } from "../runtime/async.ts";
+import { OPERATIONS_MAX } from "../runtime/operation-budget.ts";
+import type { LedgerEntry } from "./ledger.ts";
+import type { Spending } from "./spending.ts";
+import { advance, fetchedBytes, fetchedBytesPerStripe, type CacheChange } from "./cache-change.ts";
+import type { EgressBudget } from "./egress-budget.ts";
+import type { PeriodContext } from "./period-context.ts";
+import { fillStripe } from "./stripe-fill.ts";
+import type { WriteBudget } from "./write-budget.ts";
+
+/** The state that a writer changes, and its limits. */
+export interface CacheWriterOptions {
+  /** By version; the writer keeps it up to date. */
+  readonly ledger: Map<string, LedgerEntry>;
+  readonly estimates: readonly RegionEstimate[];
+  /** Resolves to the manifest of an object to fill, or to undefined when its key names another version now. */
+  readonly manifestOf: (object: ObjectShape) => Promise<Manifest | undefined>;
+  readonly writeBudget: WriteBudget;
+  readonly egressBudget: EgressBudget;
+  /** On the clock: the writer starts nothing new after that. */
+  readonly untilMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** What was done, in stripes; `reconstructed` in chunks. */
+export interface WriteCounts {
+  written: number;
+  evicted: number;
+  reconstructed: number;
+  /** Bytes that fills have fetched, and those of them, or computed from them, that they have written. */
+  fetchedBytes: number;
+  filledBytes: number;
+  /** Not done, for lack of time or budget or because of an error. */
+  left: number;
+  /** Those of them that the egress budget has refused. */
+  refused: number;
+}
+
+/** Returns the counts before anything is done. */
+export function noWrites(): WriteCounts {
+  return { written: 0, evicted: 0, reconstructed: 0, fetchedBytes: 0, filledBytes: 0, left: 0, refused: 0 };
+}
+
+const KV_DEADLINE_MS = 10_000;
+/** Stripes that are filled at once: they keep all connections busy and fit into 128 MB. */
+const STRIPES_AT_ONCE = 6;
+/** Stripes between two records of progress. */
+const RECORD_EVERY = 50;
+/** Operations kept for recording progress and publishing. */
+const OPERATIONS_RESERVED = 20;
+
+/** Writes one change. */
+export class CacheWriter {
+  readonly counts: WriteCounts = noWrites();
+  readonly #context: PeriodContext;
+  readonly #options: CacheWriterOptions;
+  #kvFailed = false;
+
+  constructor(context: PeriodContext, options: CacheWriterOptions) {
+    this.#context = context;
+    this.#options = options;
+  }
+
+  /** Returns the most that `apply` will spend. */
+  atMost({ evict, fill }: CacheChange): Spending {
+    const { writeBudget } = this.#options;
+    const deletes = evict.reduce((sum, { stripes }) => sum + stripes, 0);
+    const fills = fill.reduce((sum, { entry }) => sum + entry.stripes - entry.done, 0);
+    const writes = Math.min(deletes + fills, writeBudget.writesLeft, OPERATIONS_MAX);
+    return writeBudget.priceOf(writes, Math.min(fills, writes));
+  }
+
+  /** Returns the most bytes that `apply` will fetch from the regions while they are sound. */
+  fetchesAtMost({ fill }: CacheChange): number {
+    const bytes = fill.reduce((sum, job) => sum + fetchedBytes(job), 0);
+    return Math.min(bytes, this.#options.egressBudget.bytesLeft);
+  }
+
+  /** Applies `change` within time and budget. Rejects when the ledger cannot be written. */
+  async apply(change: CacheChange): Promise<void> {
+    const { state } = this.#context;
+    const { ledger } = this.#options;
+    await state.record(change.announce);
+    for (const entry of change.announce) ledger.set(entry.version, entry);
+    await this.#evict(change);
+    await this.#fill(change);
+  }
+
+  async #evict({ evict }: CacheChange): Promise<void> {
+    const { budget, cache, cacheContext, state } = this.#context;
+    const { ledger, writeBudget } = this.#options;
+    for (const entry of evict) {
+      let removed = 0;
+      const stripes = Array.from({ length: entry.stripes }, (_, stripe) => stripe);
+      await inParallel(STRIPES_AT_ONCE, stripes, async (stripe) => {
+        if (!this.#mayStart(1)) return;
+        budget.spend();
+        writeBudget.spend({ writes: 1 });
+        if (await this.#kv(() => cache.evict(entry.version, stripe, cacheContext))) removed++;
+      });
+      this.counts.evicted += removed;
+      this.counts.left += entry.stripes - removed;
+      if (removed < entry.stripes) continue;
+      await state.remove([entry.version]);
+      budget.spend();
+      ledger.delete(entry.version);
+    }
+  }
+
+  async #fill({ fill }: CacheChange): Promise<void> {
+    const { egressBudget } = this.#options;
+    const jobs = fill.flatMap((job) => {
+      const { entry, plan } = job;
+      const bytes = fetchedBytesPerStripe(job);
+      return Array.from({ length: entry.stripes - entry.done }, (_, i) => {
+        return { entry, plan, bytes, stripe: entry.done + i };
+      });
+    });
+    const done = new Map<string, Set<number>>(fill.map(({ entry }) => [entry.version, new Set()]));
+    const manifests = new Map<string, Promise<Manifest | undefined>>();
+    const manifestOf = (object: ObjectShape): Promise<Manifest | undefined> => {
+      const known = manifests.get(object.version);
+      if (known) return known;
+      const found = this.#options.manifestOf(object).catch((error: unknown) => void this.#options.onError(error));
+      manifests.set(object.version, found);
+      return found;
+    };
+    let unrecorded = 0;
+    await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { object }, bytes, stripe }) => {
+      // In the worst case no chunk comes from its region or a peer, and a rebuild tries all other chunks.
+      const sources = this.#context.fillPeers ? 2 : 1;
+      const operations = sources * (entry.target.length + object.k + object.m) + 3;
+      const isRefused = egressBudget.bytesLeft <= 0 || egressBudget.bytesLeft < bytes;
+      if (isRefused) this.counts.refused++;
+      const isDone =
+        !isRefused &&
+        this.#mayStart(operations) &&
+        (await this.#holding({ operations, bytes }, async () => {
+          const manifest = await manifestOf(object);
+          return manifest !== undefined && this.#fillStripe(entry, manifest, stripe);
+        }));
+      if (!isDone) {
+        this.counts.left++;
+        return;
+      }
+      done.get(entry.version)!.add(stripe);
+      if (++unrecorded < RECORD_EVERY) return;
+      unrecorded = 0;
+      await this.#recordProgress(fill, done);
+    });
+    await this.#recordProgress(fill, done);
+  }
+
+  /** Runs a task that may take so many operations, one KV write and so many bytes of the regions. */
+  #holding<T>(
+    { operations, bytes }: { readonly operations: number; readonly bytes: number },
+    task: () => Promise<T>,
+  ): Promise<T> {
+    const { egressBudget, writeBudget } = this.#options;
+    return this.#context.budget.hold(operations, () => writeBudget.hold(1, () => egressBudget.hold(bytes, task)));
+  }
+
+  /** Records how far each object is, so that the next period continues where a killed one stopped. */
+  async #recordProgress(fill: CacheChange["fill"], done: ReadonlyMap<string, ReadonlySet<number>>): Promise<void> {
+    const advanced = fill.flatMap(({ entry }) => {
+      const stripes = done.get(entry.version)!;
+      let reached = entry.done;
+      while (stripes.has(reached)) reached++;
+      return reached > (this.#options.ledger.get(entry.version)?.done ?? 0) ? [advance(entry, reached)] : [];
+    });
+    if (advanced.length === 0) return;
+    this.#context.budget.spend();
+    for (const entry of advanced) this.#options.ledger.set(entry.version, entry);
+    await this.#context.state.record(advanced);
+  }
+
+  async #fillStripe(entry: LedgerEntry, manifest: Manifest, stripe: number): Promise<boolean> {
+    const { settings, cache, cacheContext, fetched, fetch, clock, sha256, codec, fillPeers } = this.#context;
+    const { estimates, writeBudget } = this.#options;
+    try {
+      this.#context.budget.spend();
+      writeBudget.spend({ reads: 1 });
+      const stored = await withTimeout(
+        cache.load(entry.version, stripe, cacheContext),
+        KV_DEADLINE_MS,
+        clock,
+        "a KV read",
+      );
+      const filled = await fillStripe({
+        manifest,
+        stripe,
+        wanted: entry.target,
+        stored,
+        fetched: () => {
+          this.#context.budget.spend();
+          return fetched.find(entry.version, stripe, cacheContext);
+        },
+        regions: settings.regions,
+        estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
+        peers: await fillPeers?.sourcesOf(manifest),
+        onRegionBytes: (bytes) => this.#options.egressBudget.spend(bytes),
+        onPeer: fillPeers?.note.bind(fillPeers),
+        fetch,
+        clock,
+        sha256,
+        codec,
+      });
+      this.counts.reconstructed += filled.reconstructed;
+      this.counts.fetchedBytes += filled.fetchedBytes;
+      if (filled.unchanged) return true;
+      this.#context.budget.spend();
+      writeBudget.spend({ writes: 1 });
+      const isWritten = await this.#kv(() => cache.write(entry.version, stripe, filled.chunks, cacheContext));
+      if (isWritten) {
+        this.counts.written++;
+        this.counts.filledBytes += filled.filledBytes;
+      }
+      return isWritten;
+    } catch (error) {
+      this.#options.onError(error);
+      return false;
+    }
+  }
+
+  /**
+   * Returns whether time, budget and money suffice for `operations`, one of them a write. After a failure of KV nothing
+   * more starts.
+   */
+  #mayStart(operations: number): boolean {
+    const { budget, clock } = this.#context;
+    const { writeBudget, untilMs } = this.#options;
+    if (this.#kvFailed || clock.now() >= untilMs || writeBudget.writesLeft < 1) return false;
+    return budget.allows(operations + OPERATIONS_RESERVED);
+  }
+
+  async #kv(change: () => Promise<void>): Promise<boolean> {
+    try {
+      await withTimeout(change(), KV_DEADLINE_MS, this.#context.clock, "a KV write");
+      return true;
+    } catch (error) {
+      this.#kvFailed = true;
+      this.#options.onError(error);
+      return false;
+    }
+  }
+}

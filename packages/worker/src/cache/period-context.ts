@@ -1,0 +1,81 @@
+/** Everything outside the cache manager that one period, or one purge, works with. */
+import type { Clock, Codec, FetchPort, Manifest, Sha256, ChunkSource } from "@agarose/core";
+import type { OwnTurn } from "../peers/cooperation.ts";
+import type { PopSettings } from "../peers/peer-settings.ts";
+import type { OperationBudget } from "../runtime/operation-budget.ts";
+import type { CacheContext, ChunkCache } from "../read/chunk-cache.ts";
+import type { FetchedStripes } from "../read/fetched-stripes.ts";
+import type { RegionSettings } from "../regions/region-settings.ts";
+import type { KeyRequests } from "../popularity/request-monitor.ts";
+import type { Configuration } from "./configuration.ts";
+import type { PopState } from "./pop-state.ts";
+import type { CacheSettings } from "./cache-settings.ts";
+
+/** `PopState` as a period calls it through its stub. */
+export type StatePort = Rpc<
+  Pick<
+    PopState,
+    | "beginPeriod"
+    | "mergeRegions"
+    | "record"
+    | "remove"
+    | "nextEpoch"
+    | "loadPlan"
+    | "savePlan"
+    | "spend"
+    | "endPeriod"
+    | "endLease"
+  >
+>;
+
+/** The methods of a Durable Object as its callers see them. */
+type Rpc<T> = {
+  [Name in keyof T]: T[Name] extends (...args: infer Args) => infer Result
+    ? (...args: Args) => Promise<Awaited<Result>>
+    : never;
+};
+
+/** The settings that a period works by. */
+export interface PeriodSettings extends CacheSettings, RegionSettings, PopSettings {
+  /** Requests beyond k that readers make. */
+  readonly delta: number;
+}
+
+/** Peers as sources of what a period writes. */
+export interface FillPeers {
+  /** Resolves to the peers that hold chunks of an object, except those that are known to fail. */
+  sourcesOf(manifest: Manifest): Promise<readonly ChunkSource[]>;
+  /** Notes whether a peer has delivered what it should. */
+  note(name: string, isGood: boolean): void;
+}
+
+/** The context of one period. */
+export interface PeriodContext {
+  readonly settings: PeriodSettings;
+  readonly state: StatePort;
+  /** Ends the period in every shard of the request monitor; resolves to the most popular keys of each. */
+  readonly closePeriod: (limit: number) => Promise<KeyRequests[]>;
+  /** Removes keys without an object from the request monitor. */
+  readonly forgetKeys: (keys: readonly string[]) => Promise<void>;
+  readonly findManifest: (key: string) => Promise<Manifest>;
+  /** Returns whether the platform allows another manifest. */
+  readonly mayLookUp: () => boolean;
+  readonly cache: ChunkCache;
+  readonly cacheContext: CacheContext;
+  /** What reads have fetched. */
+  readonly fetched: FetchedStripes;
+  /** Counts against `budget`. */
+  readonly fetch: FetchPort;
+  readonly budget: OperationBudget;
+  readonly clock: Clock;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly sha256: Sha256;
+  readonly codec: () => Promise<Codec>;
+  /** What the peers allow, and what to plan by. */
+  readonly turn: OwnTurn;
+  /** Undefined: fills come from the buckets alone. */
+  readonly fillPeers?: FillPeers | undefined;
+  /** Called with the configuration that was published. */
+  readonly onPublished: (configuration: Configuration) => void;
+}

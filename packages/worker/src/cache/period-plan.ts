@@ -1,0 +1,131 @@
+/**
+ * What a period changes in the cache: counts requests, looks keys up, asks the policy, and trims the change to the
+ * budget.
+ */
+import type { Manifest } from "@agarose/core";
+import { type ObjectShape, Planner, type RegionEstimate, type Savings, SLOTS } from "@agarose/solver";
+import type { PopSettings } from "../peers/peer-settings.ts";
+import { EDGE_LATENCY } from "../regions/region-latency.ts";
+import { fnv1a } from "../popularity/frequency-sketch.ts";
+import type { LedgerEntry, PeriodReport } from "./ledger.ts";
+import { egressOf, pricesOf } from "./cache-settings.ts";
+import { affordableChange, diffCache, leftovers, type AffordableChange } from "./cache-change.ts";
+import type { EgressBudget } from "./egress-budget.ts";
+import type { PeriodContext } from "./period-context.ts";
+import { ABSENT_MAX, lookUp } from "./look-up.ts";
+import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
+import type { WriteBudget } from "./write-budget.ts";
+
+/** The state that a period plans from. */
+export interface PeriodPlanOptions {
+  readonly ledger: ReadonlyMap<string, LedgerEntry>;
+  readonly regions: readonly RegionEstimate[];
+  readonly writeBudget: WriteBudget;
+  readonly egressBudget: EgressBudget;
+  readonly onError: (error: unknown) => void;
+}
+
+/** What a period shall do. */
+export interface PeriodPlan {
+  readonly change: AffordableChange;
+  /** Objects that competed for the cache. */
+  readonly candidates: number;
+  /** The most popular keys, in requests per period. */
+  readonly popular: NonNullable<PeriodReport["popular"]>;
+  /**
+   * Resolves to the manifest of an object to fill, or to undefined when its key names another version now. Rejects as
+   * `findManifest` does.
+   */
+  readonly manifestOf: (object: ObjectShape) => Promise<Manifest | undefined>;
+  /** Returns what each idea saves with the cache as the ledger has it now; undefined without requests. */
+  readonly savings: () => Savings | undefined;
+}
+
+/** Keys that a period looks up: the most popular ones, those not yet cached as planned, and those popular at peers. */
+const LOOKED_UP_MAX = 300;
+const UNSETTLED_MAX = 100;
+const AT_PEERS_MAX = 100;
+/** Keys that the report of a period names, for `scrub` to choose from. */
+const REPORTED_MAX = 100;
+
+/** Plans a period. Rejects when the request monitor or the PoP's state is unavailable. */
+export async function planPeriod(context: PeriodContext, options: PeriodPlanOptions): Promise<PeriodPlan> {
+  const { settings, state, turn, findManifest } = context;
+  const { ledger, regions, writeBudget, egressBudget, onError } = options;
+  const { peers, mayChange } = turn;
+  const counted = await context.closePeriod(SLOTS);
+  const afford = (planned: Parameters<typeof diffCache>[1]): AffordableChange => {
+    const change = diffCache([...ledger.values()], planned);
+    const isFree = mayChange || settings.policy === "off";
+    return affordableChange(isFree ? change : leftovers(change, ledger), [...ledger.values()], {
+      writes: writeBudget.writesLeft,
+      egressBytes: egressBudget.bytesLeft,
+      capacityBytes: settings.cacheBytes,
+    });
+  };
+  // Who alone cannot steer the fills cannot make a scrub store an object with another code either.
+  const popular = counted
+    .filter(({ mayFill }) => mayFill)
+    .slice(0, REPORTED_MAX)
+    .map(({ key, popularity }) => ({ key, popularity }));
+  if (settings.policy === "off") {
+    return { change: afford([]), candidates: 0, popular, manifestOf: async () => undefined, savings: () => undefined };
+  }
+  // What is cached already may stay for one client, too.
+  const cachedKeys = new Set([...ledger.values()].filter(({ target }) => target.length > 0).map(({ key }) => key));
+  const requests = counted.filter(({ key, mayFill }) => mayFill || cachedKeys.has(key));
+  const before = await state.loadPlan();
+  const planner = new Planner(
+    {
+      policy: settings.policy,
+      capacityBytes: settings.cacheBytes,
+      cacheMs: EDGE_LATENCY.meanMs,
+      delta: settings.delta,
+      recovered: settings.recovered,
+      prices: pricesOf(settings, settings.regions),
+      functionalPop: settings.functional ? popNumber(settings) : undefined,
+    },
+    before && decodePlannerState(before),
+  );
+  const keys = [
+    ...planner.unsettled(ledger).slice(0, UNSETTLED_MAX),
+    ...[...(peers?.requests.keys() ?? [])].slice(0, AT_PEERS_MAX),
+    ...requests.slice(0, LOOKED_UP_MAX + ABSENT_MAX).map(({ key }) => key),
+  ];
+  const foundMax = keys.length - ABSENT_MAX;
+  const { objects, manifests, absent } = await lookUp(keys, {
+    findManifest,
+    mayLookUp: context.mayLookUp,
+    onError,
+    foundMax: Math.max(LOOKED_UP_MAX, foundMax),
+  });
+  // A key without an object leaves the popularity, so that it takes no lookup of the next period.
+  if (absent.length > 0) await context.forgetKeys(absent).catch(onError);
+  const plan = planner.plan({
+    nowMs: context.now(),
+    requests,
+    objects,
+    regions,
+    ledger,
+    mayChange,
+    ...(peers ? { peers } : {}),
+  });
+  if (plan.error !== undefined) onError(plan.error);
+  await state.savePlan(encodePlannerState(plan.state));
+  return {
+    change: afford(plan.planned),
+    candidates: plan.candidates,
+    popular,
+    manifestOf: async (object) => {
+      const manifest = manifests.get(object.version) ?? (await findManifest(object.key));
+      return manifest.version === object.version ? manifest : undefined;
+    },
+    savings: () => planner.savings((version) => ledger.get(version)?.chunks ?? [], egressOf(settings.regions)),
+  };
+}
+
+/** Returns the number of a PoP: peers have different numbers, and other PoPs most likely do. */
+function popNumber({ pop, peers }: PopSettings): number {
+  if (!peers) return fnv1a(pop);
+  return [pop, ...peers.pops.map(({ name }) => name)].toSorted().indexOf(pop);
+}

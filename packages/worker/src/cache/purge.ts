@@ -1,0 +1,116 @@
+/**
+ * Purge: removes the manifests and chunks of some keys from this PoP. The ledger decides, as in a period, and a purge
+ * holds a period's lease, so that no period restores what it removes.
+ */
+import { AgaroseError } from "@agarose/core";
+import { notifyPeers } from "../peers/cooperation.ts";
+import { orUndefined, sleep } from "../runtime/async.ts";
+import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";
+import type { Invocation } from "../runtime/invocation.ts";
+import type { LedgerEntry } from "./ledger.ts";
+import type { PopSnapshot } from "./pop-state.ts";
+import { LEASE_MS } from "./cache-manager.ts";
+import { CacheWriter } from "./cache-writer.ts";
+import { EgressBudget } from "./egress-budget.ts";
+import { periodContext } from "./period.ts";
+import type { PeriodContext } from "./period-context.ts";
+import { publishConfiguration } from "./publish.ts";
+import { WriteBudget } from "./write-budget.ts";
+
+/** Which keys to purge. */
+export interface PurgeRequest {
+  readonly keys: readonly string[];
+  /** Every key with this prefix; the empty prefix purges all. */
+  readonly prefix: string | undefined;
+}
+
+/** What a purge has removed. */
+export interface PurgeReport {
+  readonly epoch: number;
+  /** Objects that had cached chunks. */
+  readonly objects: number;
+  /** Stripes removed from KV now. */
+  readonly stripes: number;
+  /** Stripes left to the next period. */
+  readonly left: number;
+  /** Errors as `CODE: message`: the next period tries again. */
+  readonly errors: readonly string[];
+}
+
+const LEASE_PATIENCE_MS = 20_000;
+const LEASE_RETRY_MS = 500;
+const WORK_MS = 20_000;
+
+/** Purges, and waits up to 20 s for a running period. Rejects with BUSY after that. */
+export async function purge(request: PurgeRequest, invocation: Invocation): Promise<PurgeReport> {
+  const { isolate } = invocation;
+  const context = periodContext(invocation, {
+    budget: new OperationBudget(Math.min(OPERATIONS_MAX, isolate.settings.subrequestsMax)),
+    turn: { mayChange: false },
+    onPublished: (published) => isolate.configuration.set(published),
+  });
+  const snapshot = await lease(context);
+  try {
+    const matching = snapshot.ledger.filter(({ key }) => matches(request, key));
+    const keys = [...request.keys, ...matching.map(({ key }) => key)];
+    await isolate.manifests.forget((key) => matches(request, key), keys);
+    return await remove(matching, snapshot, context, invocation);
+  } finally {
+    // A lease that does not end here expires.
+    await orUndefined(Promise.resolve(context.state.endLease()), LEASE_RETRY_MS, isolate.clock);
+  }
+}
+
+/** First withdraws the promise of the chunks, then removes them. */
+async function remove(
+  matching: readonly LedgerEntry[],
+  snapshot: PopSnapshot,
+  context: PeriodContext,
+  { env }: Invocation,
+): Promise<PurgeReport> {
+  const { settings, state, cache, clock, now } = context;
+  const errors: string[] = [];
+  const note = (error: unknown): void => void errors.push(String(error));
+  const ledger = new Map(snapshot.ledger.map((entry) => [entry.version, entry]));
+  const evict = matching.map((entry) => ({ ...entry, chunks: [], target: [], done: 0 }));
+  for (const entry of evict) ledger.set(entry.version, entry);
+  await state.record(evict);
+  const published = await publishConfiguration(context, ledger.values(), snapshot.regions).catch(note);
+  if (published) await notifyPeers(env, settings, published, false);
+  for (const { version } of matching) cache.forget(version);
+  // A purge removes everything whatever it costs; its operations only count.
+  const unlimited = { ...settings.spending, usdPerPeriod: Infinity, usdPerMonth: Infinity };
+  const writeBudget = new WriteBudget(unlimited, undefined, now());
+  writeBudget.spend({ writes: 1 });
+  const writer = new CacheWriter(context, {
+    ledger,
+    estimates: snapshot.regions,
+    manifestOf: async () => undefined,
+    writeBudget,
+    egressBudget: new EgressBudget(0, undefined, now()),
+    untilMs: clock.now() + WORK_MS,
+    onError: note,
+  });
+  await writer.apply({ evict, fill: [], announce: [] });
+  await state.spend(writeBudget.spent);
+  const { evicted, left } = writer.counts;
+  const epoch = published?.epoch ?? snapshot.epoch;
+  return { epoch, objects: matching.length, stripes: evicted, left, errors };
+}
+
+/** Waits for the period that is running, if one is. */
+async function lease({ state, clock, now }: PeriodContext): Promise<PopSnapshot> {
+  const untilMs = clock.now() + LEASE_PATIENCE_MS;
+  for (;;) {
+    const snapshot = await state.beginPeriod(now(), LEASE_MS);
+    if (snapshot) return snapshot;
+    if (clock.now() >= untilMs) {
+      throw new AgaroseError("BUSY", `a period has been running for ${LEASE_PATIENCE_MS} ms: try again in a minute`);
+    }
+    await sleep(LEASE_RETRY_MS, clock);
+  }
+}
+
+function matches({ keys, prefix }: PurgeRequest, key: string): boolean {
+  return keys.includes(key) || (prefix !== undefined && key.startsWith(prefix));
+}

@@ -1,0 +1,42 @@
+/** The body of a response with several ranges: each is read when the one before it has been sent. */
+import { pullStream, type Manifest, type OpenedObject, type PartsAnswer } from "@agarose/core";
+import { ofFixedLength, readObject, type ClientOfRead } from "../read/object-read.ts";
+import type { Invocation } from "../runtime/invocation.ts";
+
+/**
+ * Resolves to the response when the first stripe of the first range has been read. Rejects as `readObject` does. A
+ * later range that cannot be read cuts the body off.
+ */
+export async function readParts(
+  invocation: Invocation,
+  manifest: Manifest,
+  { status, headers, parts, end }: PartsAnswer,
+  client: ClientOfRead,
+  opened?: OpenedObject,
+): Promise<Response> {
+  // As status 200, a range is sent in whole or refused: a shorter one would not fit the length.
+  const read = (part: number): Promise<Response> =>
+    readObject(invocation, manifest, { status: 200, headers: {}, range: parts[part]!.range }, client, opened);
+  const first = await read(0);
+  const encoder = new TextEncoder();
+  async function* body(): AsyncGenerator<Uint8Array> {
+    for (const [part, { head }] of parts.entries()) {
+      yield encoder.encode(head);
+      const response = part === 0 ? first : await read(part);
+      yield* response.body!;
+    }
+    yield encoder.encode(end);
+  }
+  const pieces = body();
+  const stream = pullStream<Uint8Array>({
+    async pull(sink) {
+      const { done, value } = await pieces.next();
+      if (done) sink.close();
+      else sink.enqueue(value);
+    },
+    // The read under way ends with it. Where the platform aborts `client.signal`, it does not wait for its region.
+    cancel: async () => void (await pieces.return(undefined)),
+  });
+  const fixed = ofFixedLength(stream, Number(headers["content-length"]), invocation);
+  return new Response(fixed, { status, headers: { ...Object.fromEntries(first.headers), ...headers } });
+}

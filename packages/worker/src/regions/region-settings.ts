@@ -1,0 +1,106 @@
+/** The buckets that a PoP reads from, as its variables name them. */
+import * as v from "valibot";
+import { json, parseVariables, wholeNumber } from "../runtime/variables.ts";
+
+/** One region: a bucket and how to read it. */
+export interface ConfiguredRegion {
+  readonly name: string;
+  /** Public base URL of the bucket, which plans give to clients. */
+  readonly url: string;
+  /** Base URL that the PoP itself reads from. Default: `url`. */
+  readonly popUrl: string;
+  /** Name of the R2 binding that the PoP reads through instead of `popUrl`. */
+  readonly binding?: string;
+  /** Whether reads must be signed with the credentials that BUCKET_CREDENTIALS has for the region. */
+  readonly private?: boolean;
+  /** The AWS region that requests are signed for. */
+  readonly awsRegion?: string;
+  /** The provider's price of reading a GB in US dollars: the cache spares dear regions. Default: 0. */
+  readonly egressUsdPerGb?: number;
+}
+
+/** Keys of one bucket, or of all buckets. */
+export interface BucketCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** The settings of this room. */
+export interface RegionSettings {
+  readonly regions: readonly ConfiguredRegion[];
+  /** By name of the region, or `*` for all others. */
+  readonly bucketCredentials?: Readonly<Record<string, BucketCredentials>>;
+  /** Requests of one isolate that may wait for one region at a time; 0: any number. */
+  readonly regionRequestsMax?: number;
+}
+
+/** Eight invocations' connections: more wait at a bucket only when it is in trouble. */
+const REGION_REQUESTS_MAX_DEFAULT = 48;
+
+const httpUrl = v.pipe(
+  v.string(),
+  v.check((url) => /^https?:\/\//.test(url) && URL.canParse(url), "must be an http or https URL"),
+);
+
+const region = v.pipe(
+  v.object({
+    name: v.pipe(v.string(), v.nonEmpty("must not be empty")),
+    url: httpUrl,
+    popUrl: v.optional(httpUrl),
+    binding: v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty"))),
+    private: v.optional(v.boolean()),
+    awsRegion: v.optional(v.string()),
+    egressUsdPerGb: v.optional(
+      v.pipe(
+        v.number(),
+        v.check((price) => price >= 0 && Number.isFinite(price), "must be a price such as 0.09"),
+      ),
+    ),
+  }),
+  v.transform((given): ConfiguredRegion => {
+    const { name, url, popUrl = url, binding, awsRegion, egressUsdPerGb = 0 } = given;
+    return {
+      name,
+      url,
+      popUrl,
+      ...(binding ? { binding } : {}),
+      ...(egressUsdPerGb > 0 ? { egressUsdPerGb } : {}),
+      ...(given.private ? { private: true, ...(awsRegion ? { awsRegion } : {}) } : {}),
+    };
+  }),
+);
+
+const regions = v.pipe(
+  v.array(region),
+  v.minLength(1, "must name at least one region"),
+  v.check((all) => new Set(all.map(({ name }) => name)).size === all.length, "names a region twice"),
+);
+
+const text = v.pipe(v.string(), v.nonEmpty("must not be empty"));
+const credentials = v.record(v.string(), v.object({ accessKeyId: text, secretAccessKey: text }));
+
+/** The variables of this room. */
+export const REGION_VARIABLES = {
+  REGIONS: json(
+    "The buckets: `name` and public base URL `url` of each. Further fields are those of [Regions](#regions).",
+    "JSON list of regions",
+    regions,
+  ),
+  BUCKET_CREDENTIALS: json(
+    "The keys of private buckets, by name of the region or `*`: `accessKeyId` and `secretAccessKey`.",
+    "JSON object",
+    credentials,
+    { fallback: "{}", secret: true },
+  ),
+  REGION_REQUESTS_MAX: wholeNumber(
+    "How many requests of one isolate may wait for one region at a time; 0 sets no limit.",
+    REGION_REQUESTS_MAX_DEFAULT,
+    10_000,
+  ),
+};
+
+/** Checks the variables of this room. Throws CONFIG_INVALID. */
+export function parseRegionSettings(env: object): RegionSettings {
+  const { REGIONS, BUCKET_CREDENTIALS, REGION_REQUESTS_MAX } = parseVariables(REGION_VARIABLES, env);
+  return { regions: REGIONS, bucketCredentials: BUCKET_CREDENTIALS, regionRequestsMax: REGION_REQUESTS_MAX };
+}

@@ -1,0 +1,181 @@
+/** What one invocation, a request or a period, adds to its isolate: connections, budgets and its own `waitUntil`. */
+import {
+  AgaroseError,
+  systemSha256,
+  toAgaroseError,
+  type FetchPort,
+  type Manifest,
+  type PeerSource,
+} from "@agarose/core";
+import { peerSources } from "../peers/peer-reading.ts";
+import { PEERS_EMPTY, type PeersInForce } from "../peers/peers-snapshot.ts";
+import type { WaitUntil } from "./batch-flusher.ts";
+import { Connections, regionFetch } from "./connections.ts";
+import type { Trace } from "./trace.ts";
+import { OperationBudget, OPERATIONS_MAX } from "./operation-budget.ts";
+import { fetchBound } from "../regions/buckets/bound-bucket.ts";
+import { isBelow } from "../regions/buckets/bucket-signer.ts";
+import { clientNetwork } from "./client-address.ts";
+import { weighedRead, type NoteTaken } from "../popularity/weighed-read.ts";
+import type { Configuration } from "../cache/configuration.ts";
+import { popState } from "../cache/pop-state-stub.ts";
+import type { CacheContext } from "../read/chunk-cache.ts";
+import { isolateOf, type Bindings, type Isolate } from "./isolate.ts";
+import type { Consistency, FoundManifest } from "../read/manifest-store.ts";
+import { lookUp } from "../read/region-look-up.ts";
+import type { ReadSettings } from "../read/read-settings.ts";
+
+/** Subrequests of an invocation that are kept for handing on counts and finding manifests. */
+const SUBREQUESTS_RESERVED = 20;
+
+/** What is known of an invocation. */
+export interface InvocationOptions {
+  /** Called for every request to a bucket or peer. */
+  readonly onFetch?: () => void;
+  /** The client's address; undefined for a period, and outside Cloudflare. */
+  readonly client?: string | undefined;
+  /** The trace of the request, which requests to peers continue. */
+  readonly trace?: Trace | undefined;
+}
+
+/** One invocation. */
+export class Invocation {
+  readonly env: Bindings;
+  readonly isolate: Isolate;
+  /** Fetches from buckets and peers within the limits of the invocation. */
+  readonly fetch: FetchPort;
+  readonly cacheContext: CacheContext;
+  readonly waitUntil: WaitUntil;
+  /** Everything that the platform counts. Beyond its limit the platform would refuse operations at random. */
+  readonly subrequests: OperationBudget;
+
+  readonly trace: Trace | undefined;
+  readonly #client: string | undefined;
+
+  /** Throws CONFIG_INVALID. */
+  constructor(env: Bindings, context: { waitUntil(promise: Promise<unknown>): void }, options: InvocationOptions = {}) {
+    const { onFetch = () => {}, client, trace } = options;
+    this.env = env;
+    this.#client = client;
+    this.trace = trace;
+    this.isolate = isolateOf(env);
+    this.waitUntil = (promise) => context.waitUntil(promise);
+    this.subrequests = new OperationBudget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
+    const connections = new Connections();
+    const services = new OperationBudget(OPERATIONS_MAX);
+    const { boundBuckets, denials, limits, origins, settings, signer } = this.isolate;
+    const fetchWithin = regionFetch(connections, origins, (url, init) => {
+      onFetch();
+      if (!this.subrequests.take(1)) throw outOfSubrequests(settings);
+      return fetchBound(url, init, boundBuckets) ?? signer.fetch(url, init, fetch);
+    });
+    this.fetch = async (url, init) => {
+      const region = regionOf(url, settings);
+      const response = await limits.run(region, () => fetchWithin(url, init), init.signal);
+      if (region) denials.note(region, response.status);
+      return response;
+    };
+    this.cacheContext = {
+      kv: env.CHUNKS,
+      connections,
+      waitUntil: this.waitUntil,
+      spend: (operations) => services.take(operations) && this.subrequests.take(operations),
+      onSuspect: (version) => this.isolate.counter.suspect(version, this.waitUntil),
+    };
+  }
+
+  /** Resolves to the configuration in force. Never rejects. */
+  configuration(): Promise<Configuration> {
+    return this.isolate.configuration.get(this.env.CHUNKS, this.waitUntil);
+  }
+
+  /** Resolves to what the peers hold: nothing for a PoP on its own. Never rejects. */
+  async peers(): Promise<PeersInForce> {
+    const { settings, peers } = this.isolate;
+    return settings.peers ? peers.get(this.env.CHUNKS, this.waitUntil) : PEERS_EMPTY;
+  }
+
+  /** Resolves to the peers that hold chunks of an object beside those `cached` here, as sources. */
+  async peerSources(manifest: Manifest, cached: readonly number[]): Promise<PeerSource[]> {
+    const { settings, breakers } = this.isolate;
+    const context = { settings, breakers, fetch: this.fetch, now: Date.now, trace: this.trace };
+    return peerSources(context, await this.peers(), manifest, cached);
+  }
+
+  /** Resolves to the manifest of `key`. Rejects as `ManifestStore.get` does, and with RATE_LIMITED. */
+  async manifest(key: string, options: { refetch?: boolean } = {}): Promise<Manifest> {
+    const context = {
+      find: (wanted: string, generationMin: number, consistency: Consistency) =>
+        this.#findManifest(wanted, generationMin, consistency),
+      waitUntil: this.waitUntil,
+    };
+    const { manifests } = this.isolate;
+    // A get and a put of the Cache API; the fetches count themselves.
+    this.subrequests.spend(2);
+    return options.refetch ? manifests.refetch(key, context) : manifests.get(key, context);
+  }
+
+  /**
+   * Counts a read of the object of `key`, within the client's share.
+   *
+   * @param token by which the client may read a private key; it counts by its network without one.
+   */
+  count(key: string, token: string | undefined): void {
+    const { counter, shares } = this.isolate;
+    if (!shares.admits(this.#client, key)) return;
+    counter.count(key, this.waitUntil, [token ?? clientNetwork(this.#client)]);
+  }
+
+  /** Returns where to note what the client takes of the object of `key`: its read counts by the share that it takes. */
+  weigh(key: string, objectBytes: number, token: string | undefined): NoteTaken {
+    return weighedRead(objectBytes, () => this.count(key, token), Math.random());
+  }
+
+  async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
+    const { misses } = this.isolate;
+    if (misses.isBlocked(this.#client)) {
+      throw new AgaroseError("RATE_LIMITED", "this client has asked for too many keys that do not exist: retry later");
+    }
+    try {
+      return await this.#askRegions(key, generationMin, consistency);
+    } catch (error) {
+      const { code } = toAgaroseError(error);
+      if (code === "OBJECT_NOT_FOUND") this.waitUntil(misses.spend(this.#client, this.env.MISS_LIMIT));
+      throw error;
+    }
+  }
+
+  async #askRegions(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
+    const { regions: estimates } = await this.configuration();
+    const { settings, clock, traffic, breakers, laggards, lookUps, trust } = this.isolate;
+    return lookUp(key, generationMin, consistency, {
+      regions: settings.regions,
+      estimates,
+      fetch: this.fetch,
+      clock,
+      sha256: systemSha256,
+      trust,
+      budget: lookUps,
+      breakers,
+      laggards,
+      traffic,
+      onBehind: (regions) => {
+        const reported = popState(this.env).behind([{ key, regions }]);
+        this.waitUntil(Promise.resolve(reported).catch(() => {}));
+      },
+    });
+  }
+}
+
+/** Returns the name of the region that `url` is below, or "" for another URL, which `regionFetch` refuses. */
+function regionOf(url: string, { regions }: ReadSettings): string {
+  return regions.find(({ popUrl }) => isBelow(url, popUrl))?.name ?? "";
+}
+
+function outOfSubrequests({ subrequestsMax }: ReadSettings): AgaroseError {
+  return new AgaroseError(
+    "SOURCE_FAILED",
+    `this invocation has made the ${subrequestsMax} subrequests that SUBREQUESTS_MAX allows: ask for a smaller range`,
+    { subrequestsMax },
+  );
+}

@@ -1,0 +1,178 @@
+/**
+ * What one isolate keeps between invocations. It shares data only: responses, streams and signals belong to the
+ * invocation that created them.
+ */
+import {
+  acceptUnsigned,
+  BlockMemory,
+  ByteBudget,
+  type Clock,
+  type Codec,
+  LOOK_UP_BYTES_MAX,
+  type SignatureCheck,
+  systemClock,
+  systemSha256,
+  trustPublishers,
+} from "@agarose/core";
+import { loadCodec } from "@agarose/ec-wasm";
+import codecModule from "@agarose/ec-wasm/relaxed.wasm";
+import { peerState, type PeerStateBinding } from "../peers/cooperation.ts";
+import { PeersSnapshot } from "../peers/peers-snapshot.ts";
+import { RateLimiter, type RateLimitBinding } from "./rate-limiter.ts";
+import { Traffic } from "../http/traffic.ts";
+import { AccessDenials } from "../regions/access-denials.ts";
+import { boundBuckets, type BoundBucket } from "../regions/buckets/bound-bucket.ts";
+import { BucketSigner } from "../regions/buckets/bucket-signer.ts";
+import { CircuitBreakers } from "../regions/circuit-breakers.ts";
+import { continentOf } from "./continents.ts";
+import { Laggards } from "../regions/laggards.ts";
+import { RegionLimits } from "../regions/region-limits.ts";
+import { monitorShard, type MonitorBinding } from "../popularity/monitor-shards.ts";
+import { parseFillClientsMin } from "../popularity/fill-candidates.ts";
+import { ClientShares } from "../popularity/client-shares.ts";
+import { RequestCounter } from "../popularity/request-counter.ts";
+import { TelemetryBuffer } from "../popularity/telemetry-buffer.ts";
+import { TelemetryTokens } from "../popularity/telemetry-token.ts";
+import { ConfigurationSnapshot } from "../cache/configuration.ts";
+import { popState, type PopStateBinding } from "../cache/pop-state-stub.ts";
+import type { ValueStore } from "./storage-ports.ts";
+import { ChunkCache } from "../read/chunk-cache.ts";
+import { FetchedStripes } from "../read/fetched-stripes.ts";
+import { FrontCache, hostOf } from "../read/front-cache.ts";
+import { ManifestStore } from "../read/manifest-store.ts";
+import { MemoryBudget } from "../read/limits/memory-budget.ts";
+import { parseReadSettings, type ReadSettings } from "../read/read-settings.ts";
+import { StripeCoalescing } from "../read/stripe-coalescing.ts";
+
+/** The bindings of the Worker (wrangler.toml). */
+export interface Bindings extends MonitorBinding, PopStateBinding, PeerStateBinding {
+  /** Chunk cache and configuration. */
+  readonly CHUNKS: ValueStore;
+  /** Limits lookups of keys that do not exist, by client address; without it, each isolate has a limit of its own. */
+  readonly MISS_LIMIT?: RateLimitBinding;
+  /** Which deployment of the Worker this is. */
+  readonly VERSION?: { readonly id: string };
+}
+
+/** The memory of one isolate. */
+export interface Isolate {
+  readonly settings: ReadSettings;
+  readonly clock: Clock;
+  /** Origins that the PoP may fetch from. */
+  readonly origins: ReadonlySet<string>;
+  /** Decides which manifests the PoP uses. */
+  readonly trust: SignatureCheck;
+  readonly manifests: ManifestStore;
+  readonly configuration: ConfigurationSnapshot;
+  readonly peers: PeersSnapshot;
+  readonly cache: ChunkCache;
+  /** What reads have fetched from buckets, for the next period. */
+  readonly fetched: FetchedStripes;
+  readonly counter: RequestCounter;
+  readonly telemetry: TelemetryBuffer;
+  readonly tokens: TelemetryTokens;
+  readonly coalescing: StripeCoalescing;
+  /** What small reads have verified. */
+  readonly blocks: BlockMemory;
+  readonly traffic: Traffic;
+  readonly breakers: CircuitBreakers;
+  readonly limits: RegionLimits;
+  readonly signer: BucketSigner;
+  /** Bound R2 buckets, by the base URL of their regions. */
+  readonly boundBuckets: ReadonlyMap<string, BoundBucket>;
+  readonly laggards: Laggards;
+  readonly memory: MemoryBudget;
+  /** What look-ups of large manifests hold. */
+  readonly lookUps: ByteBudget;
+  /** Lookups of keys that do not exist, by client. */
+  readonly misses: RateLimiter;
+  /** What each client may add to popularity. */
+  readonly shares: ClientShares;
+  readonly denials: AccessDenials;
+  readonly codec: () => Promise<Codec>;
+}
+
+/** A page may have a few dead links; a flood of unknown keys costs the owner of the buckets money. */
+const MISSES = { burst: 60, perSecond: 1 };
+
+/** Memory for small objects and for blocks of small ranges, beside what reads and the chunk cache hold. */
+const BLOCKS_BYTES_MAX = 8 * 1024 * 1024;
+
+const isolates = new WeakMap<Bindings, Isolate>();
+
+/** Returns the isolate's memory for the PoP that `env` describes. Throws CONFIG_INVALID. */
+export function isolateOf(env: Bindings): Isolate {
+  let isolate = isolates.get(env);
+  if (!isolate) isolates.set(env, (isolate = createIsolate(env)));
+  return isolate;
+}
+
+function createIsolate(env: Bindings): Isolate {
+  const settings = parseReadSettings(env);
+  const clock = systemClock;
+  const { publisherKeys } = settings;
+  const trust = publisherKeys.length > 0 ? trustPublishers(publisherKeys) : acceptUnsigned;
+  const frontCache = new FrontCache({ pop: frontName(env, settings), host: () => hostOf(env) }, clock);
+  const manifests = new ManifestStore({
+    ttlSeconds: settings.manifestTtlSeconds,
+    regions: new Set(settings.regions.map(({ name }) => name)),
+    frontCache,
+    clock,
+    now: Date.now,
+    trust,
+    sha256: systemSha256,
+  });
+  const peers = new PeersSnapshot(clock);
+  const counter = new RequestCounter(
+    clock,
+    {
+      count: async (shard, entries) => monitorShard(env, shard).count(entries),
+      suspect: async (versions) => popState(env).suspect(versions),
+      notePeers: (epoch) => peers.update(epoch, async () => peerState(env).inForce()),
+    },
+    parseFillClientsMin(env),
+  );
+  return {
+    settings,
+    clock,
+    origins: originsOf(settings),
+    trust,
+    manifests,
+    configuration: new ConfigurationSnapshot(clock),
+    peers,
+    cache: new ChunkCache(frontCache, clock, settings.memoryBytes),
+    fetched: new FetchedStripes(frontCache, clock),
+    counter,
+    telemetry: new TelemetryBuffer(clock, {
+      report: async (reports) => popState(env).report(reports),
+      isKnown: (key) => manifests.isKnown(key),
+      count: counter.count.bind(counter),
+    }),
+    tokens: new TelemetryTokens(settings.pop, Date.now),
+    traffic: new Traffic(),
+    blocks: new BlockMemory(BLOCKS_BYTES_MAX, clock),
+    coalescing: new StripeCoalescing(clock),
+    breakers: new CircuitBreakers(clock),
+    limits: new RegionLimits(clock, settings.regionRequestsMax ?? 0),
+    signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
+    boundBuckets: boundBuckets(settings.regions, env),
+    laggards: new Laggards(clock),
+    memory: new MemoryBudget(clock),
+    lookUps: new ByteBudget(LOOK_UP_BYTES_MAX),
+    misses: new RateLimiter(clock, MISSES),
+    shares: new ClientShares(Date.now),
+    denials: new AccessDenials(),
+    codec: () => loadCodec(codecModule),
+  };
+}
+
+/** Data centers on the border of two continents have entries of both. */
+function frontName(env: Bindings, { pop }: ReadSettings): string {
+  const continent = continentOf(env);
+  return continent === undefined ? pop : `${pop}:${continent}`;
+}
+
+function originsOf({ regions, peers }: ReadSettings): Set<string> {
+  const urls = [...regions.map(({ popUrl }) => popUrl), ...(peers?.pops ?? []).map(({ url }) => url)];
+  return new Set(urls.map((url) => new URL(url).origin));
+}
