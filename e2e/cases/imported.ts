@@ -8,7 +8,7 @@ const REGION_DOWN = "frankfurt";
 const IMPORTS = {
   classic: `importScripts("/agarose-sw.js");`,
   // A module worker cannot import late: where there may be no WebAssembly it brings the decoder itself.
-  module: `import "/agarose-decoder.js"; import "/agarose-sw.js";`,
+  module: `import "/agarose-codec.js"; import "/agarose-sw.js";`,
 } as const;
 
 function workerOf(type: keyof typeof IMPORTS, config: string): string {

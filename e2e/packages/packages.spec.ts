@@ -101,8 +101,7 @@ test.describe("installed from tarballs", () => {
   });
 
   test("a bundled worker keeps the files that it imports for what they set", async () => {
-    const worker =
-      'import "@agarose/sw/agarose-decoder.js"; import "@agarose/sw/agarose-sw.js"; agarose({ pops: [] });';
+    const worker = 'import "@agarose/sw/agarose-codec.js"; import "@agarose/sw/agarose-sw.js"; agarose({ pops: [] });';
     const { outputFiles, warnings } = await build({
       stdin: { contents: worker, resolveDir: project.folder },
       bundle: true,
@@ -110,7 +109,7 @@ test.describe("installed from tarballs", () => {
       format: "iife",
     });
     expect(warnings).toEqual([]);
-    expect(outputFiles[0]!.text).toContain("agaroseDecoder");
+    expect(outputFiles[0]!.text).toContain("agaroseCodec");
     expect(outputFiles[0]!.contents.length, "the worker's WebAssembly is there too").toBeGreaterThan(50_000);
   });
 
@@ -138,7 +137,7 @@ test.describe("installed from tarballs", () => {
   test("npx agarose runs and writes the files of a web app, with types for the page's script", async () => {
     expect(await project.run("npx", "agarose", "--help")).toContain("Erasure-coded");
     await project.run("npx", "agarose", "init", "public");
-    for (const file of ["agarose-sw.js", "agarose-decoder.js", "agarose.js", "agarose.d.ts", "agarose.json"]) {
+    for (const file of ["agarose-sw.js", "agarose-codec.js", "agarose.js", "agarose.d.ts", "agarose.json"]) {
       expect((await project.read(`public/${file}`)).length, file).toBeGreaterThan(0);
     }
     await project.write({ "page.ts": PAGE, "tsconfig.json": tsconfig(["page.ts"]) });

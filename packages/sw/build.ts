@@ -10,10 +10,14 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { rolldown, type Plugin } from "rolldown";
-import { WASM_MASK } from "./src/worker/wasm-mask.ts";
-import { minifyAgain, type Bundled } from "./minify-again.ts";
-import { DECODER_FILE, WORKER_FILES } from "./src/common/worker-files.ts";
+import { CODEC_FILE, WORKER_FILES } from "./src/common/worker-files.ts";
 import { stampOf } from "./src/page/worker-file.ts";
+
+/** A script with its source map as JSON. */
+interface Bundled {
+  readonly code: string;
+  readonly map: string;
+}
 
 /** A file that was written, with its sizes in bytes. Source maps are not listed. */
 export interface BuiltFile {
@@ -49,8 +53,8 @@ const SCRIPTS: readonly Script[] = [
     return { name, entry, runsIn: "worker", messages: isDev, minify: !isDev, encryption, store };
   }),
   {
-    name: DECODER_FILE,
-    entry: "entries/agarose-decoder.ts",
+    name: CODEC_FILE,
+    entry: "entries/agarose-codec.ts",
     runsIn: "worker",
     messages: false,
     encryption: false,
@@ -67,25 +71,27 @@ export async function buildServiceWorker(folder: string): Promise<BuiltFile[]> {
   return SCRIPTS.map(({ name }) => ({ path: join(folder, name), ...sizesOf(files.get(name)!) }));
 }
 
-/**
- * Builds every file in memory. Returns the contents by name, source maps included. With `fresh`, nothing comes from a
- * build before.
- */
-export async function builtFiles({ fresh = false } = {}): Promise<Map<string, Uint8Array>> {
+/** Builds every file in memory. Returns the contents by name, source maps included. */
+export async function builtFiles(): Promise<Map<string, Uint8Array>> {
   const encoder = new TextEncoder();
   const files = new Map<string, Uint8Array>();
   for (const script of SCRIPTS) {
-    const { code, map } = await bundle(script, { fresh });
+    const { code, map } = await bundle(script);
     files.set(script.name, encoder.encode(code));
     files.set(`${script.name}.map`, encoder.encode(map));
   }
   return files;
 }
 
-async function bundle(
-  { name, entry, runsIn, messages, encryption, store = true, minify = true }: Script,
-  { plugins = [], fresh = false }: { plugins?: Plugin[]; fresh?: boolean } = {},
-): Promise<Bundled> {
+async function bundle({
+  name,
+  entry,
+  runsIn,
+  messages,
+  encryption,
+  store = true,
+  minify = true,
+}: Script): Promise<Bundled> {
   const isWorker = runsIn === "worker";
   const build = await rolldown({
     input: fileURLToPath(new URL(`src/${entry}`, import.meta.url)),
@@ -98,7 +104,7 @@ async function bundle(
         AGAROSE_STORE: String(store),
       },
     },
-    plugins: [...plugins, wasmAsText()],
+    plugins: [wasmAsText()],
     treeshake: { propertyReadSideEffects: false },
   });
   const { output } = await build.generate({
@@ -111,17 +117,12 @@ async function bundle(
   });
   await build.close();
   const [chunk] = output;
-  const bundled = {
-    code: chunk.code.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
-    map: JSON.stringify(chunk.map),
-  };
-  const { code, map } = minify && isWorker ? await minifyAgain(name, bundled, { fresh }) : bundled;
+  const code = chunk.code.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
   const script = `${code}//# sourceMappingURL=${name}.map\n`;
   // The stamp is a line of its own, so the map begins one line later.
-  const stamp = isWorker ? `${stampOf(createHash("sha256").update(script).digest("hex"))}\n` : "";
-  const parsed = JSON.parse(map) as { mappings: string };
-  const mappings = `${isWorker ? ";" : ""}${parsed.mappings}`;
-  return { code: stamp + script, map: JSON.stringify({ ...parsed, mappings, file: name }) };
+  const stamp = isWorker ? `${stampOf(name, createHash("sha256").update(script).digest("hex"))}\n` : "";
+  const mappings = `${isWorker ? ";" : ""}${chunk.map!.mappings}`;
+  return { code: stamp + script, map: JSON.stringify({ ...chunk.map, mappings, file: name }) };
 }
 
 /** Names a source by its path in the repository, so that a source map is the same on every machine. */
@@ -133,18 +134,14 @@ function sourcePath(relativePath: string): string {
 /**
  * A Rolldown plugin: an import of a `.wasm` file is a string with one character per byte. The server's compression then
  * works on WebAssembly itself, and no compressor of this machine has a part in the bytes.
- *
- * Each byte is subtracted from `WASM_MASK`. Small numbers are frequent in WebAssembly, and would take an escape
- * sequence: their characters are control characters.
  */
-export function wasmAsText(): Plugin {
+function wasmAsText(): Plugin {
   return {
     name: "wasm-as-text",
     load: {
       filter: { id: /\.wasm$/ },
       async handler(id) {
-        const masked = Buffer.from((await readFile(id)).map((byte) => WASM_MASK - byte));
-        return { code: `export default ${JSON.stringify(masked.toString("latin1"))}`, moduleType: "js" };
+        return { code: `export default ${JSON.stringify(await readFile(id, "latin1"))}`, moduleType: "js" };
       },
     },
   };
@@ -153,15 +150,13 @@ export function wasmAsText(): Plugin {
 /** What each feature costs, as rows of a Markdown table: sizes of whole files in bytes. */
 export async function sizeTable(): Promise<string> {
   const [worker, offline] = SCRIPTS as readonly [Script, Script];
-  const noWasm: Plugin = { name: "no-wasm", load: { filter: { id: /\.wasm$/ }, handler: () => 'export default ""' } };
   const rows: [what: string, built: Bundled][] = [
     ["`agarose-sw.js`", await bundle(worker)],
     ["with the offline store (`agarose-sw.offline.js`)", await bundle(offline)],
     ["and with decryption (`agarose-sw.encryption.js`)", await bundle({ ...offline, encryption: true })],
     ["with error messages", await bundle({ ...worker, messages: true })],
-    ["without the WebAssembly", await bundle(worker, { plugins: [noWasm] })],
   ];
-  for (const script of SCRIPTS.filter(({ name }) => /^agarose(-decoder|-overlay|)\.js$/.test(name)))
+  for (const script of SCRIPTS.filter(({ name }) => /^agarose(-codec|-overlay|)\.js$/.test(name)))
     rows.push([`\`${script.name}\``, await bundle(script)]);
   const lines = rows.map(([what, { code }]) => {
     const { gzipBytes, brotliBytes } = sizesOf(new TextEncoder().encode(code));

@@ -28,7 +28,7 @@ function appWith(options: Parameters<typeof agarose>[0], more: InlineConfig = {}
 test("a built app has the worker's files and the configuration at its root", async () => {
   await build(appWith({ config: CONFIG }));
   const names = await readdir(join(root, "dist"));
-  expect(names).toEqual(expect.arrayContaining(["agarose-sw.js", "agarose-decoder.js", "agarose.json"]));
+  expect(names).toEqual(expect.arrayContaining(["agarose-sw.js", "agarose-codec.js", "agarose.json"]));
   expect(JSON.parse(await readFile(join(root, "dist/agarose.json"), "utf8"))).toEqual(CONFIG);
   const script = await readFile(join(root, "dist/agarose-sw.js"));
   const served = async (): Promise<Response> =>

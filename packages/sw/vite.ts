@@ -8,7 +8,7 @@ import type { ServerResponse } from "node:http";
 import type { Plugin } from "vite";
 import { dropInFiles } from "./files.ts";
 import { parseConfig, type ClientConfigInput } from "./src/common/config.ts";
-import { DECODER_FILE, REMOVING_FILE, WORKER_FILES } from "./src/common/worker-files.ts";
+import { CODEC_FILE, REMOVING_FILE, WORKER_FILES } from "./src/common/worker-files.ts";
 import { once } from "./src/ports/once.ts";
 
 export interface VitePluginOptions {
@@ -22,7 +22,7 @@ export function agarose({ config }: VitePluginOptions = {}): Plugin {
   if (config) parseConfig(config, "https://app.test/");
   const files = once(async () => {
     // The page's side is the app's own import.
-    const served = new Set([...Object.keys(WORKER_FILES), DECODER_FILE].filter((name) => name !== REMOVING_FILE));
+    const served = new Set([...Object.keys(WORKER_FILES), CODEC_FILE].filter((name) => name !== REMOVING_FILE));
     const all = new Map([...(await dropInFiles())].filter(([name]) => served.has(name.replace(/\.map$/, ""))));
     if (config) all.set("agarose.json", new TextEncoder().encode(`${JSON.stringify(config, undefined, 2)}\n`));
     return all;

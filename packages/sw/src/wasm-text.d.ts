@@ -1,4 +1,4 @@
-/** WebAssembly as `build.ts` bundles it: a string with one character (0 to 255) per byte, masked. */
+/** WebAssembly as `build.ts` bundles it: a string with one character (0 to 255) per byte. */
 declare module "@agarose/ec-wasm/*.wasm" {
   const text: string;
   export default text;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { DECODER_FILE, REMOVING_FILE, WORKER_FILES, workerFileOf } from "./worker-files.ts";
+import { CODEC_FILE, REMOVING_FILE, WORKER_FILES, workerFileOf } from "./worker-files.ts";
 
 test.each(Object.entries(WORKER_FILES))("%s is known by its name, in any folder and with a hash", (name, file) => {
   const stem = name.slice(0, -".js".length);
@@ -21,9 +21,7 @@ test.each([
 
 test("the package exports each of them, and no other worker", async () => {
   const { exports } = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
-  const exported = Object.keys(exports).filter((name) => /^\.\/agarose-(sw|decoder)/.test(name));
-  expect(exported.toSorted()).toEqual(
-    [...Object.keys(WORKER_FILES), DECODER_FILE].map((name) => `./${name}`).toSorted(),
-  );
+  const exported = Object.keys(exports).filter((name) => /^\.\/agarose-(sw|codec)/.test(name));
+  expect(exported.toSorted()).toEqual([...Object.keys(WORKER_FILES), CODEC_FILE].map((name) => `./${name}`).toSorted());
   expect(WORKER_FILES[REMOVING_FILE]).toEqual({ removes: true });
 });

@@ -22,8 +22,11 @@ export const WORKER_FILES: Readonly<Record<string, WorkerFile>> = {
   [REMOVING_FILE]: { removes: true },
 };
 
-/** What a worker imports where it has no WebAssembly, from beside its own file. */
-export const DECODER_FILE = "agarose-decoder.js";
+/** The codec, which a worker imports from beside its own file while it is installed. */
+export const CODEC_FILE = "agarose-codec.js";
+
+/** Of what the codec's file offers to a reader. The file's bytes may change without it. */
+export const CODEC_VERSION = 1;
 
 /**
  * The file of `WORKER_FILES` that a URL's path names, or undefined. A bundler or a server may put a hash or a version

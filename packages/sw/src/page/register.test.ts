@@ -78,16 +78,19 @@ function stubPage(container: FakeContainer, links: HTMLLinkElement[] = []): void
 interface Served {
   /** Of the worker's file. Default: as it should be. */
   readonly worker?: Response;
+  /** As it should be, too. */
+  readonly codec?: () => Response;
   readonly config?: () => Response;
 }
 
-/** A server that has no decoder. */
-async function serve({ worker, config = () => Response.json(CONFIG) }: Served = {}): Promise<void> {
-  const type = { headers: { "content-type": "text/javascript" } };
-  const sound = worker ?? new Response(stamped("0;"), type);
+const SCRIPT = { headers: { "content-type": "text/javascript" } };
+const noFile = (): Response => new Response(null, { status: 404 });
+
+async function serve({ worker, codec, config = () => Response.json(CONFIG) }: Served = {}): Promise<void> {
+  const sound = worker ?? new Response(stamped("0;"), SCRIPT);
   const answers: Record<string, () => Response> = {
     "/agarose.json": config,
-    "/agarose-decoder.js": () => new Response(null, { status: 404 }),
+    "/agarose-codec.js": codec ?? (() => new Response(stamped("1;", "agarose-codec.js"), SCRIPT)),
   };
   const fetch = async (url: string): Promise<Response> => {
     const answer = answers[new URL(url).pathname];
@@ -212,27 +215,46 @@ describe("the worker's file", () => {
     });
   });
 
-  test("is sound, and it was not installed: its decoder is named where that is missing", async () => {
+  const anotherCodec = (): Response =>
+    new Response(stamped("1;", "agarose-codec.js").replace(/codec \d+/, "codec 0"), SCRIPT);
+
+  test.each([
+    ["missing", noFile],
+    ["version", anotherCodec],
+    ["foreign", () => new Response(stamped("0;"), SCRIPT)],
+  ])("is sound, and it was not installed: its codec is named as the reason: %s", async (problem, codec) => {
     const container = new FakeContainer();
     container.registration.installing = new FakeWorker("/agarose-sw.js", "redundant");
     stubPage(container);
-    await serve();
+    await serve({ codec });
     await expect(register(URL_WITH_CONFIG)).rejects.toMatchObject({
       code: "CONFIG_INVALID",
-      details: { problem: "missing", url: `${ORIGIN}/agarose-decoder.js` },
+      message: expect.stringContaining("/agarose-codec.js"),
+      details: { problem, url: `${ORIGIN}/agarose-codec.js` },
     });
   });
 
-  test("is sound and in charge: no request for the decoder, which it may never need", async () => {
+  test("is sound and in charge: a codec that the next worker could not use is reported", async () => {
+    stubPage(new FakeContainer(URL_WITH_CONFIG));
+    await serve({ codec: anotherCodec });
+    const received = Promise.withResolvers<unknown>();
+    await register(URL_WITH_CONFIG, { onStale: received.resolve });
+    expect(await received.promise).toMatchObject({
+      details: { problem: "version", version: "0", url: `${ORIGIN}/agarose-codec.js` },
+    });
+  });
+
+  test("and its codec are sound and in charge: nothing is reported", async () => {
     stubPage(new FakeContainer(URL_WITH_CONFIG));
     await serve();
     const onStale = vi.fn<() => void>();
     await register(URL_WITH_CONFIG, { onStale });
-    await vi.waitFor(() => expect(fetch).toHaveBeenCalledTimes(2), 60_000);
+    await vi.waitFor(() => expect(fetch).toHaveBeenCalledTimes(3), 60_000);
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect(vi.mocked(fetch).mock.calls.map(([url]) => new URL(String(url)).pathname)).toEqual([
       "/agarose.json",
       "/agarose-sw.js",
+      "/agarose-codec.js",
     ]);
     expect(onStale).not.toHaveBeenCalled();
   });

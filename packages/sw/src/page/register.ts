@@ -7,7 +7,7 @@ import { fetchConfig } from "../common/config-file.ts";
 import { logReads } from "./log-reads.ts";
 import { openConnections } from "./preconnect.ts";
 import { keepAwake } from "./keep-awake.ts";
-import { DECODER_FILE, workerFileOf } from "../common/worker-files.ts";
+import { CODEC_FILE, workerFileOf } from "../common/worker-files.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
 /** Options of `register`. Without any, it registers a drop-in file for the folder that holds it. */
@@ -88,20 +88,20 @@ export async function register(
   const registration = await container
     .register(url, { type, updateViaCache: "none", ...(scope === undefined ? {} : { scope }) })
     .catch(async (error: unknown) => {
-      throw (isDropIn && (await problemOf(href, DECODER_FILE))) || notRegistered(url, error);
+      throw (isDropIn && (await problemOf(href))) || notRegistered(url, error);
     });
   if (onUpdate) watchUpdates(registration, onUpdate);
   const isOurs = ({ scriptURL }: ServiceWorker): boolean =>
     !isDropIn || workerFileOf(new URL(scriptURL).pathname) !== undefined;
   await ready(container, registration, { isOurs, claim, timeoutMs }).catch(async (error: AgaroseError) => {
-    throw (isDropIn && error.code === "CONFIG_INVALID" && (await problemOf(href, DECODER_FILE))) || error;
+    throw (isDropIn && error.code === "CONFIG_INVALID" && (await problemOf(href))) || error;
   });
   // A worker that has run for long may have an older configuration than this page has just seen.
   const { active } = registration;
   if (source && active && isOurs(active)) active.postMessage({ agarose: "configure" });
   if (!keptAwake.has(container)) keepAwake(container);
   keptAwake.add(container);
-  // In the background: the worker works, and the file matters for the next visit.
+  // In the background: the worker works, and the files matter for the next visit.
   if (isDropIn) void problemOf(href).then((problem) => problem && onStale(problem));
   return registration;
 }
@@ -110,9 +110,9 @@ export async function register(
 const keptAwake = new WeakSet<ServiceWorkerContainer>();
 
 /** What is wrong with the worker's files, or undefined when nothing is or they cannot be looked at. */
-async function problemOf(href: string, ...others: readonly string[]): Promise<AgaroseError | undefined> {
+async function problemOf(href: string): Promise<AgaroseError | undefined> {
   try {
-    for (const file of [href, ...others])
+    for (const file of [href, CODEC_FILE])
       await checkWorkerFile(new URL(file, href).href, globalThis.fetch.bind(globalThis));
   } catch (error) {
     return error instanceof AgaroseError ? error : undefined;

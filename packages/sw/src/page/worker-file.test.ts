@@ -41,7 +41,7 @@ test("a missing file is named as such", async () => {
 test("reports a file of another version with both versions", async () => {
   const stale = stamped(SCRIPT).replace(VERSION, "0.0.9");
   await expect(check(stale)).rejects.toMatchObject({
-    message: expect.stringContaining(`is of version 0.0.9, this page is of ${VERSION}`),
+    message: expect.stringContaining(`is of version 0.0.9, this page needs ${VERSION}`),
     details: { problem: "version", version: "0.0.9", expected: VERSION },
   });
 });

@@ -3,17 +3,23 @@
  * and what its other bytes hash to, so that a page can recognise a stale, altered or missing file.
  */
 import { AgaroseError } from "@agarose/core";
+import { CODEC_FILE, CODEC_VERSION } from "../common/worker-files.ts";
 
 /** The version of this package. */
 export const VERSION = "0.1.0";
 
 /** Hex digits of the SHA-256 in the first line: enough against accidents. */
 const CHECKSUM_DIGITS = 16;
-const STAMP = /^\/\*! agarose-sw (\S+) ([0-9a-f]+) \*\/\n/;
+const STAMP = /^\/\*! agarose-(\w+) (\S+) ([0-9a-f]+) \*\/\n/;
 
-/** The first line of a worker file. `hash` is the SHA-256 of all other lines, in hex. */
-export function stampOf(hash: string): string {
-  return `/*! agarose-sw ${VERSION} ${hash.slice(0, CHECKSUM_DIGITS)} */`;
+/** What a file's first line says of it. The codec has a version of its own, so that a release need not change it. */
+function kindOf(name: string): readonly [kind: string, version: string] {
+  return name === CODEC_FILE ? ["codec", String(CODEC_VERSION)] : ["sw", VERSION];
+}
+
+/** The first line of the file `name`. `hash` is the SHA-256 of all other lines, in hex. */
+export function stampOf(name: string, hash: string): string {
+  return `/*! agarose-${kindOf(name).join(" ")} ${hash.slice(0, CHECKSUM_DIGITS)} */`;
 }
 
 /**
@@ -35,10 +41,13 @@ export async function checkWorkerFile(url: string, fetch: typeof globalThis.fetc
     const what = /^\s*</.test(text) ? "an HTML page, as of a single-page app's fallback," : "something else";
     throw wrong(url, "type", `is ${what} in its place (${type}, text/javascript is expected)`, { type });
   }
-  const [line, version, expected] = STAMP.exec(text) ?? [];
-  if (line === undefined) throw wrong(url, "foreign", "is not a file of Agarose: its first line does not say so", {});
-  if (version !== VERSION) {
-    throw wrong(url, "version", `is of version ${version}, this page is of ${VERSION}`, { version, expected: VERSION });
+  const [line, kind, version, expected] = STAMP.exec(text) ?? [];
+  const [ownKind, ownVersion] = kindOf(url.replace(/[?#].*/s, "").replace(/.*\//, ""));
+  if (line === undefined || kind !== ownKind)
+    throw wrong(url, "foreign", "is not this file of Agarose: its first line does not say so", {});
+  if (version !== ownVersion) {
+    const details = { version, expected: ownVersion };
+    throw wrong(url, "version", `is of version ${version}, this page needs ${ownVersion}`, details);
   }
   const actual = await checksum(text.slice(line.length));
   if (actual === expected) return;

@@ -1,10 +1,10 @@
 /**
  * Wires a drop-in file. A classic worker loads it with `importScripts`, a module worker imports it, and a page
- * registers it. Where there is WebAssembly it imports nothing.
+ * registers it.
  */
 import type { ClientConfigInput } from "../common/config.ts";
 import { workerFileOf } from "../common/worker-files.ts";
-import { inlinedDecoder } from "./inlined-decoder.ts";
+import { importedCodec } from "./imported-codec.ts";
 import { wireConfig, wireFromUrl, type InstallOptions, type WorkerOptions } from "./install.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
@@ -19,7 +19,7 @@ interface DropInScope extends WorkerScope {
  */
 export function dropIn(own: Pick<InstallOptions, "store">): void {
   const scope = globalThis as unknown as DropInScope;
-  const options = { ...own, codec: inlinedDecoder };
+  const options = { ...own, codec: importedCodec };
   scope.agarose = (config, chosen) => wireConfig(scope, config, { ...chosen, ...options });
   // A script knows by its name that it is the registered worker. The query of another worker, which imports this file,
   // has another meaning.

@@ -42,7 +42,7 @@ test("init writes the workers, the page's side, and a client configuration of Po
   const { code, stdout } = await init("--json");
   expect(code).toBe(0);
   const written = await readdir(join(folder, "public"));
-  const scripts = ["agarose-decoder.js", "agarose-overlay.js", "agarose-sw.dev.js", "agarose-sw.js"];
+  const scripts = ["agarose-codec.js", "agarose-overlay.js", "agarose-sw.dev.js", "agarose-sw.js"];
   scripts.push("agarose-sw.offline.js", "agarose-sw.encryption.js", "agarose.js");
   expect(written.toSorted()).toEqual([...scripts.flatMap((name) => [name, `${name}.map`]), "agarose.json"].toSorted());
   const config: unknown = JSON.parse(await readFile(join(folder, "public/agarose.json"), "utf8"));
@@ -58,12 +58,15 @@ test("init writes the workers, the page's side, and a client configuration of Po
   });
 });
 
-test("the workers say in their first line which version they are and what follows it", async () => {
+test("the workers and their codec say in their first line which version they are and what follows it", async () => {
   await init();
-  for (const name of ["agarose-sw.js", "agarose-decoder.js"]) {
+  for (const [name, stamp] of [
+    ["agarose-sw.js", "agarose-sw \\d+\\.\\d+\\.\\d+"],
+    ["agarose-codec.js", "agarose-codec \\d+"],
+  ] as const) {
     const [line, ...rest] = (await readFile(join(folder, "public", name), "utf8")).split("\n");
     const checksum = createHash("sha256").update(rest.join("\n")).digest("hex").slice(0, 16);
-    expect(line).toMatch(new RegExp(`^/\\*! agarose-sw \\d+\\.\\d+\\.\\d+ ${checksum} \\*/$`));
+    expect(line).toMatch(new RegExp(`^/\\*! ${stamp} ${checksum} \\*/$`));
   }
 });
 

@@ -1,39 +1,30 @@
-/** The decoder of the drop-in files, bundled as they bundle it. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+/** The codec of the drop-in files, as it is built. */
 import vm from "node:vm";
 import type { Decoder } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
 import * as fc from "fast-check";
-import { rolldown } from "rolldown";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { builtFiles, wasmAsText } from "../../build.ts";
+import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { builtFiles } from "../../build.ts";
+import { importedCodec } from "./imported-codec.ts";
 
-type Inlined = { inlinedDecoder(): Promise<Decoder> };
-
-let folder: string;
-let inlined: Inlined;
-/** `agarose-decoder.js`. */
-let imported: string;
+/** `agarose-codec.js`. */
+let file: string;
+const importScripts = vi.fn<(url: string) => void>(() => vm.runInThisContext(`{${file}}`));
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "agarose-decoder-test-"));
-  const outfile = join(folder, "decoder.mjs");
-  const source = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-  const bundle = await rolldown({ input: source("inlined-decoder.ts"), platform: "browser", plugins: [wasmAsText()] });
-  await bundle.write({ file: outfile, format: "esm" });
-  inlined = (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as Inlined;
-  imported = new TextDecoder().decode((await builtFiles()).get("agarose-decoder.js"));
+  file = new TextDecoder().decode((await builtFiles()).get("agarose-codec.js"));
+});
+
+beforeEach(() => {
+  vi.stubGlobal("importScripts", importScripts);
+  importScripts.mockClear();
 });
 
 afterEach(() => {
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
-  Reflect.deleteProperty(globalThis, "agaroseDecoder");
+  Reflect.deleteProperty(globalThis, "agaroseCodec");
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /**
  * Where the given calls of `WebAssembly.instantiate` (from 1) fail, as under a policy or without relaxed SIMD. `made`
@@ -54,36 +45,47 @@ function refuse(...refused: number[]): { calls: () => number; made: () => number
 
 test("the WebAssembly in the file runs, and decodes any k of n", async () => {
   const { calls, made } = refuse();
-  const decoder = await inlined.inlinedDecoder();
+  const decoder = await importedCodec();
   expect([calls(), made()]).toEqual([1, 1]);
   await decodesAnyPattern(decoder);
 });
 
 test("without relaxed SIMD it runs with plain swizzles", async () => {
   const { calls, made } = refuse(1);
-  const decoder = await inlined.inlinedDecoder();
+  const decoder = await importedCodec();
   expect([calls(), made()]).toEqual([2, 1]);
   await decodesAnyPattern(decoder);
 });
 
-test("where WebAssembly is forbidden it imports the decoder in JavaScript, once", async () => {
+test("where WebAssembly is forbidden it decodes in JavaScript, and the file is imported once", async () => {
   const { calls, made } = refuse(1, 2, 3, 4);
-  const importScripts = vi.fn<(url: string) => void>(() => vm.runInThisContext(`{${imported}}`));
-  vi.stubGlobal("importScripts", importScripts);
-  await inlined.inlinedDecoder();
-  const decoder = await inlined.inlinedDecoder();
+  await importedCodec();
+  const decoder = await importedCodec();
   expect([calls(), made()]).toEqual([4, 0]);
-  expect(importScripts.mock.calls).toEqual([["agarose-decoder.js"]]);
+  expect(importScripts.mock.calls).toEqual([["agarose-codec.js"]]);
   await decodesAnyPattern(decoder);
 });
 
-test("where that cannot be imported there is none", async () => {
-  const { made } = refuse(1, 2);
-  vi.stubGlobal("importScripts", (url: string) => {
-    throw new DOMException(`${url} failed to load`, "NetworkError");
+test("a worker that has imported it already, such as a module, imports it no more", async () => {
+  importScripts("agarose-codec.js");
+  importScripts.mockImplementation(() => expect.fail("imported again"));
+  await decodesAnyPattern(await importedCodec());
+  importScripts.mockImplementation(() => vm.runInThisContext(`{${file}}`));
+});
+
+test.each([
+  ["missing", undefined],
+  ["of another version", 2],
+])("a file that is %s is named in the error", async (_what, version) => {
+  importScripts.mockImplementationOnce((url) => {
+    if (version === undefined) throw new DOMException(`${url} failed to load`, "NetworkError");
+    Object.assign(globalThis, { agaroseCodec: { version, load: async () => () => [] } });
   });
-  await expect(inlined.inlinedDecoder()).rejects.toMatchObject({ name: "NetworkError" });
-  expect(made()).toBe(0);
+  await expect(importedCodec()).rejects.toMatchObject({
+    code: "CONFIG_INVALID",
+    message: expect.stringMatching(/agarose-codec\.js .*version 1 is needed/),
+    details: { file: "agarose-codec.js", version, expected: 1 },
+  });
 });
 
 test.each([
@@ -91,8 +93,7 @@ test.each([
   ["in JavaScript", [1, 2]],
 ])("the largest decode of all, of 128 rows from as many functional chunks, is made %s", async (_name, refused) => {
   const { made } = refuse(...refused);
-  vi.stubGlobal("importScripts", () => vm.runInThisContext(`{${imported}}`));
-  const decoder = await inlined.inlinedDecoder();
+  const decoder = await importedCodec();
   expect(made()).toBe(refused.length === 0 ? 1 : 0);
   const rows = Array.from({ length: 128 }, (_, i) => i);
   const data = rows.map((row) => Uint8Array.from({ length: 5_000 }, (_, i) => row * 31 + i * 7));

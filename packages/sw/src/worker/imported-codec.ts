@@ -1,0 +1,50 @@
+/**
+ * The codec of the drop-in files. It is a file of its own, because it changes far less often than the reader: an update
+ * of the worker then loads a quarter less.
+ */
+import { AgaroseError, HAS_MESSAGES, type Decoder } from "@agarose/core";
+import type { RowsDecoder } from "@agarose/ec-wasm/engine";
+import { CODEC_FILE, CODEC_VERSION } from "../common/worker-files.ts";
+
+/** What `agarose-codec.js` sets, and how a classic worker loads it. A module worker imports it before the reader. */
+export interface CodecScope {
+  agaroseCodec?: { readonly version: number; readonly load: () => Promise<RowsDecoder> };
+  importScripts(url: string): void;
+}
+
+/**
+ * Imports the codec from beside the worker's own file, unless that is done. A browser keeps with a worker what it has
+ * imported before it was installed, and lets it import nothing else later, so this is to be called then.
+ *
+ * @throws CONFIG_INVALID, naming the file, when it is missing or of another version than this reader needs.
+ */
+export async function importedCodec(): Promise<Decoder> {
+  const scope = globalThis as unknown as CodecScope;
+  try {
+    if (!scope.agaroseCodec) scope.importScripts(CODEC_FILE);
+  } catch (error) {
+    throw invalid(HAS_MESSAGES && "cannot be imported", undefined, error);
+  }
+  const { version, load } = scope.agaroseCodec ?? {};
+  if (version !== CODEC_VERSION || !load) throw invalid(HAS_MESSAGES && `is of version ${version}`, version);
+  const decode = await load();
+  return {
+    reconstruct: (_k, shards, wanted) =>
+      decode(
+        shards.map(({ index }) => index),
+        shards.map(({ bytes }) => bytes),
+        wanted,
+      ),
+  };
+}
+
+function invalid(problem: string | false, version: number | undefined, cause?: unknown): AgaroseError {
+  return new AgaroseError(
+    "CONFIG_INVALID",
+    HAS_MESSAGES &&
+      `${CODEC_FILE} ${problem}, and version ${CODEC_VERSION} is needed: serve it beside the worker's file. ` +
+        `\`npx agarose init\` writes both; a module worker imports it first`,
+    { file: CODEC_FILE, version, expected: CODEC_VERSION },
+    cause,
+  );
+}
