@@ -1,4 +1,35 @@
 /**
- * The wire of S3 as a server speaks it: signatures, bodies, conditions, lists and errors.
+ * A server of S3: it checks signatures, bodies and conditions, and keeps buckets and objects in a backend.
+ *
+ * @module
  */
-export * from "./wire/index.ts";
+export type {
+  Backend,
+  CurrentObject,
+  KeyList,
+  NewObject,
+  OpenedObject,
+  Reading,
+  RemovalCondition,
+  WriteCondition,
+} from "./backend.ts";
+export { startS3Server, type S3Server, type S3ServerOptions } from "./server.ts";
+export {
+  UPLOAD_LIFE_MS,
+  Uploads,
+  type CompletedUpload,
+  type Upload,
+  type UploadedPart,
+  type UploadJournal,
+} from "./uploads.ts";
+export type { KeptHeaders } from "./wire/answered-object.ts";
+export { receiveBody, type BodyFile, type Received } from "./wire/body.ts";
+export { algorithmOfHeader, CHECKSUM_ALGORITHMS, checksumHeader, type ChecksumAlgorithm } from "./wire/checksum.ts";
+export { readCompletion } from "./wire/completion.ts";
+export type { Validators } from "./wire/conditions.ts";
+export { readDeletion } from "./wire/deletion.ts";
+export { compareUtf8, type ListedObject, type UploadChecksum } from "./wire/list.ts";
+export { OPERATIONS, type OperationName } from "./wire/operations.ts";
+export type { ObjectName } from "./wire/request.ts";
+export { S3Error, type S3ErrorCode } from "./wire/s3-error.ts";
+export type { Credentials } from "./wire/signature.ts";

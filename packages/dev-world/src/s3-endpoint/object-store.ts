@@ -7,8 +7,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, writeFile, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import { compareUtf8 } from "@agarose/s3-server/wire/list";
-import { S3Error } from "@agarose/s3-server/wire/s3-error";
+import { compareUtf8, S3Error } from "@agarose/s3-server";
 
 /** One stored object, without its bytes. */
 export interface StoredObject {
@@ -93,7 +92,7 @@ export class StoredObjects {
     for (;;) {
       const object = this.get(bucket, key);
       try {
-        return { object, file: await open(this.dataPath(bucket, object.file)) };
+        return { object, file: await open(this.#dataPath(bucket, object.file)) };
       } catch (error) {
         const replaced = this.find(bucket, key) !== object;
         if ((error as NodeJS.ErrnoException).code !== "ENOENT" || !replaced) throw error;
@@ -102,14 +101,14 @@ export class StoredObjects {
   }
 
   /** Creates a file for bytes that belong to no object yet. */
-  async createFile(bucket: string): Promise<{ name: string; file: FileHandle }> {
+  async createFile(bucket: string): Promise<{ path: string; file: FileHandle }> {
     this.#bucket(bucket);
-    const name = randomUUID();
-    return { name, file: await open(this.dataPath(bucket, name), "wx+") };
+    const path = this.#dataPath(bucket, randomUUID());
+    return { path, file: await open(path, "wx+") };
   }
 
-  async removeFile(bucket: string, name: string): Promise<void> {
-    await rm(this.dataPath(bucket, name), { force: true });
+  async removeFile(path: string): Promise<void> {
+    await rm(path, { force: true });
   }
 
   /** Makes `object` the current object of its key. */
@@ -120,7 +119,7 @@ export class StoredObjects {
     await rename(`${path}.${object.file}`, path);
     const old = found.objects.get(object.key);
     found.objects.set(object.key, object);
-    if (old) await this.removeFile(bucket, old.file);
+    if (old) await this.removeFile(this.#dataPath(bucket, old.file));
     else found.sorted = undefined;
   }
 
@@ -131,17 +130,17 @@ export class StoredObjects {
     found.objects.delete(key);
     found.sorted = undefined;
     await rm(this.#metaPath(bucket, key), { force: true });
-    await this.removeFile(bucket, object.file);
-  }
-
-  dataPath(bucket: string, file: string): string {
-    return join(this.#dir, bucket, "data", file);
+    await this.removeFile(this.#dataPath(bucket, object.file));
   }
 
   #bucket(name: string): Bucket {
     const bucket = this.#buckets.get(name);
     if (!bucket) throw new S3Error("NoSuchBucket", "The specified bucket does not exist.");
     return bucket;
+  }
+
+  #dataPath(bucket: string, file: string): string {
+    return join(this.#dir, bucket, "data", file);
   }
 
   #metaPath(bucket: string, key: string): string {
@@ -162,7 +161,7 @@ export class StoredObjects {
     }
     const named = new Set([...objects.values()].map(({ file }) => file));
     for (const file of await readdir(join(this.#dir, bucket, "data"))) {
-      if (!named.has(file)) await this.removeFile(bucket, file);
+      if (!named.has(file)) await this.removeFile(this.#dataPath(bucket, file));
     }
   }
 }

@@ -7,7 +7,7 @@ import { CreateBucketCommand, PutBucketCorsCommand, PutBucketPolicyCommand, S3Cl
 import { AgaroseError } from "@agarose/core";
 import { freePort } from "../measure/heap.ts";
 import type { S3Endpoint } from "./s3-endpoint.ts";
-import type { Credentials } from "@agarose/s3-server/wire/signature";
+import type { Credentials } from "@agarose/s3-server";
 
 /** How versitygw is set up. */
 export interface VersitygwOptions extends Credentials {

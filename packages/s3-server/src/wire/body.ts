@@ -24,6 +24,11 @@ export interface ReceivedBody {
   readonly checksums: Record<string, string>;
 }
 
+/** A received body in a file. */
+export interface BodyFile extends ReceivedBody {
+  readonly path: string;
+}
+
 /** Where a body goes, such as a file. */
 export interface BodyTarget {
   write(part: Uint8Array): Promise<unknown>;

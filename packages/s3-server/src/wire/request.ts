@@ -3,6 +3,12 @@ import type { IncomingMessage } from "node:http";
 import { S3Error } from "./s3-error.ts";
 import { checkSignature, decode, queryPairs, type Credentials, type SigningContext } from "./signature.ts";
 
+/** Which object a request is about. */
+export interface ObjectName {
+  readonly bucket: string;
+  readonly key: string;
+}
+
 /** A request whose signature holds, or that has none. */
 export interface S3Request {
   readonly method: string;

@@ -2,7 +2,7 @@
 import { describe } from "vitest";
 import { startGatewayWorld } from "../../../test/gateway.ts";
 import { s3Contract } from "../../../test/s3.contract.ts";
-import { BUCKET } from "./exchange.ts";
+import { BUCKET } from "./names.ts";
 
 describe("the gateway", () => {
   s3Contract(

@@ -10,7 +10,7 @@ import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import type { Consistency } from "@agarose/storage/objects/manifests";
 import { printResult } from "../../ui/output.ts";
-import { BUCKET, KEY_ID, SECRET } from "./exchange.ts";
+import { BUCKET, KEY_ID, SECRET } from "./names.ts";
 import { startGateway } from "./server.ts";
 
 /** The options of `agarose gateway`. */

@@ -2,7 +2,7 @@
  * The help of `agarose gateway`.
  */
 import { InvalidArgumentError, type Command } from "commander";
-import { BUCKET, KEY_ID, SECRET } from "./exchange.ts";
+import { BUCKET, KEY_ID, SECRET } from "./names.ts";
 import { consistencyOption } from "../../ui/options.ts";
 import type { GatewayCommandOptions } from "./gateway.ts";
 

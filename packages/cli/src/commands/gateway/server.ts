@@ -1,29 +1,13 @@
-/** The server of the gateway: it checks who asks, finds the operation, and reports what fails. */
-import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import {
-  findOperation,
-  readRequest,
-  S3Error,
-  sendContinue,
-  sendError,
-  serveAll,
-  type Credentials,
-} from "@agarose/s3-server";
-import { KeyLock } from "@agarose/s3-server/key-lock";
+/** The gateway: the S3 server over a deployment, which it opens again when its configuration turns out to be old. */
+import { startS3Server, Uploads, type Credentials, type S3Server, type S3ServerOptions } from "@agarose/s3-server";
 import { AgaroseError, systemClock } from "@agarose/core";
+import type { Consistency } from "@agarose/storage/objects/manifests";
 import type { DeploymentParts } from "@agarose/storage/parts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
-import type { Consistency } from "@agarose/storage/objects/manifests";
-import { BUCKET, type Shared } from "./exchange.ts";
-import { takeFolder, Uploads } from "./multipart/uploads.ts";
-import { SERVED } from "./routes.ts";
-import { s3ErrorOf } from "./s3-error-of.ts";
-import { SortedKeys } from "./sorted-keys.ts";
+import { DeploymentBackend, type DeploymentContext } from "./deployment-backend.ts";
 import { Spool } from "./spool.ts";
+import { FolderJournal, takeFolder } from "./upload-journal.ts";
 
 /** How a gateway is set up. */
 export interface GatewayOptions {
@@ -56,56 +40,39 @@ export interface Gateway {
 
 /** Starts a gateway. Resolves when it listens. Throws USAGE without the port, or what `takeFolder` throws. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { credentials, port, host, spoolBytes, nowMs = Date.now } = options;
+  const { credentials, spoolBytes, nowMs = Date.now, consistency = "strong" } = options;
   const ending = new AbortController();
-  const { consistency = "strong" } = options;
-  const contextOf = (own: DeploymentParts): Shared["context"] => {
+  const contextOf = (own: DeploymentParts): DeploymentContext => {
     const breaker = new Breaker(systemClock);
     const shown = { ...own, signal: ending.signal, breaker, clock: systemClock };
     return { ...shown, consistency, knownRegions: new KnownRegions(shown, true) };
   };
-  const context = contextOf(options.context);
   const giveBack = options.uploads === undefined ? () => {} : await takeFolder(options.uploads);
   const spool = await Spool.open(spoolBytes, options.uploads);
-  const shared: Shared = {
-    context,
-    keys: new SortedKeys(context, nowMs),
-    spool,
-    uploads: await Uploads.open(spool, options.uploads, nowMs),
-    locks: new KeyLock(),
-    owner: credentials.accessKeyId,
-    startedMs: nowMs(),
-    nowMs,
-  };
-  const service: Service = { credentials, shared };
+  const journal = options.uploads === undefined ? undefined : new FolderJournal(options.uploads, spool, nowMs);
+  const uploads = await Uploads.open({ discard: (body) => spool.remove(body), nowMs, journal });
+  spool.whenFull(() => uploads.removeIdle());
   const reload = new Reload(nowMs, async () => {
-    const next = options.reload && contextOf(await options.reload());
-    if (next) service.shared = { ...service.shared, context: next, keys: new SortedKeys(next, nowMs) };
+    if (options.reload) backend.use(contextOf(await options.reload()));
   });
-  const server = createServer();
-  serveAll(server, (request, response) => void serve(request, response, service, reload));
-  // An SDK keeps idle connections for longer than Node's default of 5 s, and a large upload takes as long as it takes.
-  server.keepAliveTimeout = 65_000;
-  server.requestTimeout = 0;
+  const recover = (cause: unknown): Promise<void> => reload.after(cause);
+  const backend = new DeploymentBackend(contextOf(options.context), { uploads, spool, nowMs, recover });
+  let server: S3Server;
   try {
-    await listen(server, port, host);
+    server = await listen({ ...options, credentials, backend, name: "agarose-gateway" });
   } catch (error) {
     await spool.close();
     giveBack();
     throw error;
   }
-  const { port: actual } = server.address() as AddressInfo;
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}`,
+    url: server.url,
     async close(graceMs) {
-      const closed = once(server, "close");
-      server.close();
-      server.closeIdleConnections();
+      // Once their connections are cut, no client hears of requests that go on.
       const cancel = systemClock.after(graceMs, () => {
         ending.abort(new AgaroseError("ABORTED", "the gateway ends: ask again"));
-        server.closeAllConnections();
       });
-      await closed;
+      await server.close(graceMs);
       cancel();
       await spool.close();
       giveBack();
@@ -113,20 +80,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-async function listen(server: Server, port: number, host: string): Promise<void> {
+async function listen(options: S3ServerOptions & Pick<GatewayOptions, "port" | "host">): Promise<S3Server> {
+  const { host, port } = options;
   try {
-    server.listen(port, host);
-    await once(server, "listening");
+    return await startS3Server(options);
   } catch (error) {
     const message = `the gateway cannot listen on ${host}:${port} (${(error as Error).message}): choose another --port`;
     throw new AgaroseError("USAGE", message, { host, port }, error);
   }
-}
-
-interface Service {
-  readonly credentials: Credentials;
-  /** Another one after a reload. Requests under way end with what they began with. */
-  shared: Shared;
 }
 
 /** What a gateway meets that was started before a rotation. */
@@ -169,41 +130,4 @@ class Reload {
       this.#running = undefined;
     }
   }
-}
-
-async function serve(
-  request: IncomingMessage,
-  response: ServerResponse,
-  service: Service,
-  reload: Reload,
-): Promise<void> {
-  const requestId = randomUUID();
-  response.setHeader("x-amz-request-id", requestId);
-  response.setHeader("server", "agarose-gateway");
-  const left = new AbortController();
-  response.once("close", () => left.abort(new AgaroseError("ABORTED", "the client left")));
-  try {
-    await operate(request, response, left.signal, service);
-  } catch (error) {
-    await reload.after(error);
-    const isRead = request.method === "GET" || request.method === "HEAD";
-    sendError(request, response, s3ErrorOf(error, isRead), requestId);
-  }
-}
-
-async function operate(
-  request: IncomingMessage,
-  response: ServerResponse,
-  left: AbortSignal,
-  { credentials, shared }: Service,
-): Promise<void> {
-  const asked = readRequest(request, credentials, shared.nowMs());
-  if (!asked.signing) throw new S3Error("AccessDenied", "The request is not signed.");
-  if (asked.bucket !== "" && asked.bucket !== BUCKET) {
-    throw new S3Error("NoSuchBucket", `The gateway has one bucket: ${BUCKET}.`);
-  }
-  const operation = findOperation(SERVED, asked, shared.owner);
-  sendContinue({ request, response });
-  const signal = AbortSignal.any([left, shared.context.signal]);
-  await operation({ ...shared, ...asked, request, response, left: signal });
 }

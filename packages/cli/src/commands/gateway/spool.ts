@@ -5,13 +5,8 @@
 import { mkdtemp, open, readdir, rm, type FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { receiveBody, S3Error, type ChecksumAlgorithm, type Received, type ReceivedBody } from "@agarose/s3-server";
+import { receiveBody, S3Error, type BodyFile, type ChecksumAlgorithm, type Received } from "@agarose/s3-server";
 import { writeAll } from "@agarose/storage/files/whole-file";
-
-/** A body in the spool. */
-export interface SpooledBody extends ReceivedBody {
-  readonly path: string;
-}
 
 const NAME = /^agarose-gateway-(\d+)-/;
 /** A client that sends nothing for this long has left. */
@@ -53,7 +48,7 @@ export class Spool {
    * @param also a checksum to calculate even if the client sends none.
    * @throws S3Error ServiceUnavailable when the spool is full, or what `receiveBody` throws. Nothing is left then.
    */
-  async receive(received: Received, also?: ChecksumAlgorithm): Promise<SpooledBody> {
+  async receive(received: Received, also?: ChecksumAlgorithm): Promise<BodyFile> {
     const { request } = received;
     const { path, file } = await this.#create();
     let bytes = 0;
@@ -87,7 +82,7 @@ export class Spool {
     this.#bytes += bytes;
   }
 
-  async remove({ path, bytes }: Pick<SpooledBody, "path" | "bytes">): Promise<void> {
+  async remove({ path, bytes }: Pick<BodyFile, "path" | "bytes">): Promise<void> {
     await rm(path, { force: true });
     this.#bytes -= bytes;
   }

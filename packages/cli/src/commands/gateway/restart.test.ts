@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { CompletedPart } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { GATEWAY_KEYS, gatewayOver } from "../../../../test/gateway.ts";
-import { MultipartClient, PART_BYTES, type Created } from "../../../../test/multipart-client.ts";
-import { startTestWorld, type World } from "../../../../test/world.ts";
-import type { Gateway } from "../server.ts";
+import { GATEWAY_KEYS, gatewayOver } from "../../../test/gateway.ts";
+import { MultipartClient, PART_BYTES, type Created } from "../../../test/multipart-client.ts";
+import { startTestWorld, type World } from "../../../test/world.ts";
+import type { Gateway } from "./server.ts";
 
 const WEEK_MS = 7 * 86_400_000;
 const KEY = "folder/large.mp4";

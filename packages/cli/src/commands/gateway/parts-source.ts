@@ -2,10 +2,10 @@
 import { open } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import type { Source } from "@agarose/storage/upload/file-source";
-import type { SpooledBody } from "../spool.ts";
+import type { BodyFile } from "@agarose/s3-server";
 
 /** The bytes of `parts`, one after the other. */
-export function partsSource(parts: readonly Pick<SpooledBody, "path" | "bytes">[]): Source {
+export function partsSource(parts: readonly Pick<BodyFile, "path" | "bytes">[]): Source {
   const read = async (target: Uint8Array, position: number): Promise<number> => {
     let filled = 0;
     let start = 0;

@@ -1,0 +1,294 @@
+/** The backend of an S3 server whose one bucket is a deployment. */
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import {
+  algorithmOfHeader,
+  checksumHeader,
+  S3Error,
+  type Backend,
+  type BodyFile,
+  type ChecksumAlgorithm,
+  type CurrentObject,
+  type KeptHeaders,
+  type KeyList,
+  type ListedObject,
+  type NewObject,
+  type ObjectName,
+  type OpenedObject,
+  type Reading,
+  type Received,
+  type RemovalCondition,
+  type Uploads,
+  type Validators,
+} from "@agarose/s3-server";
+import {
+  isTombstone,
+  parseKey,
+  shownBytes,
+  toAgaroseError,
+  type ByteRange,
+  type Manifest,
+  type ManifestRecord,
+} from "@agarose/core";
+import { shownManifest } from "@agarose/storage/encryption/opened";
+import { secretsOf } from "@agarose/storage/encryption/secrets-of";
+import { recordOf } from "@agarose/storage/listing/listed-object";
+import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
+import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
+import { readManifest, type Consistency } from "@agarose/storage/objects/manifests";
+import { putObject } from "@agarose/storage/objects/put-object";
+import { removeObject } from "@agarose/storage/objects/remove-object";
+import type { DeploymentParts } from "@agarose/storage/parts";
+import type { Breaker } from "@agarose/storage/regions/ask-regions";
+import type { KnownRegions } from "@agarose/storage/regions/known-regions";
+import { fileSource, type Source } from "@agarose/storage/upload/file-source";
+import { describedAsStored, headerText } from "@agarose/storage/upload/object-headers";
+import { BUCKET } from "./names.ts";
+import { partsSource } from "./parts-source.ts";
+import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
+import { SortedKeys } from "./sorted-keys.ts";
+import type { Spool } from "./spool.ts";
+
+/** What reads and writes work on. */
+export type DeploymentContext = DeploymentParts & {
+  readonly breaker: Breaker;
+  readonly knownRegions: KnownRegions;
+  /** Of reads and lists. What a write decides by is strong all the same. */
+  readonly consistency: Consistency;
+};
+
+/** What a backend needs beside the deployment. */
+export interface BackendOptions {
+  readonly uploads: Uploads;
+  readonly spool: Spool;
+  /** Milliseconds since 1970. */
+  readonly nowMs: () => number;
+  /** Is told of a failure; it may call `use`. */
+  readonly recover: (cause: unknown) => Promise<void>;
+}
+
+const MANIFESTS_AT_A_TIME = 16;
+/** Where an object keeps its ETag, in base64, as S3 spells the checksum. */
+const MD5 = checksumHeader("MD5");
+
+/** Serves a deployment. */
+export class DeploymentBackend implements Backend {
+  readonly uploads: Uploads;
+  readonly recover: BackendOptions["recover"];
+  readonly #spool: Spool;
+  readonly #nowMs: () => number;
+  /** A deployment has no date, so the bucket is as old as the gateway. */
+  readonly #startedMs: number;
+  #context: DeploymentContext;
+  #keys: SortedKeys;
+
+  constructor(context: DeploymentContext, { uploads, spool, nowMs, recover }: BackendOptions) {
+    this.uploads = uploads;
+    this.recover = recover;
+    this.#spool = spool;
+    this.#nowMs = nowMs;
+    this.#startedMs = nowMs();
+    this.#context = context;
+    this.#keys = new SortedKeys(context, nowMs);
+  }
+
+  /** Works on another opening of the deployment from the next call on. */
+  use(context: DeploymentContext): void {
+    this.#context = context;
+    this.#keys = new SortedKeys(context, this.#nowMs);
+  }
+
+  buckets(): { name: string; createdMs: number }[] {
+    return [{ name: BUCKET, createdMs: this.#startedMs }];
+  }
+
+  checkBucket(bucket: string): void {
+    if (bucket !== BUCKET) throw new S3Error("NoSuchBucket", `The gateway has one bucket: ${BUCKET}.`);
+  }
+
+  async createBucket(bucket: string): Promise<void> {
+    this.checkBucket(bucket);
+    throw new S3Error("BucketAlreadyOwnedByYou", `The bucket ${BUCKET} is the deployment, and exists.`);
+  }
+
+  async deleteBucket(): Promise<void> {
+    throw new S3Error("BucketNotEmpty", `The bucket ${BUCKET} is the deployment, and cannot be deleted here.`);
+  }
+
+  /** Lengths and ETags come from the manifests of the keys on a page. */
+  async list(_bucket: string, prefix: string, after: string, signal: AbortSignal): Promise<KeyList> {
+    const reading = { ...this.#context, signal, nowMs: this.#nowMs };
+    const { keys, ends, etags } = await this.#keys.below(prefix, after);
+    return {
+      keys,
+      describe(page, next) {
+        if (next !== undefined) ends.add(next);
+        return describePage(page, etags, reading);
+      },
+    };
+  }
+
+  /** A read that fails once bytes are sent cuts the connection before the last of them. */
+  async open({ key }: ObjectName, { left: signal, rangeOf }: Reading): Promise<OpenedObject> {
+    const context = { ...this.#context, signal };
+    const early = new EarlyRead();
+    const onFirst = (first: Manifest): void => {
+      early.begin(first, () => rangeOf?.({ ...validatorsOf(first), bytes: first.bytes }), context);
+    };
+    try {
+      const manifest = await readManifest(key, { ...context, nowMs: this.#nowMs, ...(rangeOf && { onFirst }) });
+      const shown = await shownManifest(manifest, context.config);
+      return {
+        ...validatorsOf(manifest),
+        bytes: shown.bytes,
+        contentType: shown.contentType,
+        headers: withoutOwnMd5(shown.headers),
+        send: (range, begin, response) => send(manifest, range, begin, response, { ...context, early }),
+        close: () => early.stop(),
+      };
+    } catch (error) {
+      early.stop();
+      // A key that no object can have is as absent as any other.
+      if (isImpossibleKey(error)) throw new S3Error("NoSuchKey", "The specified key does not exist.");
+      throw error;
+    }
+  }
+
+  checkWrite({ key }: ObjectName): void {
+    parseKey(key);
+  }
+
+  /** Throws USAGE for what no answer can carry. */
+  describe({ contentType, headers }: KeptHeaders): KeptHeaders {
+    const texts = Object.entries(headers).map(([name, value]) => [name, headerText(value)]);
+    return describedAsStored({ contentType: headerText(contentType), headers: Object.fromEntries(texts) });
+  }
+
+  receive(_bucket: string, received: Received, also?: ChecksumAlgorithm): Promise<BodyFile> {
+    return this.#spool.receive(received, also);
+  }
+
+  discard(body: Pick<BodyFile, "path" | "bytes">): Promise<void> {
+    return this.#spool.remove(body);
+  }
+
+  async put(object: NewObject, body: BodyFile): Promise<string> {
+    const etag = await this.#store(object, fileSource(body.path));
+    await this.discard(body);
+    return etag;
+  }
+
+  putParts(object: NewObject, parts: readonly BodyFile[]): Promise<string> {
+    return this.#store(object, partsSource(parts));
+  }
+
+  async #store({ key, etag, contentType, headers, onlyIf }: NewObject, source: Source): Promise<string> {
+    const kept = { ...keptMd5(etag), ...headers };
+    const check = onlyIf && ((current: Manifest | undefined) => onlyIf(current && validatorsOf(current)));
+    const put = { key, source, contentType, headers: kept, force: false, ...(check && { onlyIf: check }) };
+    const context = this.#context;
+    const { version } = await putObject(put, { ...context, nowMs: this.#nowMs });
+    const isEncrypted = (await secretsOf(context.config).forWriting(key)) !== undefined;
+    return etagOf({ version, ...(!isEncrypted && { headers: kept }) });
+  }
+
+  /** `onlyIf` holds also when another writer comes between. */
+  async remove({ key }: ObjectName, onlyIf: RemovalCondition | undefined): Promise<void> {
+    const check = (newest: ManifestRecord | undefined): void => {
+      if (newest && !isTombstone(newest)) onlyIf?.(currentOf(newest));
+    };
+    try {
+      await removeObject(key, { ...this.#context, nowMs: this.#nowMs }, onlyIf && check);
+    } catch (error) {
+      if (!isImpossibleKey(error)) throw error;
+    }
+  }
+
+  errorOf(cause: unknown, isRead?: boolean): S3Error {
+    return s3ErrorOf(cause, isRead);
+  }
+}
+
+type ReadContext = DeploymentContext & { readonly nowMs: () => number };
+
+/**
+ * Describes the objects of a page: by one manifest each, where a majority has just listed its ETag, else by a read of a
+ * majority.
+ */
+async function describePage(
+  keys: readonly string[],
+  etags: ReadonlyMap<string, string>,
+  reading: ReadContext,
+): Promise<readonly ListedObject[]> {
+  const objects: ListedObject[] = [];
+  const described = mapOrdered(keys, MANIFESTS_AT_A_TIME, async (key): Promise<ListedObject | undefined> => {
+    try {
+      const etag = etags.get(key);
+      const current = etag === undefined ? undefined : await recordOf(etag, key, reading);
+      const manifest = current && !isTombstone(current) ? current : await readManifest(key, reading);
+      return { key, ...currentOf(manifest) };
+    } catch (error) {
+      // It was removed after the keys were listed.
+      if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") return undefined;
+      throw error;
+    }
+  });
+  for await (const object of described) if (object) objects.push(object);
+  return objects;
+}
+
+/** Sends each part when the next one is there, and the last one when all are verified. */
+async function send(
+  manifest: Manifest,
+  range: ByteRange | undefined,
+  begin: () => void,
+  response: ServerResponse,
+  context: DeploymentContext & { readonly early: EarlyRead },
+): Promise<void> {
+  let last: Uint8Array | undefined;
+  const write = async (part: Uint8Array): Promise<void> => {
+    const before = last;
+    last = part;
+    if (before === undefined) return;
+    if (!response.headersSent) begin();
+    if (!response.write(before)) await once(response, "drain", { signal: context.signal });
+  };
+  await getObject(manifest, range, write, context);
+  if (!response.headersSent) begin();
+  response.end(last);
+}
+
+type Tagged = Pick<Manifest, "version"> & { readonly headers?: Manifest["headers"] };
+
+function currentOf(manifest: Manifest): CurrentObject {
+  return { bytes: shownBytes(manifest), ...validatorsOf(manifest) };
+}
+
+/** Returns the ETag and time of an object. */
+function validatorsOf(manifest: Tagged & Pick<Manifest, "modified">): Validators {
+  return { etag: etagOf(manifest), modifiedMs: Date.parse(manifest.modified) };
+}
+
+/**
+ * Returns the ETag of an object, with its quotes, as S3 has it. Of what is encrypted, or another command has put, it is
+ * the version with the suffix of an upload in parts, so that no client takes it for the MD5.
+ */
+function etagOf({ version, headers = {} }: Tagged): string {
+  const [md5, ...parts] = headers[MD5]?.split("-") ?? [];
+  if (md5 === undefined) return `"${version}-1"`;
+  return `"${[Buffer.from(md5, "base64").toString("hex"), ...parts].join("-")}"`;
+}
+
+/** Returns the header by which an object keeps its ETag. */
+function keptMd5(etag: string): Record<string, string> {
+  const [md5, ...parts] = etag.split("-");
+  return { [MD5]: [Buffer.from(md5!, "hex").toString("base64"), ...parts].join("-") };
+}
+
+/** Without the MD5 of an object whose client has not asked for that checksum. */
+function withoutOwnMd5(headers: Manifest["headers"]): Manifest["headers"] {
+  const algorithms = Object.keys(headers).filter((name) => algorithmOfHeader(name) !== undefined);
+  if (algorithms.length === 1 && headers["x-amz-checksum-type"] !== undefined) return headers;
+  const { [MD5]: _md5, ...others } = headers;
+  return others;
+}

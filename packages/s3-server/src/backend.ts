@@ -1,0 +1,105 @@
+/** What a server of S3 keeps its objects in: the server knows the protocol, and its backend where the bytes go. */
+import type { ServerResponse } from "node:http";
+import type { ByteRange } from "@agarose/core";
+import type { Uploads } from "./uploads.ts";
+import type { KeptHeaders } from "./wire/answered-object.ts";
+import type { BodyFile, Received } from "./wire/body.ts";
+import type { ListedBucketName } from "./wire/bucket-list.ts";
+import type { ChecksumAlgorithm } from "./wire/checksum.ts";
+import type { Validators } from "./wire/conditions.ts";
+import type { ListedObject } from "./wire/list.ts";
+import type { ObjectName } from "./wire/request.ts";
+import type { S3Error } from "./wire/s3-error.ts";
+
+/** The buckets and objects of one server. Wherever it takes a bucket it may throw S3Error NoSuchBucket. */
+export interface Backend {
+  /** Multipart uploads that are under way. */
+  readonly uploads: Uploads;
+  /** In order of their names. */
+  buckets(): readonly ListedBucketName[];
+  checkBucket(bucket: string): void;
+  /** Throws S3Error when the bucket exists or cannot be made. */
+  createBucket(bucket: string): Promise<void>;
+  /** Throws S3Error BucketNotEmpty. */
+  deleteBucket(bucket: string): Promise<void>;
+  /**
+   * Returns the keys below `prefix`.
+   *
+   * @param after where a client continues an earlier list; "" where it begins one.
+   */
+  list(bucket: string, prefix: string, after: string, left: AbortSignal): Promise<KeyList>;
+  /** Opens the current object, which the caller closes. Throws S3Error NoSuchKey. */
+  open(name: ObjectName, reading: Reading): Promise<OpenedObject>;
+  /** Throws S3Error for a key that no object can have, or a condition that fails already, before a body crosses. */
+  checkWrite(name: ObjectName, onlyIf?: WriteCondition): void;
+  /** Returns what the object keeps of its headers. Default: all of them. */
+  describe?(kept: KeptHeaders): KeptHeaders;
+  /**
+   * Receives the body of a request into a file, which the caller discards or gives to `put`.
+   *
+   * @param also a checksum to calculate even if the client sends none.
+   */
+  receive(bucket: string, received: Received, also?: ChecksumAlgorithm): Promise<BodyFile>;
+  discard(body: Pick<BodyFile, "path" | "bytes">): Promise<void>;
+  /** Stores an object and returns its ETag with quotes. Takes `body`, unless it throws. */
+  put(object: NewObject, body: BodyFile): Promise<string>;
+  /** Stores an object that came in parts and returns its ETag with quotes. The parts stay. */
+  putParts(object: NewObject, parts: readonly BodyFile[]): Promise<string>;
+  /** Removes an object unless `onlyIf` throws for the current one. An object that is not there counts as removed. */
+  remove(name: ObjectName, onlyIf: RemovalCondition | undefined): Promise<void>;
+  /**
+   * Says in words of S3 why one of these methods failed.
+   *
+   * @param isRead whether the client has sent no object.
+   */
+  errorOf?(cause: unknown, isRead?: boolean): S3Error;
+  /** Is told of a failure before it is answered, so that the next request may succeed. Does not reject. */
+  recover?(cause: unknown): Promise<void>;
+}
+
+/** Sorted keys, and what to tell of those on a page. */
+export interface KeyList {
+  /** In UTF-8 order (`compareUtf8`). */
+  readonly keys: readonly string[];
+  /**
+   * Describes the objects of a page, without those that are gone.
+   *
+   * @param next where the next page continues, if there is one.
+   */
+  describe(
+    keys: readonly string[],
+    next: string | undefined,
+  ): readonly ListedObject[] | Promise<readonly ListedObject[]>;
+}
+
+/** An object's versions are told apart by these. */
+export interface CurrentObject extends Validators {
+  readonly bytes: number;
+}
+
+/** How an object is read. */
+export interface Reading {
+  /** Aborts when the client has left. */
+  readonly left: AbortSignal;
+  /** Returns the range that the client will get of an object. Absent where its bytes may not be sent at all. */
+  readonly rangeOf?: (object: CurrentObject) => ByteRange | undefined;
+}
+
+/** An object and the way to its bytes, which stay the same when the object is replaced. */
+export interface OpenedObject extends CurrentObject, KeptHeaders {
+  /** Sends the bytes of `range`, by default all, and ends the response. Calls `begin` once before, which sends its head. */
+  send(range: ByteRange | undefined, begin: () => void, response: ServerResponse): Promise<void>;
+  close(): unknown;
+}
+
+/** Throws S3Error PreconditionFailed or NoSuchKey unless the current object, or none, is as the client wants it. */
+export type WriteCondition = (current: Validators | undefined) => void;
+/** Throws S3Error PreconditionFailed unless the current object is the one that the client names. */
+export type RemovalCondition = (current: CurrentObject) => void;
+
+/** An object to store. */
+export interface NewObject extends ObjectName, KeptHeaders {
+  /** Without quotes: the MD5 of the bytes in hex, or the MD5 of the MD5s of the parts and their number (`MD5-2`). */
+  readonly etag: string;
+  readonly onlyIf: WriteCondition | undefined;
+}

@@ -1,0 +1,31 @@
+/** One request and its response, as the operations see them. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Backend } from "./backend.ts";
+import type { KeyLock } from "./key-lock.ts";
+import type { S3Request } from "./wire/request.ts";
+import { S3Error } from "./wire/s3-error.ts";
+
+/** A request, what it asks for, and what it works on. */
+export interface Exchange extends S3Request {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly backend: Backend;
+  /** Writers of one key wait for each other. */
+  readonly locks: KeyLock;
+  /** Who owns all buckets: the access key id of the clients. */
+  readonly owner: string;
+  /** Aborts when the client has left. */
+  readonly left: AbortSignal;
+}
+
+/** Runs `write` once earlier writes of the same object have ended. */
+export function inTurn<T>({ locks, bucket }: Exchange, key: string, write: () => Promise<T>): Promise<T> {
+  return locks.run(`${bucket}/${key}`, write);
+}
+
+/** Says in words of S3 why the backend failed. */
+export function errorOf({ backend }: Pick<Exchange, "backend">, cause: unknown, isRead = false): S3Error {
+  if (backend.errorOf) return backend.errorOf(cause, isRead);
+  if (cause instanceof S3Error) return cause;
+  return new S3Error("InternalError", cause instanceof Error ? cause.message : String(cause));
+}

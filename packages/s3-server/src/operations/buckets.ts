@@ -1,0 +1,46 @@
+/** Operations on buckets: list, create, head, delete, and list their objects. */
+import type { Exchange } from "../exchange.ts";
+import { sendEmpty, sendXml, sendXmlOnceDone } from "../wire/answers.ts";
+import * as bucketList from "../wire/bucket-list.ts";
+import * as lists from "../wire/list.ts";
+import { xmlDocument } from "../wire/xml.ts";
+
+/** ListBuckets. */
+export async function listBuckets(exchange: Exchange): Promise<void> {
+  sendXml(exchange, bucketList.listBuckets(exchange.owner, exchange.query, exchange.backend.buckets()));
+}
+
+/** CreateBucket. */
+export async function createBucket(exchange: Exchange): Promise<void> {
+  const { backend, bucket } = exchange;
+  await backend.createBucket(bucket);
+  sendEmpty(exchange, 200, { location: `/${bucket}` });
+}
+
+/** HeadBucket. */
+export async function headBucket(exchange: Exchange): Promise<void> {
+  sendEmpty(exchange, 200, { "x-amz-bucket-region": "us-east-1" });
+}
+
+/** DeleteBucket. */
+export async function deleteBucket(exchange: Exchange): Promise<void> {
+  await exchange.backend.deleteBucket(exchange.bucket);
+  sendEmpty(exchange, 204);
+}
+
+/** GetBucketLocation: an empty location, which means us-east-1. */
+export async function bucketLocation(exchange: Exchange): Promise<void> {
+  sendXml(exchange, xmlDocument("LocationConstraint", ""));
+}
+
+/** ListObjectsV2 and ListObjects. */
+export async function listObjects(exchange: Exchange): Promise<void> {
+  // No client looks for an error in a list that has begun, so a list that fails then is cut off.
+  await sendXmlOnceDone(exchange, listed(exchange));
+}
+
+async function listed(exchange: Exchange): Promise<string> {
+  const { backend, bucket, query, left } = exchange;
+  const found = await backend.list(bucket, query.get("prefix") ?? "", lists.continuedAt(query), left);
+  return lists.listObjects(exchange, query, found.keys, (keys, next) => found.describe(keys, next));
+}

@@ -1,0 +1,137 @@
+/** GetObject, HeadObject, PutObject, DeleteObject and DeleteObjects. */
+import { contentRange, parseRange, toAgaroseError, type ByteRange } from "@agarose/core";
+import type { CurrentObject, WriteCondition } from "../backend.ts";
+import { errorOf, inTurn, type Exchange } from "../exchange.ts";
+import { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } from "../wire/answered-object.ts";
+import { sendEmpty, sendXmlOnceDone } from "../wire/answers.ts";
+import { receiveText } from "../wire/body.ts";
+import { partAsked } from "../wire/completion.ts";
+import { checkPut, checkRemoval, notModified, rangeAsked, type RemovalConditions } from "../wire/conditions.ts";
+import { DELETE_XML_BYTES_MAX, readDeletion } from "../wire/deletion.ts";
+import { S3Error } from "../wire/s3-error.ts";
+import { element, xmlDocument } from "../wire/xml.ts";
+
+const REMOVALS_AT_A_TIME = 16;
+/** The checksum of a put is always of the whole object. */
+const WHOLE = { "x-amz-checksum-type": "FULL_OBJECT" };
+
+/** GetObject and HeadObject, with Range and conditions. */
+export async function readObject(exchange: Exchange): Promise<void> {
+  const { backend, method, headers, left } = exchange;
+  // A condition may make the answer a 304.
+  const isPlain = method === "GET" && !("if-none-match" in headers) && !("if-modified-since" in headers);
+  const rangeOf = (object: CurrentObject): ByteRange | undefined => rangeIn(object, exchange);
+  const object = await backend.open(exchange, { left, ...(isPlain && { rangeOf }) });
+  try {
+    const answered: Record<string, string> = {
+      "accept-ranges": "bytes",
+      etag: object.etag,
+      "last-modified": new Date(object.modifiedMs).toUTCString(),
+      ...answeredHeaders(object, exchange),
+    };
+    if (notModified(object, headers)) {
+      exchange.response.writeHead(304, notModifiedHeaders(answered)).end();
+      return;
+    }
+    const part = partAsked(exchange, object.etag);
+    const range = rangeIn(object, exchange);
+    // No range can say that it is all of nothing.
+    const sent = part && object.bytes > 0 ? { start: 0, end: object.bytes } : range;
+    answered["content-length"] = String(sent ? sent.end - sent.start : object.bytes);
+    if (sent) answered["content-range"] = contentRange(sent, object.bytes);
+    const begin = () => exchange.response.writeHead(sent ? 206 : 200, { ...answered, ...part });
+    if (method === "HEAD") begin().end();
+    else await object.send(range, begin, exchange.response);
+  } finally {
+    await object.close();
+  }
+}
+
+function rangeIn(object: CurrentObject, { headers }: Exchange): ByteRange | undefined {
+  try {
+    return parseRange(rangeAsked(object, headers), object.bytes);
+  } catch (error) {
+    throw new S3Error("InvalidRange", toAgaroseError(error).message, { "content-range": `bytes */${object.bytes}` });
+  }
+}
+
+/** PutObject, with If-Match and If-None-Match. A client that leaves once its body is here does not end the put. */
+export async function putObject(exchange: Exchange): Promise<void> {
+  const { backend, bucket, key } = exchange;
+  const onlyIf = writeConditionOf(exchange);
+  backend.checkWrite(exchange, onlyIf);
+  const { contentType, headers } = describedBy(exchange);
+  const body = await backend.receive(bucket, exchange);
+  const checksums = { ...body.checksums, ...(Object.keys(body.checksums).length > 0 && WHOLE) };
+  const object = { bucket, key, etag: body.md5, contentType, headers: { ...headers, ...checksums }, onlyIf };
+  let etag: string;
+  try {
+    etag = await inTurn(exchange, key, () => backend.put(object, body));
+  } catch (error) {
+    await backend.discard(body);
+    throw error;
+  }
+  sendEmpty(exchange, 200, { etag, ...checksums });
+}
+
+/** Returns the condition of a write; undefined for one that has none. */
+export function writeConditionOf({ headers }: Exchange): WriteCondition | undefined {
+  const isConditional = headers["if-match"] !== undefined || headers["if-none-match"] !== undefined;
+  return isConditional ? (current) => checkPut(current, headers) : undefined;
+}
+
+/** Returns the type and the headers that the object keeps. Throws S3Error. */
+export function describedBy(exchange: Exchange): KeptHeaders {
+  const kept = keptHeaders(exchange);
+  return exchange.backend.describe?.(kept) ?? kept;
+}
+
+type Removal = RemovalConditions & { readonly key: string };
+
+/** DeleteObject, with its conditions. An object that is not there counts as deleted. */
+export async function deleteObject(exchange: Exchange): Promise<void> {
+  const { headers, key } = exchange;
+  const conditions = {
+    etag: headers["if-match"],
+    modified: headers["x-amz-if-match-last-modified-time"],
+    bytes: headers["x-amz-if-match-size"],
+  };
+  await remove({ key, ...conditions }, exchange);
+  sendEmpty(exchange, 204);
+}
+
+/** DeleteObjects. */
+export async function deleteObjects(exchange: Exchange): Promise<void> {
+  const { objects, isQuiet } = readDeletion(await receiveText(exchange, DELETE_XML_BYTES_MAX));
+  await sendXmlOnceDone(exchange, deleted(objects, isQuiet, exchange), (cause) => errorOf(exchange, cause));
+}
+
+/** Removes some objects at a time, and answers in the order of the request. */
+async function deleted(objects: readonly Removal[], isQuiet: boolean, exchange: Exchange): Promise<string> {
+  const outcomes: string[] = [];
+  const waiting = objects.entries();
+  const work = async (): Promise<void> => {
+    for (const [at, object] of waiting) outcomes[at] = await outcomeOf(object, isQuiet, exchange);
+  };
+  await Promise.all(Array.from({ length: REMOVALS_AT_A_TIME }, work));
+  return xmlDocument("DeleteResult", outcomes.join(""));
+}
+
+async function outcomeOf(object: Removal, isQuiet: boolean, exchange: Exchange): Promise<string> {
+  const named = element("Key", object.key, "text");
+  try {
+    await remove(object, exchange);
+    return isQuiet ? "" : element("Deleted", named);
+  } catch (cause) {
+    const { code, message } = errorOf(exchange, cause);
+    return element("Error", named + element("Code", code) + element("Message", message, "text"));
+  }
+}
+
+/** Removes an object if it is the one that `conditions` name. */
+async function remove({ key, ...conditions }: Removal, exchange: Exchange): Promise<void> {
+  const { backend, bucket } = exchange;
+  const isConditional = Object.values(conditions).some((condition) => condition !== undefined);
+  const onlyIf = isConditional ? (current: CurrentObject) => checkRemoval(current, conditions) : undefined;
+  await inTurn(exchange, key, () => backend.remove({ bucket, key }, onlyIf));
+}
