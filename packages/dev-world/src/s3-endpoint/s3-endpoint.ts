@@ -40,7 +40,12 @@ export async function startS3Endpoint(options: S3EndpointOptions): Promise<S3End
     backend: new FileBackend(store, nowMs),
     credentials: { accessKeyId, secretAccessKey },
     name: "agarose-s3",
-    ...{ port, host, publicRead, cors, intercept, nowMs },
+    port,
+    host,
+    publicRead,
+    cors,
+    intercept,
+    nowMs,
   });
   return {
     url: server.url,
