@@ -32,7 +32,7 @@ function takeOver(page: Page): Promise<void> {
   return page.evaluate(async () => {
     const container = navigator.serviceWorker;
     const changed = new Promise((resolve) => container.addEventListener("controllerchange", resolve, { once: true }));
-    (await container.getRegistration())!.waiting!.postMessage({ agarose: "skip-waiting" });
+    (await container.getRegistration())!.waiting!.postMessage({ type: "SKIP_WAITING" });
     await changed;
   });
 }

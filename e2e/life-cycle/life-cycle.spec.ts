@@ -100,7 +100,7 @@ test("a new worker that takes over in the middle of a read leaves no short body"
       scope: "/",
     });
     const changed = new Promise((resolve) => container.addEventListener("controllerchange", resolve, { once: true }));
-    const takeOver = (): void => registration.waiting?.postMessage({ agarose: "skip-waiting" });
+    const takeOver = (): void => registration.waiting?.postMessage({ type: "SKIP_WAITING" });
     takeOver();
     registration.installing?.addEventListener("statechange", takeOver);
     await changed;

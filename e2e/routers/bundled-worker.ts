@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
 import { build } from "esbuild";
+import { registerWorker } from "../fixtures/app.ts";
 import { startAppHost, type AppHost } from "../fixtures/origin-host.ts";
-import type { HookCall } from "./hook-call.ts";
 import { importPageSide } from "../fixtures/initialised-app.ts";
 import { test as base } from "../fixtures/test.ts";
 
@@ -35,7 +35,7 @@ export const test = base.extend<Fixtures>({
       const page = await context.newPage();
       await page.goto(host.url);
       await importPageSide(page);
-      await takeWorker(page);
+      await registerWorker(page, "/worker.js", "classic");
       return page;
     });
     for (const host of hosts) await host.close();
@@ -53,23 +53,4 @@ async function bundled(name: string, config: string): Promise<string> {
     define: { CONFIG: config, "process.env.NODE_ENV": '"production"' },
   });
   return outputFiles[0]!.text;
-}
-
-async function takeWorker(page: Page): Promise<void> {
-  await page.evaluate(async () => {
-    const calls: unknown[] = [];
-    Object.assign(globalThis, { calls });
-    new BroadcastChannel("hooks").addEventListener("message", ({ data }) => calls.push(data));
-    const controlled = new Promise((resolve) =>
-      navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true }),
-    );
-    await navigator.serviceWorker.register("/worker.js", { scope: "/" });
-    await controlled;
-  });
-}
-
-/** What the worker's plugin was called with so far, for one path. */
-export async function hookCalls(page: Page, path: string): Promise<HookCall[]> {
-  const calls = await page.evaluate(() => (globalThis as unknown as { calls: HookCall[] }).calls);
-  return calls.filter((call) => call.path === path);
 }

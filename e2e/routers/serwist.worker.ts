@@ -1,7 +1,6 @@
 /** A service worker of Serwist, as its documentation says, whose routes below `/ec/` are read through Agarose. */
-import { AgaroseStrategy, type ClientConfigInput } from "@agarose/sw/sw";
-import { PrecacheFallbackPlugin, Serwist, type SerwistPlugin } from "serwist";
-import { recorder } from "./recorder.ts";
+import { createHandle, type ClientConfigInput } from "@agarose/sw/sw";
+import { Serwist } from "serwist";
 
 declare const CONFIG: ClientConfigInput;
 
@@ -11,20 +10,10 @@ const serwist = new Serwist({
   clientsClaim: true,
 });
 
-const firstBytes: SerwistPlugin = {
-  requestWillFetch: async ({ request }) => {
-    const count = request.headers.get("x-first-bytes");
-    return count === null ? request : new Request(request, { headers: { range: `bytes=0-${Number(count) - 1}` } });
-  },
-};
-const placeholder = new PrecacheFallbackPlugin({
-  fallbackUrls: [{ url: "/placeholder.txt", matcher: ({ request }) => request.url.includes("placeheld") }],
-  serwist,
-});
-
+const handle = createHandle(CONFIG);
 serwist.registerCapture(
-  ({ url }) => url.pathname.startsWith("/ec/"),
-  new AgaroseStrategy(CONFIG, { plugins: [firstBytes, recorder, placeholder] }),
+  ({ url, sameOrigin }) => sameOrigin && url.pathname.startsWith("/ec/"),
+  ({ request, event }) => handle(request, event) ?? fetch(request),
 );
 // Not for reads that fail: they have an answer.
 serwist.setCatchHandler(async () => new Response("caught"));

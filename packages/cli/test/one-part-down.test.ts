@@ -13,7 +13,7 @@ import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { startPopProcess, type PopProcess } from "@agarose/pop/test";
-import { AgaroseStrategy, ObjectClient } from "@agarose/sw/testing";
+import { handleOf, ObjectClient } from "@agarose/sw/testing";
 import { LIMITED_WORKER } from "@agarose/worker/testing";
 import { parseConfig } from "@agarose/storage/config/config";
 import { loadEncoder } from "@agarose/storage/parts";
@@ -139,7 +139,7 @@ function read(kind: keyof typeof KEYS, alone?: Pops["pops"]): Promise<Response> 
     savesData: () => false,
   });
   const headers = kind === "private" ? { authorization: `Bearer ${READ_TOKEN}` } : {};
-  return new AgaroseStrategy(client).handle({ request: new Request(`https://app.test/ec/${KEYS[kind]}`, { headers }) });
+  return handleOf(client)(new Request(`https://app.test/ec/${KEYS[kind]}`, { headers }))!;
 }
 
 async function expectReads(...kinds: (keyof typeof KEYS)[]): Promise<void> {

@@ -1,10 +1,10 @@
-/** Keys that need a token or a signature, read through the service worker's strategy from PoPs in workerd. */
+/** Keys that need a token or a signature, read through the service worker's client from PoPs in workerd. */
 import { createHmac, randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemClock, systemSha256 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
-import { AgaroseStrategy, ObjectClient } from "@agarose/sw/testing";
+import { handleOf, ObjectClient } from "@agarose/sw/testing";
 import { startTestWorld, type World } from "./world.ts";
 
 const READ_TOKEN = "read-token-of-tests";
@@ -14,7 +14,7 @@ const body = randomBytes(100_000);
 
 let world: World;
 let pops: Pops;
-let strategy: AgaroseStrategy;
+let client: ObjectClient;
 /** What the client has asked, by URL. */
 let asked: { url: string; authorization: string | undefined }[];
 
@@ -36,7 +36,7 @@ afterAll(async () => {
 beforeEach(() => {
   asked = [];
   const config = { prefix: "/ec/", pops: pops.pops, regions: [], delta: undefined };
-  const client = new ObjectClient(config as never, {
+  client = new ObjectClient(config as never, {
     fetch: (url, init) => {
       asked.push({ url, authorization: init.headers?.["authorization"] });
       return fetch(url, init);
@@ -49,11 +49,10 @@ beforeEach(() => {
     emit: () => {},
     savesData: () => false,
   });
-  strategy = new AgaroseStrategy(client);
 });
 
 function read(key: string, query = "", headers: Record<string, string> = {}): Promise<Response> {
-  return strategy.handle({ request: new Request(`https://app.test/ec/${key}${query}`, { headers }) });
+  return handleOf(client)(new Request(`https://app.test/ec/${key}${query}`, { headers }))!;
 }
 
 function signed(key: string, seconds = 60): string {
@@ -102,6 +101,6 @@ test("what one page may read is not kept for another that may not", async () => 
 
 test("public keys need none of it, and their plans are kept", async () => {
   await expectBody(await read("open.bin"));
-  expect(strategy.client.plans.get("open.bin")).toBeDefined();
-  expect(strategy.client.plans.get(KEY)).toBeUndefined();
+  expect(client.plans.get("open.bin")).toBeDefined();
+  expect(client.plans.get(KEY)).toBeUndefined();
 });

@@ -4,14 +4,15 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { FetchInit } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { parseConfig } from "./common/config.ts";
-import { wireFromUrl } from "./worker/install.ts";
+import { wire, wireFromUrl } from "./worker/install.ts";
 import { OFFLINE_CACHE_NAME } from "./common/cache-names.ts";
-import { installAgarose } from "./sw.ts";
+import { offlineStore } from "./offline/offline-store.ts";
 import { FakeCache } from "../test/fake-cache.ts";
 import { FakeScope } from "../test/fake-scope.ts";
 import { FakeWorld, sampleBytes } from "../test/fake-world.ts";
 
 const BYTES = sampleBytes(5_000);
+const OPTIONS = { codec: async () => javascriptCodec(), store: offlineStore };
 const CONFIG_URL = "https://app.test/agarose.json";
 let world: FakeWorld;
 let scope: FakeScope;
@@ -38,7 +39,7 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllGlobals());
 
 function install(): void {
-  installAgarose(scope, { prefix: "/ec/", url: CONFIG_URL });
+  wire(scope, { prefix: "/ec/", url: CONFIG_URL }, OPTIONS);
 }
 
 describe("requests", () => {
@@ -180,7 +181,7 @@ describe("life cycle", () => {
     await scope.fire("install");
     await scope.fire("activate");
     expect(scope.calls).toEqual([]);
-    await scope.fire("message", { data: { agarose: "skip-waiting" } });
+    await scope.fire("message", { data: { type: "SKIP_WAITING" } });
     await scope.fire("message", { data: "something of the page's own" });
     expect(scope.calls).toEqual(["skipWaiting"]);
   });
@@ -191,7 +192,7 @@ describe("life cycle", () => {
     install();
     await scope.fire("install", { addRoutes });
     expect(routes).toEqual([]);
-    installAgarose(scope, { prefix: "/ec.v1/", url: CONFIG_URL }, { alone: true });
+    wire(scope, { prefix: "/ec.v1/", url: CONFIG_URL }, { ...OPTIONS, alone: true });
     configFile = () =>
       Response.json({ prefix: "/ec.v1/", pops: [{ name: "p0", url: "https://p0.test" }], unsigned: true });
     await scope.fire("install", { addRoutes });
@@ -367,6 +368,6 @@ test("a configuration given in the call needs no file", async () => {
     { prefix: "/m/", pops: [{ name: pop!.name, url: pop!.url }], unsigned: true },
     "https://app.test/",
   );
-  installAgarose(scope, { prefix: "/m/", config });
+  wire(scope, { prefix: "/m/", config }, OPTIONS);
   expect((await scope.request("/m/cat.jpg"))!.status).toBe(200);
 });

@@ -2,8 +2,17 @@
  * `@agarose/sw/testing`: the client engine, for tests of other packages that read without a browser. It is never
  * published: `package.json` leaves this folder out of `files`.
  */
-export { ObjectClient } from "../src/client/object-client.ts";
+import { ObjectClient } from "../src/client/object-client.ts";
+import { handleBy, type Handle } from "../src/worker/handle.ts";
+
+export { configFromUrl, parseConfig } from "../src/common/config.ts";
+export { ObjectClient };
 export type { FullPlan } from "../src/client/plans/bundle-request.ts";
 export { withSignatures } from "../src/client/plans/find-plan.ts";
 export { BATCH_MS } from "../src/client/telemetry.ts";
-export { AgaroseStrategy } from "../src/worker/strategy.ts";
+
+/** What a worker at `https://app.test/` responds to requests for objects below `/ec/`. */
+export function handleOf(client: ObjectClient): Handle {
+  const routes = { origin: "https://app.test", prefix: "/ec/", navigations: false };
+  return handleBy((request, onEnd) => client.answer(request, onEnd), routes);
+}

@@ -1,9 +1,9 @@
 /** The messages of a page to its worker. */
 
-/** A message: `registration.waiting.postMessage({ agarose: "skip-waiting" })`. */
+/** A message: `registration.waiting.postMessage({ type: "SKIP_WAITING" })`. */
 export type WorkerMessage =
-  /** Take over from the older worker now. */
-  | { readonly agarose: "skip-waiting" }
+  /** Take over from the older worker now. Update prompts of other libraries send the same. */
+  | { readonly type: "SKIP_WAITING" }
   /** Take control of every page in scope. A page has no worker after a hard reload. */
   | { readonly agarose: "claim" }
   /** Nothing. The event itself keeps some browsers from ending the worker. */

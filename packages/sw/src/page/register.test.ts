@@ -327,7 +327,7 @@ describe("control of the page", () => {
     stubPage(container);
     await serve();
     const registered = register(URL_WITH_CONFIG, { onUpdate: (activate) => activate() });
-    await vi.waitFor(() => expect(worker.received).toEqual([{ agarose: "skip-waiting" }]), 60_000);
+    await vi.waitFor(() => expect(worker.received).toEqual([{ type: "SKIP_WAITING" }]), 60_000);
     Object.assign(container.registration, { waiting: null, active: worker });
     container.control(worker);
     await expect(registered).resolves.toBe(container.registration);
@@ -346,7 +346,7 @@ describe("control of the page", () => {
     newer.become("installed");
     expect(updates).toHaveLength(1);
     updates[0]!();
-    expect(newer.received).toEqual([{ agarose: "skip-waiting" }]);
+    expect(newer.received).toEqual([{ type: "SKIP_WAITING" }]);
   });
 });
 

@@ -111,9 +111,9 @@ const keptAwake = new WeakSet<ServiceWorkerContainer>();
 
 /** What is wrong with the worker's files, or undefined when nothing is or they cannot be looked at. */
 async function problemOf(href: string): Promise<AgaroseError | undefined> {
+  const fetch = globalThis.fetch.bind(globalThis);
   try {
-    for (const file of [href, CODEC_FILE])
-      await checkWorkerFile(new URL(file, href).href, globalThis.fetch.bind(globalThis));
+    for (const file of [href, CODEC_FILE]) await checkWorkerFile(new URL(file, href).href, fetch);
   } catch (error) {
     return error instanceof AgaroseError ? error : undefined;
   }
@@ -179,7 +179,7 @@ function isUnreachable({ cause }: AgaroseError): boolean {
 }
 
 function watchUpdates(registration: ServiceWorkerRegistration, onUpdate: (activate: () => void) => void): void {
-  const report = (worker: ServiceWorker): void => onUpdate(() => worker.postMessage({ agarose: "skip-waiting" }));
+  const report = (worker: ServiceWorker): void => onUpdate(() => worker.postMessage({ type: "SKIP_WAITING" }));
   const watch = (worker: ServiceWorker): void => {
     worker.addEventListener("statechange", () => {
       if (worker.state === "installed" && registration.active) report(worker);

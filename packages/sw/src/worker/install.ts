@@ -11,12 +11,11 @@ import {
   type ClientConfigInput,
   type ConfigSource,
 } from "../common/config.ts";
-import { errorResponse, toResponse } from "../common/http-response.ts";
+import { handleBy, type Answer, type Handle } from "./handle.ts";
 import { installLifeCycle, handleMessages } from "./life-cycle.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import type { ObjectStore } from "../client/object-store.ts";
 import { LiveClient, type LivePorts } from "./live-client.ts";
-import { route } from "./routing.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
 /** How a worker behaves, whatever its configuration. */
@@ -67,8 +66,17 @@ const INSTALL_PROBE_MS = 1_000;
 
 /** Serves the objects of a configuration from the worker of `scope`, which must still be starting up. */
 export function wireConfig(scope: WorkerScope, config: ClientConfigInput, options: WiredOptions): void {
-  const parsed = parseConfig(config, scope.location.href);
-  wire(scope, { prefix: parsed.prefix, config: parsed }, options);
+  wire(scope, sourceOf(scope, config), options);
+}
+
+/** `wireConfig` without listening to requests and to the life cycle: a caller has its own listeners. */
+export function handleConfig(scope: WorkerScope, config: ClientConfigInput, options: WiredOptions): Handle {
+  return reader(scope, sourceOf(scope, config), options).handle;
+}
+
+function sourceOf(scope: WorkerScope, input: ClientConfigInput): ConfigSource {
+  const config = parseConfig(input, scope.location.href);
+  return { prefix: config.prefix, config };
 }
 
 /** `wireConfig` for what the worker's own URL asks for; does nothing when it asks for nothing. */
@@ -90,45 +98,41 @@ function workerPorts(clock: Clock): LivePorts {
 
 /** Wires `scope` with a configuration, or with where one is. */
 export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOptions): void {
-  const { codec, claim = true, alone = false, navigations = false } = options;
+  const { claim = true, alone = false } = options;
+  const { handle, ready } = reader(scope, source, options);
+  scope.addEventListener("fetch", (event) => {
+    const response = handle(event.request, event);
+    if (response) event.respondWith(response);
+  });
+  installLifeCycle(scope, { claim, onlyPrefix: alone && source.prefix, ready });
+}
+
+/** Reads by one configuration, and handles the messages of pages. `ready` rejects when the worker cannot work. */
+function reader(
+  scope: WorkerScope,
+  source: ConfigSource,
+  { codec, store, navigations = false }: WiredOptions,
+): { handle: Handle; ready: () => Promise<void> } {
   const ports = browserPorts(codec);
   const make = (config: ClientConfig): ObjectClient =>
-    new ObjectClient(config, HAS_STORE ? { ...ports, store: options.store?.(config) } : ports);
+    new ObjectClient(config, HAS_STORE ? { ...ports, store: store?.(config) } : ports);
   const live = new LiveClient(source, workerPorts(ports.clock), make);
   const client = (): Promise<ObjectClient> => live.current();
-
-  scope.addEventListener("fetch", (event) => {
-    const routed = route(event.request, { origin: scope.location.origin, prefix: source.prefix, navigations });
-    if (!routed) return;
-    event.waitUntil(new Promise<void>((over) => event.respondWith(respond(event.request, routed, over))));
-  });
-
-  installLifeCycle(scope, {
-    claim,
-    onlyPrefix: alone && source.prefix,
+  handleMessages(scope, client, () => live.onRegister());
+  const answer: Answer = async (request, onEnd) => {
+    const first = await client();
+    return first.answer(request, onEnd).catch(async (error: unknown) => {
+      const other = await live.after(first, toAgaroseError(error));
+      if (other) return other.answer(request, onEnd);
+      throw error;
+    });
+  };
+  return {
+    handle: handleBy(answer, { origin: scope.location.origin, prefix: source.prefix, navigations }),
     ready: async () => {
       await ports.codec();
       const longEnough = new Promise<void>((resolve) => ports.clock.after(INSTALL_PROBE_MS, resolve));
       await Promise.race([(await client()).probe(), longEnough]);
     },
-  });
-  handleMessages(scope, client, () => live.onRegister());
-
-  async function respond(request: Request, routed: NonNullable<ReturnType<typeof route>>, over: () => void) {
-    const { headers, signal } = request;
-    try {
-      const { method, query } = routed;
-      const asked = { key: routed.key(), method, headers, query, signal };
-      const reader = await client();
-      const answer = await reader.answer(asked, over).catch(async (error: unknown) => {
-        const other = await live.after(reader, toAgaroseError(error));
-        if (other) return other.answer(asked, over);
-        throw error;
-      });
-      return toResponse(answer);
-    } catch (error) {
-      over();
-      return errorResponse(error);
-    }
-  }
+  };
 }

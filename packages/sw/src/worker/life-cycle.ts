@@ -29,20 +29,29 @@ export function installLifeCycle(scope: WorkerScope, { ready, claim, onlyPrefix 
   });
 }
 
+/** Every field that a message may have. */
+interface AnyMessage {
+  readonly type?: string;
+  readonly agarose?: string;
+  readonly keys?: readonly string[];
+  readonly prefix?: string;
+}
+
 /** Handles the messages of pages: they concern the worker itself, or the reads of one client. */
 export function handleMessages(
   scope: WorkerScope,
   client: () => Promise<ObjectClient>,
-  configure: () => Promise<void> = async () => {},
+  configure: () => Promise<void>,
 ): void {
   scope.addEventListener("message", (event) => {
     const message = event.data as WorkerMessage | null | undefined;
-    if (message?.agarose) event.waitUntil(handle(message));
+    if (message) event.waitUntil(handle(message));
   });
 
   async function handle(message: WorkerMessage): Promise<void> {
-    const { agarose: what, keys = [], prefix } = message as WorkerMessage & { keys?: string[]; prefix?: string };
-    if (what === "skip-waiting") return scope.skipWaiting();
+    const { type, agarose: what, keys = [], prefix } = message as AnyMessage;
+    if (type === "SKIP_WAITING") return scope.skipWaiting();
+    if (!what) return;
     if (what === "claim") return scope.clients.claim();
     if (what === "configure") return configure();
     const reads = await client();

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { configFromUrl, parseConfig } from "@agarose/sw/sw";
+import { configFromUrl, parseConfig } from "@agarose/sw/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { spawnAgarose } from "../../../test/world.ts";
 
