@@ -182,6 +182,10 @@ export { readMajority, type MajorityRead, type MajorityReadOptions } from "./sou
 export { staggeredRace, type Attempt, type FailedAttempt, type RaceOptions } from "./sources/staggered-race.ts";
 export { readChecked } from "./sources/body.ts";
 
+// Work at the same time.
+export { Flights, once, orUndefined, type Flight } from "./async/coalesce.ts";
+export { inParallel, Limiter, type Waiting } from "./async/limiter.ts";
+
 // Streams.
 export { pullStream, type PullSink, type PullSource } from "./pull-stream.ts";
 

@@ -2,6 +2,7 @@
  * Remembers the verified blocks of small reads, within a bound of bytes: the least recently used go first. Concurrent
  * reads of one block share one request.
  */
+import { Flights, orUndefined } from "../async/coalesce.ts";
 import { ByteLru } from "../byte-lru.ts";
 import { concat } from "../format/hash-tree.ts";
 import type { Clock } from "../ports.ts";
@@ -18,12 +19,13 @@ const PATIENCE_MS = 10_000;
 export class BlockMemory {
   readonly #kept: ByteLru<Kept>;
   readonly #clock: Clock;
-  readonly #flights = new Map<string, Promise<Uint8Array>>();
+  readonly #flights: Flights<Uint8Array>;
 
   /** @param bytesMax the most bytes of blocks that are kept. */
   constructor(bytesMax: number, clock: Clock) {
     this.#kept = new ByteLru(bytesMax);
     this.#clock = clock;
+    this.#flights = new Flights(clock, PATIENCE_MS);
   }
 
   /** Whether all of `names` are kept. */
@@ -43,12 +45,12 @@ export class BlockMemory {
     read: () => Promise<Uint8Array>,
     signal: AbortSignal,
   ): Promise<Uint8Array> {
-    const found = names.map((name) => this.#kept.get(name)?.block ?? this.#flights.get(name));
+    const found = names.map((name) => this.#kept.get(name)?.block ?? this.#flights.get(name)?.work);
     if (!found.every((block) => block !== undefined)) return this.#lead(names, blockBytes, read);
-    const blocks = await this.#follow(Promise.all(found), signal);
+    const blocks = await orUndefined(Promise.all(found), PATIENCE_MS, this.#clock, signal);
     signal.throwIfAborted();
     if (blocks) return concat(blocks);
-    // The read that this one waited for failed, or its consumer left.
+    // The read that this one waited for failed, its consumer left, or it takes too long.
     return this.#lead(names, blockBytes, read);
   }
 
@@ -60,25 +62,8 @@ export class BlockMemory {
         this.#kept.set(name, { bytes: block.length, block });
         return block;
       });
-      this.#flights.set(name, flight);
-      const end = (): void => {
-        if (this.#flights.get(name) === flight) this.#flights.delete(name);
-      };
-      flight.then(end, end);
+      this.#flights.lead(name, flight);
     }
     return whole;
-  }
-
-  /** Undefined when the leader fails, takes too long, or `signal` aborts. */
-  #follow(blocks: Promise<Uint8Array[]>, signal: AbortSignal): Promise<Uint8Array[] | undefined> {
-    return new Promise((resolve) => {
-      const leave = (): void => resolve(undefined);
-      const cancel = this.#clock.after(PATIENCE_MS, leave);
-      signal.addEventListener("abort", leave, { once: true });
-      blocks.then(resolve, leave).finally(() => {
-        cancel();
-        signal.removeEventListener("abort", leave);
-      });
-    });
   }
 }

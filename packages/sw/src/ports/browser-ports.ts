@@ -1,11 +1,10 @@
 /**
  * What a client gets from the browser, in a worker or in a page.
  */
-import { systemClock, systemSha256, type Decoder } from "@agarose/core";
+import { once, systemClock, systemSha256, type Decoder } from "@agarose/core";
 import { eventChannel } from "./event-channel.ts";
 import { fetchPort, telemetryPost } from "./network.ts";
 import type { ClientPorts } from "../client/client-ports.ts";
-import { once } from "./once.ts";
 import { savesData } from "./saves-data.ts";
 
 /** The part of ServiceWorkerGlobalScope by which a worker is updated. */

@@ -3,11 +3,10 @@
  * configuration is fetched again while it runs: by age, when a page asks, and when reads fail as they do by an outdated
  * one.
  */
-import { AgaroseError, HAS_MESSAGES, type Clock } from "@agarose/core";
+import { AgaroseError, HAS_MESSAGES, once, type Clock } from "@agarose/core";
 import type { ObjectClient } from "../client/object-client.ts";
 import type { ClientConfig, ConfigFile, ConfigSource } from "../common/config.ts";
 import { fetchConfig, readCopy, type ConfigPorts } from "../common/config-file.ts";
-import { once } from "../ports/once.ts";
 
 /** A read fetches a configuration of this age again, in the background. A plan may be used for as long. */
 export const CONFIG_TTL_MS = 60_000;

@@ -2,9 +2,9 @@
  * The writes of a period: evicts, fills stripe by stripe with verified chunks, and records its progress in the ledger.
  * It starts nothing that it has no time, operations or money for.
  */
-import type { Manifest } from "@agarose/core";
+import { inParallel, type Manifest } from "@agarose/core";
 import type { ObjectShape, RegionEstimate } from "@agarose/solver";
-import { inParallel, withTimeout } from "../runtime/async.ts";
+import { withTimeout } from "../runtime/async.ts";
 import { OPERATIONS_MAX } from "../runtime/operation-budget.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { Spending } from "./spending.ts";

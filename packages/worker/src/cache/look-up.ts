@@ -1,8 +1,7 @@
 /** Which objects keys name now. The limits of an invocation bound how many keys it looks up. */
-import { chunkBytes, stripeCount, toAgaroseError, type Manifest } from "@agarose/core";
+import { chunkBytes, inParallel, stripeCount, toAgaroseError, type Manifest } from "@agarose/core";
 import type { ObjectShape } from "@agarose/solver";
 import { CONNECTIONS_MAX } from "../runtime/connections.ts";
-import { inParallel } from "../runtime/async.ts";
 import { shardBytes } from "../regions/region-latency.ts";
 
 /** How to look keys up. */

@@ -2,9 +2,9 @@
  * Purge: removes the manifests and chunks of some keys from this PoP. The ledger decides, as in a period, and a purge
  * holds a period's lease, so that no period restores what it removes.
  */
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, orUndefined } from "@agarose/core";
 import { notifyPeers } from "../peers/cooperation.ts";
-import { orUndefined, sleep } from "../runtime/async.ts";
+import { sleep } from "../runtime/async.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";
 import type { Invocation } from "../runtime/invocation.ts";
 import type { LedgerEntry } from "./ledger.ts";

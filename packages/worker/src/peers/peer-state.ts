@@ -6,7 +6,7 @@
  * everything that was lost. A message states facts rather than changes, so a late or repeated one does no harm.
  */
 import { DurableObject } from "cloudflare:workers";
-import { systemClock } from "@agarose/core";
+import { orUndefined, systemClock } from "@agarose/core";
 import {
   CacheEvents,
   type CacheMessage,
@@ -18,7 +18,6 @@ import {
   PeerTable,
   type RegionEstimate,
 } from "@agarose/solver";
-import { orUndefined } from "../runtime/async.ts";
 import { log } from "../runtime/log.ts";
 import { findColo } from "../runtime/durable-objects.ts";
 import type { Facts } from "../runtime/sql.ts";

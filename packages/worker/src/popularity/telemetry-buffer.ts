@@ -2,8 +2,7 @@
  * Latencies and reads that clients report, and latencies of this PoP's own reads. The isolate gathers them for a moment
  * and hands them to `PopState`, which returns the reported reads that count. A lost batch only costs a little accuracy.
  */
-import type { Clock } from "@agarose/core";
-import { inParallel } from "../runtime/async.ts";
+import { inParallel, type Clock } from "@agarose/core";
 import { BatchFlusher, type WaitUntil } from "../runtime/batch-flusher.ts";
 import { log } from "../runtime/log.ts";
 import type { RegionSample } from "../regions/region-estimates.ts";

@@ -4,9 +4,8 @@
  *
  * Reading never fails: whatever KV does, the answer is some of the requested chunks, or none, in bounded time.
  */
-import { ByteLru, encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
+import { ByteLru, encodeFrame, orUndefined, parseFrames, type Clock, type Frame } from "@agarose/core";
 import type { Connections } from "../runtime/connections.ts";
-import { orUndefined } from "../runtime/async.ts";
 import type { ValueStore } from "../runtime/storage-ports.ts";
 import type { FrontCache } from "./front-cache.ts";
 

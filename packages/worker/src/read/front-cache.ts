@@ -4,8 +4,7 @@
  * Cloudflare wants the Worker's own hostname in the keys, and a Worker learns it from its requests alone. A cache of
  * its own (`caches.open`) keeps what lies there apart from what the zone's cache would answer under these URLs.
  */
-import type { Clock } from "@agarose/core";
-import { orUndefined } from "../runtime/async.ts";
+import { orUndefined, type Clock } from "@agarose/core";
 
 const DEADLINE_MS = 200;
 const CACHE_NAME = "agarose";

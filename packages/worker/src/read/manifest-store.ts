@@ -15,7 +15,9 @@ import {
   ByteLru,
   encodeKey,
   encodeManifest,
+  Flights,
   isTombstone,
+  orUndefined,
   parseKey,
   parseManifest,
   toAgaroseError,
@@ -23,7 +25,6 @@ import {
   type ExpectedManifest,
   type Manifest,
 } from "@agarose/core";
-import { orUndefined } from "../runtime/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
 /** What a store depends on. A manifest is used for `ttlSeconds` after it was read from a bucket. */
@@ -97,10 +98,11 @@ export class ManifestStore {
   readonly #absent = new ByteLru<{ readonly bytes: number; readonly expiresMs: number }>(ABSENT_BYTES_MAX);
   /** The generation of the newest tombstone seen, by key. */
   readonly #removed = new ByteLru<{ readonly bytes: number; readonly generation: number }>(REMOVED_BYTES_MAX);
-  readonly #lookups = new Map<string, { readonly manifest: Promise<Manifest>; readonly startMs: number }>();
+  readonly #lookups: Flights<Manifest>;
 
   constructor(options: ManifestStoreOptions) {
     this.#options = options;
+    this.#lookups = new Flights(options.clock, SHARED_LOOKUP_MS);
   }
 
   /**
@@ -116,7 +118,7 @@ export class ManifestStore {
     }
     if (this.#isAbsent(key)) throw notFound(key);
     const renew = (): Promise<Manifest> => this.#lookUp(key, context, () => this.#renew(key, context));
-    const shared = this.#sharedLookup(key);
+    const shared = this.#lookups.get(key)?.work;
     const outcome = (shared ?? renew()).then(
       (manifest) => ({ manifest }),
       (error: unknown) => ({ error }),
@@ -165,25 +167,15 @@ export class ManifestStore {
   }
 
   async #lookUp(key: string, { waitUntil }: LookupContext, look: () => Promise<Manifest>): Promise<Manifest> {
-    const manifest = look().finally(() => {
-      if (this.#lookups.get(key) === lookup) this.#lookups.delete(key);
-    });
-    const lookup = { manifest, startMs: this.#options.clock.now() };
-    this.#lookups.set(key, lookup);
+    const manifest = this.#lookups.lead(key, look()).work;
     // Others may wait for it even when the client of this invocation has gone.
     waitUntil(manifest.catch(() => {}));
     return manifest;
   }
 
-  #sharedLookup(key: string): Promise<Manifest> | undefined {
-    const lookup = this.#lookups.get(key);
-    const isAlive = lookup && this.#options.clock.now() - lookup.startMs < SHARED_LOOKUP_MS;
-    return isAlive ? lookup.manifest : undefined;
-  }
-
   /** Starts to renew a fresh entry, which stays as it is if that fails: then it expires when it would have. */
   #renewEarly(key: string, known: Entry, context: LookupContext): void {
-    if (this.#sharedLookup(key)) return;
+    if (this.#lookups.get(key)) return;
     const { now } = this.#options;
     this.#entries.set(key, { ...known, renewMs: now() + RETRY_AFTER_MS });
     const look = async (): Promise<Manifest> => {

@@ -4,6 +4,7 @@ import {
   CHUNKS_MAX,
   isSmall,
   openRead,
+  orUndefined,
   piecesOf,
   readKind,
   RegionSource,
@@ -23,7 +24,6 @@ import {
 } from "@agarose/core";
 import { recoveredChunks } from "@agarose/solver";
 import { notePeer } from "../peers/peer-reading.ts";
-import { orUndefined } from "../runtime/async.ts";
 import { log } from "../runtime/log.ts";
 import { traceFields } from "../runtime/trace.ts";
 import type { NoteTaken } from "../popularity/weighed-read.ts";

@@ -3,8 +3,15 @@
  * Requests, timers and signals stay with the invocation that began (the leader). The leader continues for its followers
  * even when its own client leaves.
  */
-import { AgaroseError, toAgaroseError, type Clock, type StripeData } from "@agarose/core";
-import { orUndefined } from "../runtime/async.ts";
+import {
+  Flights,
+  orUndefined,
+  toAgaroseError,
+  type AgaroseError,
+  type Clock,
+  type Flight,
+  type StripeData,
+} from "@agarose/core";
 
 /** One read of a stripe. */
 export interface FlightOptions {
@@ -18,25 +25,20 @@ export interface FlightOptions {
 
 type Outcome = { readonly data: StripeData } | { readonly error: AgaroseError };
 
-interface Flight {
-  readonly outcome: Promise<Outcome>;
-  readonly startMs: number;
-  /** Further reads that wait for the leader. */
-  followers: number;
-}
-
 /** A flight may die with its leader. After this long, a follower starts another one. */
 const PATIENCE_MS = 10_000;
 
 /** The reads in flight of one isolate. */
 export class StripeCoalescing {
   readonly #clock: Clock;
-  /** Reads in flight only: the memory of the reads themselves bounds this map. */
-  readonly #flights = new Map<string, Flight>();
+  readonly #flights: Flights<Outcome>;
+  /** Further reads that wait for the leader of a flight. */
+  readonly #followers = new WeakMap<Flight<Outcome>, number>();
   readonly #counters = { led: 0, followed: 0 };
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#flights = new Flights(clock, PATIENCE_MS);
   }
 
   /** How many stripes reads have led and followed. */
@@ -52,7 +54,6 @@ export class StripeCoalescing {
   /** Resolves to the stripe. Rejects as `read` does, or with ABORTED when `signal` aborts. */
   async read(options: FlightOptions): Promise<StripeData> {
     const name = `${options.version}:${options.stripe}`;
-    this.#forgetDead();
     const flight = this.#flights.get(name);
     const outcome = flight ? await this.#follow(name, flight, options.signal) : await this.#lead(name, options);
     if (!outcome) return this.read(options);
@@ -63,48 +64,35 @@ export class StripeCoalescing {
   async #lead(name: string, { read, signal, waitUntil }: FlightOptions): Promise<Outcome> {
     this.#counters.led++;
     const abort = new AbortController();
-    const outcome = settled(read(abort.signal)).finally(() => this.#end(name, flight));
-    const flight: Flight = { outcome, startMs: this.#clock.now(), followers: 0 };
-    this.#flights.set(name, flight);
-    waitUntil(outcome);
+    const flight = this.#flights.lead(name, settled(read(abort.signal)));
+    waitUntil(flight.work);
     const leave = (): void => {
-      if (flight.followers > 0) return;
-      this.#end(name, flight);
+      if (this.#followers.get(flight)) return;
+      this.#flights.end(name, flight);
       abort.abort(signal.reason);
     };
     signal.addEventListener("abort", leave, { once: true });
     try {
-      return await unlessAborted(outcome, signal);
+      return await unlessAborted(flight.work, signal);
     } finally {
       signal.removeEventListener("abort", leave);
     }
   }
 
   /** Resolves to the outcome of another read's flight, or to undefined when that takes too long and may have died. */
-  async #follow(name: string, flight: Flight, signal: AbortSignal): Promise<Outcome | undefined> {
+  async #follow(name: string, flight: Flight<Outcome>, signal: AbortSignal): Promise<Outcome | undefined> {
+    const count = (further: number): unknown =>
+      this.#followers.set(flight, (this.#followers.get(flight) ?? 0) + further);
     this.#counters.followed++;
-    flight.followers++;
+    count(1);
     try {
-      const leftMs = flight.startMs + PATIENCE_MS - this.#clock.now();
-      const outcome = await orUndefined(unlessAborted(flight.outcome, signal), leftMs, this.#clock);
-      if (!outcome) this.#end(name, flight);
+      const leftMs = flight.untilMs - this.#clock.now();
+      const outcome = await orUndefined(unlessAborted(flight.work, signal), leftMs, this.#clock);
+      if (!outcome) this.#flights.end(name, flight);
       return outcome;
     } finally {
-      flight.followers--;
+      count(-1);
     }
-  }
-
-  /** Forgets flights that died with their invocation, oldest first. */
-  #forgetDead(): void {
-    const sinceMs = this.#clock.now() - PATIENCE_MS;
-    for (const [name, { startMs }] of this.#flights) {
-      if (startMs > sinceMs) return;
-      this.#flights.delete(name);
-    }
-  }
-
-  #end(name: string, flight: Flight): void {
-    if (this.#flights.get(name) === flight) this.#flights.delete(name);
   }
 }
 

@@ -1,10 +1,5 @@
-/** Time limits, waits and bounded concurrency. */
-import { AgaroseError, type Clock } from "@agarose/core";
-
-/** Resolves to what `promise` settles to, or to `undefined` if it rejects or takes longer than `ms` milliseconds. */
-export function orUndefined<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | undefined> {
-  return withTimeout(promise, ms, clock, "").catch(() => undefined);
-}
+/** Time limits and waits. */
+import { AgaroseError, orUndefined, type Clock } from "@agarose/core";
 
 /** Settles as `promise` does. Rejects with READ_TIMEOUT, naming `what`, after `ms` milliseconds. */
 export function withTimeout<T>(promise: Promise<T>, ms: number, clock: Clock, what: string): Promise<T> {
@@ -36,19 +31,4 @@ export async function timedMs(
 /** Resolves after `ms` milliseconds. */
 export function sleep(ms: number, clock: Clock): Promise<void> {
   return new Promise((resolve) => void clock.after(ms, resolve));
-}
-
-/**
- * Runs `task` for every item, at most `count` at a time, and starts them in order. Rejects as the first task that does.
- */
-export async function inParallel<T>(
-  count: number,
-  items: readonly T[],
-  task: (item: T) => Promise<void>,
-): Promise<void> {
-  const iterator = items.values();
-  const worker = async (): Promise<void> => {
-    for (const item of iterator) await task(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(count, items.length) }, worker));
 }

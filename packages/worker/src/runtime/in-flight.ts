@@ -2,8 +2,7 @@
  * Work that other invocations of this isolate have begun. A caller may wait for it, but not forever: Cloudflare may
  * kill an invocation, and its work then never ends.
  */
-import type { Clock } from "@agarose/core";
-import { orUndefined } from "./async.ts";
+import { orUndefined, type Clock } from "@agarose/core";
 
 const PATIENCE_MS = 5_000;
 

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inParallel } from "@agarose/core";
 import { DEMO } from "./page.ts";
 import type { Uploader } from "./upload.ts";
 
@@ -56,11 +57,8 @@ export async function uploadSamples(uploader: Uploader): Promise<void> {
     }
     const pieces = (await writePieces(folder)).map((key) => ({ key, path: join(folder, key) }));
     const waiting = [...PICTURES.map(({ key }, i) => ({ key, path: join(folder, `${i}.png`) })), ...pieces];
-    const work = async (): Promise<void> => {
-      // As `agarose put` stores small files by default.
-      for (let next = waiting.shift(); next; next = waiting.shift()) await uploader.put({ ...next, code: "auto" });
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    // As `agarose put` stores small files by default.
+    await inParallel(AT_ONCE, waiting, (next) => uploader.put({ ...next, code: "auto" }));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,5 +1,5 @@
 /** Fetches plans before the reads that need them. */
-import { HAS_STORE, type FetchPort } from "@agarose/core";
+import { HAS_STORE, inParallel, type FetchPort } from "@agarose/core";
 import type { ObjectStore } from "../object-store.ts";
 import { isOlder, PLANS_MAX, requestPlans, type ManifestChecks } from "./bundle-request.ts";
 import type { PlanStore } from "./plan-store.ts";
@@ -40,9 +40,5 @@ export async function preloadPlans(keys: readonly string[], ports: PreloadPorts)
       break;
     }
   }
-  const waiting = unknown();
-  const work = async (): Promise<void> => {
-    for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) await find(key).catch(() => {});
-  };
-  await Promise.all(Array.from({ length: PARALLEL_MAX }, work));
+  await inParallel(PARALLEL_MAX, unknown(), (key) => find(key).catch(() => {}));
 }

@@ -11,7 +11,7 @@ function fullQueue(): { queue: FairQueue; free: () => void } {
   const queue = new FairQueue();
   const ends: (() => void)[] = [];
   for (let i = 0; i < REQUESTS_PER_SOURCE; i++)
-    void queue.run(new Slot(null), never, () => new Promise<void>((resolve) => ends.push(resolve)));
+    void queue.run(() => new Promise<void>((resolve) => ends.push(resolve)), never, new Slot(null));
   return { queue, free: () => ends.shift()!() };
 }
 
@@ -31,7 +31,7 @@ test("a read that asks once is not behind the hundred requests of another", asyn
   const { queue, free } = fullQueue();
   const [long, short] = [new Slot(null), new Slot(null)];
   const order: string[] = [];
-  const ask = (name: string, slot: Slot): Promise<void> => queue.run(slot, never, async () => void order.push(name));
+  const ask = (name: string, slot: Slot): Promise<void> => queue.run(async () => void order.push(name), never, slot);
   const all = [...Array.from({ length: 100 }, () => ask("long", long)), ask("short", short)];
   free();
   await Promise.all(all);
@@ -43,7 +43,7 @@ test("small reads are complete one after the other, in the order in which they w
   const order: number[] = [];
   const all = Array.from({ length: 20 }, (_, read) => {
     const slot = new Slot(null);
-    return Array.from({ length: 10 }, () => queue.run(slot, never, async () => void order.push(read)));
+    return Array.from({ length: 10 }, () => queue.run(async () => void order.push(read), never, slot));
   });
   free();
   await Promise.all(all.flat());
@@ -56,7 +56,7 @@ test("urgent reads come first, unhurried ones last, and neither is left out", as
   const all = ["u=5", null, "u=1"].flatMap((header) => {
     const slot = new Slot(header);
     const { priority } = slot;
-    return Array.from({ length: 40 }, () => queue.run(slot, never, async () => void order.push(priority)));
+    return Array.from({ length: 40 }, () => queue.run(async () => void order.push(priority), never, slot));
   });
   free();
   await Promise.all(all);
@@ -72,11 +72,11 @@ test("a long read progresses beside an endless stream of small ones", async () =
   let small = 0;
   let isOver = false;
   const next = async (): Promise<void> => {
-    await queue.run(new Slot(null), never, async () => void small++);
+    await queue.run(async () => void small++, never, new Slot(null));
     if (!isOver && small < 1_000) await next();
   };
   const endless = [next(), next()];
-  const all = Array.from({ length: 10 }, () => queue.run(long, never, async () => {}));
+  const all = Array.from({ length: 10 }, () => queue.run(async () => {}, never, long));
   free();
   await Promise.all(all);
   isOver = true;
@@ -88,7 +88,7 @@ test("one that gives up before its place comes leaves the queue, and its work do
   const { queue, free } = fullQueue();
   const abort = new AbortController();
   let begun = false;
-  const waiting = queue.run(new Slot(null), abort.signal, async () => void (begun = true));
+  const waiting = queue.run(async () => void (begun = true), abort.signal, new Slot(null));
   const load = queue.load;
   abort.abort(new Error("enough"));
   await expect(waiting).rejects.toThrow("enough");
@@ -110,11 +110,12 @@ test("whatever fails or gives up, no more than its bound run at a time and every
         const all = requests.map(({ ms, slot, end }) => {
           const abort = new AbortController();
           if (end === "aborts") clock.after(ms / 2, () => abort.abort(new Error("enough")));
-          return queue.run(slots[slot]!, abort.signal, async () => {
+          const work = async (): Promise<void> => {
             most = Math.max(most, ++running);
             await clock.sleep(ms, abort.signal).finally(() => running--);
             if (end === "fails") throw new Error("failed");
-          });
+          };
+          return queue.run(work, abort.signal, slots[slot]!);
         });
         await clock.settle(Promise.allSettled(all));
         expect(most).toBeLessThanOrEqual(REQUESTS_PER_SOURCE);

@@ -2,6 +2,7 @@
  * Shares a source among concurrent reads: a fixed number of requests run at a time, and the next one belongs to a read
  * that was served little. The hundred images of a page then complete one after the other, also beside a long download.
  */
+import { Limiter, type Waiting } from "@agarose/core";
 
 /**
  * Requests to one source at a time. Each of the six connections of HTTP/1.1 has three more requests waiting behind it,
@@ -33,51 +34,28 @@ export class Slot {
 }
 
 /** The requests to one source. */
-export class FairQueue {
-  /** Requests that have ended, with or without success. */
-  finished = 0;
-  #running = 0;
-  readonly #waiting: { readonly slot: Slot; readonly start: () => void }[] = [];
-
-  /** Requests that run or wait. */
-  get load(): number {
-    return this.#running + this.#waiting.length;
+export class FairQueue extends Limiter<Slot> {
+  constructor() {
+    super(REQUESTS_PER_SOURCE);
   }
 
-  /** Calls `work` when its place in the queue comes. Rejects with the signal's reason when it aborts before. */
-  async run<T>(slot: Slot, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    if (this.#running < REQUESTS_PER_SOURCE) this.#running++;
-    else await this.#start(slot, signal);
-    slot.served++;
-    try {
-      return await work();
-    } finally {
-      this.finished++;
-      // The next request takes the place of this one.
-      if (this.#waiting.length > 0) this.#next().start();
-      else this.#running--;
-    }
-  }
-
-  #start(slot: Slot, signal: AbortSignal): Promise<void> {
-    return new Promise((start, reject) => {
-      const entry = { slot, start };
-      this.#waiting.push(entry);
-      signal.addEventListener("abort", () => {
-        const at = this.#waiting.indexOf(entry);
-        if (at >= 0) this.#waiting.splice(at, 1);
-        reject(signal.reason as Error);
-      });
-    });
+  override run<T>(work: () => Promise<T>, signal: AbortSignal, slot: Slot): Promise<T> {
+    return super.run(
+      () => {
+        slot.served++;
+        return work();
+      },
+      signal,
+      slot,
+    );
   }
 
   /**
    * The first request of the reads with the fewest rounds. Every sixteenth time it is the one that waits longest: a
    * steady flow of new reads must not starve a long one.
    */
-  #next(): { readonly start: () => void } {
-    const rounds = this.#waiting.map(({ slot }) => Math.floor(slot.served / ROUND_REQUESTS));
-    const next = this.finished % ROUND_REQUESTS === 0 ? 0 : rounds.indexOf(Math.min(...rounds));
-    return this.#waiting.splice(next, 1)[0]!;
+  protected override next(waiting: readonly Waiting<Slot>[]): number {
+    const rounds = waiting.map(({ owner }) => Math.floor(owner.served / ROUND_REQUESTS));
+    return this.finished % ROUND_REQUESTS === 0 ? 0 : rounds.indexOf(Math.min(...rounds));
   }
 }

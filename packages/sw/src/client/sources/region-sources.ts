@@ -68,10 +68,14 @@ function queued(source: RegionSource, queue: FairQueue, slot: Slot): ChunkSource
     },
     has: (stripe, chunk) => source.has(stripe, chunk),
     fetch: (request) =>
-      queue.run(slot, request.signal, () => {
-        request.onStart?.();
-        return source.fetch(request);
-      }),
+      queue.run(
+        () => {
+          request.onStart?.();
+          return source.fetch(request);
+        },
+        request.signal,
+        slot,
+      ),
     release: (stripe) => source.release?.(stripe),
     close: () => source.close?.(),
   };
