@@ -29,7 +29,7 @@ afterAll(() => world.close());
 const jsonOf = ({ stdout }: RunResult): Record<string, any> => JSON.parse(stdout.toString()) as Record<string, any>;
 const inWorld = (name: string): string => join(world.dir, name);
 
-test("--help lists every verb", async () => {
+test("--help lists every verb, in groups", async () => {
   const { code, stdout } = await spawnAgarose(["--help"]);
   expect(code).toBe(0);
   for (const verb of ["put", "get", "ls", "rm", "verify", "repair", "doctor", "init", "dev", "solve", "bench"]) {
@@ -226,7 +226,7 @@ describe("ls and rm", () => {
 
   test("--prefix removes all objects below it", async () => {
     for (const key of ["many/1", "many/2", "many-other"]) await world.put(key, randomBytes(10));
-    const rm = jsonOf(await world.run(["rm", "many/", "--prefix", "--json"]));
+    const rm = jsonOf(await world.run(["rm", "many/", "-r", "--json"]));
     expect(rm.objects.map(({ key }: { key: string }) => key)).toEqual(["many/1", "many/2"]);
     expect(jsonOf(await world.run(["ls", "many", "--json"])).objects).toMatchObject([{ key: "many-other" }]);
   });

@@ -4,13 +4,18 @@
 import { createRequire } from "node:module";
 import { Command, CommanderError, Option } from "commander";
 import { AgaroseError } from "@agarose/core";
-import type { GlobalOptions } from "./lib/context.ts";
+import { addCommand, type CommandDefinition, type CommandGroup, type GlobalOptions } from "./command.ts";
 import { EXIT_OK, EXIT_OUTPUT_CLOSED, EXIT_USAGE, isOutputClosed, printError } from "./ui/output.ts";
 
-type Register = (program: Command) => void;
+/** What defines a command. */
+type Definition =
+  { readonly command: CommandDefinition<any> | CommandGroup } | { readonly register: (program: Command) => void };
 
-/** The help of every verb, which loads what the verb does once it is called: that takes several times as long. */
-const VERBS: Record<string, () => Promise<{ register: Register }>> = {
+/**
+ * The definition of every command, in the order of the help. It loads what the command does once it is called: that
+ * takes several times as long.
+ */
+const VERBS: Record<string, () => Promise<Definition>> = {
   put: () => import("./commands/put/index.ts"),
   get: () => import("./commands/get/index.ts"),
   ls: () => import("./commands/ls/index.ts"),
@@ -61,11 +66,17 @@ export async function buildProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command("agarose")
     .description("Erasure-coded storage that is as fast to read as a replica next door")
     .exitOverride()
-    .showHelpAfterError("run `agarose --help` for all commands");
+    .showHelpAfterError("run `agarose --help` for all commands")
+    .helpCommand("help [command]", "show the help of a command, with examples and exit codes")
+    .addHelpText("after", "\nRun `agarose COMMAND --help` for what a command takes, examples, and exit codes.");
   const verbs = verbsOf(argv);
   // Behind a verb, --version is the verb's: restore has one.
   if (verbs.length !== 1) program.version(version(), "-V, --version", "print the version");
-  for (const name of verbs) (await VERBS[name]!()).register(program);
+  for (const name of verbs) {
+    const definition = await VERBS[name]!();
+    if ("command" in definition) addCommand(program, definition.command);
+    else definition.register(program);
+  }
   addCommonOptions(program);
   program.hook("preAction", async (_program, command) => {
     refuseUnreadConfig(command);

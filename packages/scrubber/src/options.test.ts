@@ -13,7 +13,7 @@ const configWith = (fields: object) =>
   parseConfig(JSON.stringify({ regions: REGIONS, code: { k: 2, m: 1 }, ...fields }), "test");
 
 test("options are spelled as those of the command", () => {
-  const spelled = { prefix: "a/", every: "6h", age: "30d", sample: "1%", bandwidth: "10MB/s", money: "5" };
+  const spelled = { prefix: "a/", every: "6h", age: "30d", sample: "1%", bandwidth: "10MB/s", budget: "5" };
   expect(parseOptions(spelled, configWith({}))).toEqual({
     prefix: "a/",
     objectsPerPart: 1_000,

@@ -18,7 +18,7 @@ export interface ScrubberOptions {
   /** Read no more of that than this on average, such as `10MB/s`. */
   readonly bandwidth?: string;
   /** Read no more of that in a walk than this many dollars buy, by `egressUsdPerGb`. */
-  readonly money?: string;
+  readonly budget?: string;
   /** Objects of a part, which is one step of the Workflow. Default: 1,000. */
   readonly objectsPerPart?: number;
   /**
@@ -56,7 +56,7 @@ export function parseOptions(options: ScrubberOptions, config: Config): Settings
     age,
     sample,
     bandwidth,
-    money,
+    budget,
     objectsPerPart = OBJECTS_PER_PART,
     stepsMax = STEPS_MAX,
   } = options;
@@ -75,7 +75,7 @@ export function parseOptions(options: ScrubberOptions, config: Config): Settings
       ...(every !== undefined && { everyMs: parseDuration(every) }),
       ...(sample !== undefined && { share: parseShare(sample) }),
       ...(bandwidth !== undefined && { bytesPerSecond: parseRate(bandwidth) }),
-      ...(money !== undefined && { usd: parseMoney(money) }),
+      ...(budget !== undefined && { usd: parseMoney(budget) }),
     },
   };
 }

@@ -5,12 +5,9 @@ import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "./config-path.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import type { S3StoreOptions } from "@agarose/storage/buckets/s3-client";
+import type { GlobalOptions } from "../command.ts";
 
-/** Options of all commands. */
-export interface GlobalOptions {
-  readonly json?: boolean;
-  readonly config?: string;
-}
+export type { GlobalOptions };
 
 /** What `withContext` passes to a command: its signal aborts on Ctrl-C and SIGTERM, to remove what is half-written. */
 export interface CommandContext extends DeploymentParts {

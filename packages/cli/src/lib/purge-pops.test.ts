@@ -52,7 +52,7 @@ test("a put purges the key that it replaces, and none that is new or unchanged",
 
 test("rm purges what it has removed", async () => {
   await put("one");
-  const { code } = await world.run(["rm", "--prefix", "docs/"], { AGAROSE_ADMIN_TOKEN: "secret" });
+  const { code } = await world.run(["rm", "--recursive", "docs/"], { AGAROSE_ADMIN_TOKEN: "secret" });
   expect([code, purged]).toEqual([0, [["/v1/purge", "Bearer secret", { keys: ["docs/page"] }]]]);
 });
 

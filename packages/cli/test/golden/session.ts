@@ -126,7 +126,7 @@ export const SESSION: Readonly<Record<string, readonly Step[]>> = {
     "rm tmp/a --dry-run",
     "rm copy/new.txt",
     "rm copy/new.txt",
-    "rm --prefix copy/ --yes",
+    "rm --recursive copy/ --yes",
     "rm kept/small",
     "rm kept/small --undelete",
     "rm",

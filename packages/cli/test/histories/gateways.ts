@@ -140,7 +140,11 @@ class GatewayProcess {
       AGAROSE_GATEWAY_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
     };
     const stdio = ["ignore", "pipe", "inherit"] as const;
-    const child = spawn(process.execPath, [CLI, "gateway", "--port", "0", "--json"], { cwd, env, stdio: [...stdio] });
+    const child = spawn(process.execPath, [CLI, "gateway", "--listen", "127.0.0.1:0", "--json"], {
+      cwd,
+      env,
+      stdio: [...stdio],
+    });
     const [printed] = (await once(child.stdout!, "data")) as [Buffer];
     const { url } = JSON.parse(printed.toString()) as { url: string };
     return new GatewayProcess(child, url, cwd);

@@ -189,7 +189,7 @@ function argumentsOf(options: LocalWorldOptions, folder: string, scenario: strin
     "--mbit": mbit,
     "--seed": seed,
     "--cache-bytes": cacheBytes,
-    "--pops": pops?.join(),
+    "--runtimes": pops?.join(),
     "--app": app && (isUrl(app) ? app : resolvePath(folder, app)),
   };
   return [

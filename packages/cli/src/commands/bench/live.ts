@@ -131,7 +131,7 @@ async function removeAll(objects: readonly BenchObject[], context: CommandContex
   const { signal } = new AbortController();
   for (const { key } of objects) {
     await removeObject(key, { ...context, signal, breaker, nowMs: Date.now }).catch((error: unknown) => {
-      logLine(`left     ${key}: ${toAgaroseError(error).message}; remove it with \`agarose rm --prefix ${PREFIX}/\``);
+      logLine(`left     ${key}: ${toAgaroseError(error).message}; remove it with \`agarose rm -r ${PREFIX}/\``);
     });
   }
   const names = copied(objects).map(({ key }) => copyName(key));

@@ -9,7 +9,6 @@ import { text } from "node:stream/consumers";
 import { AgaroseError } from "@agarose/core";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import type { GlobalOptions } from "../../lib/context.ts";
 import { regionWarnings } from "./check-regions.ts";
 import { commandOf, planDeployment, SECRETS, type Step } from "./deployment.ts";
 import { peerSteps } from "./peers.ts";
@@ -18,14 +17,11 @@ import { trustProblems, trustVariables } from "./publisher-keys.ts";
 import { runDeployment, type TakenStep } from "./run-deployment.ts";
 import { installedWrangler, readEnvironments } from "./wrangler.ts";
 import { logLine, printResult } from "../../ui/output.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose deploy`. */
-export interface DeployOptions extends GlobalOptions {
-  readonly wrangler?: string;
-  readonly pops?: string[];
-  readonly secrets?: string;
-  readonly dryRun?: boolean;
-}
+export type DeployOptions = Values<typeof args>;
 
 const SECRET_BYTES = 32;
 

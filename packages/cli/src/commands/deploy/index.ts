@@ -1,23 +1,26 @@
-/**
- * The help of `agarose deploy`.
- */
-import type { Command } from "commander";
-import type { DeployOptions } from "./deploy.ts";
+/** The definition of `agarose deploy`. */
+import { defineCommand, flag, option } from "../../command.ts";
 import { ENV_PREFIX } from "./secret-variables.ts";
 
-/** Adds `agarose deploy`. */
-export function register(program: Command): void {
-  program
-    .command("deploy")
-    .description(`deploy PoPs with Wrangler; secrets come from --secrets or from ${ENV_PREFIX}<NAME>`)
-    .option(
-      "--wrangler <path>",
-      "Wrangler's configuration, one environment per PoP (default: wrangler.jsonc, or else wrangler.toml)",
-    )
-    .option("--pops <names>", "only these, separated by commas", (names: string) => names.split(","))
-    .option("--secrets <path>", "JSON object of secrets to set; - is stdin")
-    .option("--dry-run", "build, and print what would be done; needs no account")
-    .action(async (_options: unknown, command: Command) => {
-      await (await import("./deploy.ts")).deploy(command.optsWithGlobals<DeployOptions>());
-    });
-}
+export const args = {
+  wrangler: option(
+    "<path>",
+    "Wrangler's configuration, one environment per PoP (default: wrangler.jsonc, or else wrangler.toml)",
+  ),
+  pops: option("<names>", "only these, separated by commas", { parse: (names) => names.split(",") }),
+  secrets: option("<path>", `JSON object of secrets to set; - is stdin (default: variables ${ENV_PREFIX}<NAME>)`),
+  dryRun: flag("build, and print what would be done; needs no account"),
+};
+
+export const command = defineCommand({
+  name: "deploy",
+  category: "Deployment",
+  description: "deploy PoPs with Wrangler, and set their secrets",
+  examples: [
+    ["deploy --dry-run", "build, and print the steps"],
+    ["deploy --pops frankfurt,tokyo", "deploy two of the PoPs"],
+  ],
+  args,
+  failsWhen: "a step of Wrangler failed",
+  run: async (values) => (await import("./deploy.ts")).deploy(values),
+});

@@ -63,8 +63,8 @@ describe.skipIf(process.platform !== "linux")("when its starter is killed with S
     expect((await readdir(folder)).filter((name) => /^(agarose|miniflare)-/.test(name))).toEqual([]);
   });
 
-  test("--detached keeps it until it is stopped itself", async () => {
-    const starter = start([process.execPath, CLI, ...ARGUMENTS, "--detached"]);
+  test("--background keeps it until it is stopped itself", async () => {
+    const starter = start([process.execPath, CLI, ...ARGUMENTS, "--background"]);
     const { pid } = await worldLine(starter);
     starter.kill("SIGKILL");
     await new Promise((resolve) => setTimeout(resolve, 3000));

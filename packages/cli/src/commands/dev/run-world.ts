@@ -4,7 +4,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { World } from "@agarose/dev-world";
-import { WORLD_DEFAULTS, type WorldOptions } from "@agarose/dev-world/options";
+import { WORLD_DEFAULTS } from "@agarose/dev-world/options";
 import { loadScenario } from "../../lib/scenario-file.ts";
 import { logLine } from "../../ui/output.ts";
 import { hasDemo, startPage } from "./page.ts";
@@ -12,35 +12,17 @@ import { uploadSamples } from "./samples.ts";
 import { watchStarter } from "./starter.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { openUploader } from "./upload.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose dev`. */
-export interface DevOptions {
-  readonly scenario?: string;
-  readonly s3: "embedded" | "versitygw";
-  readonly code?: WorldOptions["code"];
-  readonly scale?: number;
-  readonly jitter?: number;
-  readonly mbit?: number;
-  readonly seed: number;
-  readonly cacheBytes?: number;
-  readonly var?: Record<string, string>;
-  readonly pops?: readonly ("workerd" | "node")[];
-  readonly peers: boolean;
-  readonly cron: number;
-  readonly port: number;
-  readonly samples: boolean;
-  readonly demo: boolean;
-  /** True is a blank page. */
-  readonly app?: string | true;
-  readonly detached?: boolean;
-  readonly json?: boolean;
-}
+export type DevOptions = Values<typeof args>;
 
 /** Runs `agarose dev`. The command ends with exit code 0 on SIGINT, SIGTERM, or when its starter is gone. */
 export async function run(options: DevOptions): Promise<void> {
   const closers: (() => Promise<unknown>)[] = [];
   const stop = stopSignal();
-  const unwatch = options.detached ? () => {} : await watchStarter(stop.stop);
+  const unwatch = options.background ? () => {} : await watchStarter(stop.stop);
   try {
     const started = performance.now();
     // Loaded here, because Miniflare and esbuild take longer to load than any other verb takes to run.
@@ -54,9 +36,9 @@ export async function run(options: DevOptions): Promise<void> {
         jitterSigma: options.jitter,
         mbitPerSecond: options.mbit,
         cacheBytes: options.cacheBytes,
-        popVars: options.var,
-        runtimes: options.pops,
-        startNode: options.pops?.includes("node") ? (await import("./node-pop.ts")).startNodePop : undefined,
+        popVars: Object.fromEntries(options.var),
+        runtimes: options.runtimes,
+        startNode: options.runtimes?.includes("node") ? (await import("./node-pop.ts")).startNodePop : undefined,
       }),
       s3: options.s3,
       peers: options.peers,
@@ -106,7 +88,7 @@ function progress(step: string): void {
 }
 
 /** Fires the Cron Trigger, which Miniflare does not do by itself. Skips a turn while a run is under way. */
-function everyCron(world: World, seconds: number): () => Promise<void> {
+function everyCron(world: World, everyMs: number): () => Promise<void> {
   let running = Promise.resolve();
   let busy = false;
   const timer = setInterval(() => {
@@ -116,7 +98,7 @@ function everyCron(world: World, seconds: number): () => Promise<void> {
       .cron()
       .catch((error: unknown) => void process.stderr.write(`  cron: ${String(error)}\n`))
       .finally(() => (busy = false));
-  }, seconds * 1000);
+  }, everyMs);
   return async () => {
     clearInterval(timer);
     await running;

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { isFailed, type Check } from "./check.ts";
 import { checkDeployed } from "./check-deployed.ts";
 import { checkLayout } from "./check-layout.ts";
@@ -16,15 +16,11 @@ import { checkRegion } from "./check-region.ts";
 import { fixRegion, type Fix, type FixedRegion } from "./fix.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../ui/output.ts";
 import { openSettings } from "@agarose/storage/buckets/stores";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose doctor`. */
-export interface DoctorOptions extends GlobalOptions {
-  readonly origin?: string;
-  readonly deployed?: boolean;
-  readonly key?: string;
-  readonly fix?: boolean;
-  readonly dryRun?: boolean;
-}
+export type DoctorOptions = Values<typeof args>;
 
 const POP_TIMEOUT_MS = 10_000;
 const WRANGLER_FILES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml"];

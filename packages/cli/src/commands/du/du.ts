@@ -2,18 +2,18 @@
  * `agarose du`: what objects take in the buckets, and what that costs.
  */
 import { systemClock } from "@agarose/core";
-import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
+import { READING, withContext } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printResult } from "../../ui/output.ts";
 import { measureUse, type RegionUse, type Use } from "./measure-use.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose du`. */
-export interface DuOptions extends GlobalOptions {
-  readonly cost?: boolean;
-}
+export type DuOptions = Values<typeof args>;
 
 /** Runs `agarose du [PREFIX]`. The command exits with 1 when a region or a manifest could not be read. */
-export async function du(prefix: string, options: DuOptions): Promise<number> {
+export async function du({ prefix, ...options }: DuOptions): Promise<number> {
   return withContext(options, READING, async (command) => {
     const context = { ...command, breaker: new Breaker(systemClock) };
     const { use, unknown, problems } = await measureUse(prefix, options, context);
@@ -25,7 +25,7 @@ export async function du(prefix: string, options: DuOptions): Promise<number> {
   });
 }
 
-function linesOf(use: Use, { cost = false }: DuOptions): string[] {
+function linesOf(use: Use, { cost = false }: Pick<DuOptions, "cost">): string[] {
   const header = ["region", "chunks", "manifests", "kept", "orphaned", "other", "all", ...(cost ? ["$/month"] : [])];
   const rows = use.regions.map(({ region, chunks, manifests, kept, orphaned, other, bytes, usdPerMonth }) => [
     region,
@@ -49,7 +49,7 @@ function linesOf(use: Use, { cost = false }: DuOptions): string[] {
   return [...table, stored, ...history, ...garbage, ...dollars];
 }
 
-function warnOfPrices(regions: readonly RegionUse[], { cost = false }: DuOptions): void {
+function warnOfPrices(regions: readonly RegionUse[], { cost = false }: Pick<DuOptions, "cost">): void {
   const without = regions.filter(({ usdPerMonth }) => usdPerMonth === undefined).map(({ region }) => region);
   if (!cost || without.length === 0) return;
   logLine(`warning: no price of ${without.join(", ")}: add "storageUsdPerGbMonth" to these regions`);

@@ -1,19 +1,21 @@
-/**
- * The help of `agarose du`.
- */
-import type { Command } from "commander";
-import type { DuOptions } from "./du.ts";
+/** The definition of `agarose du`. */
+import { defineCommand, flag } from "../../command.ts";
+import { PREFIX } from "../../ui/args.ts";
 
-/** Adds `agarose du [PREFIX]`. */
-export function register(program: Command): void {
-  program
-    .command("du")
-    .description(
-      "what the keys that begin with a prefix take in each region, what of it `keep` keeps, and what no manifest names",
-    )
-    .argument("[prefix]", "all keys when left out", "")
-    .option("--cost", "also dollars a month, by storageUsdPerGbMonth of each region in the configuration")
-    .action(async (prefix: string, _options: unknown, command: Command) => {
-      process.exitCode = await (await import("./du.ts")).du(prefix, command.optsWithGlobals<DuOptions>());
-    });
-}
+export const args = {
+  prefix: PREFIX,
+  cost: flag("also dollars a month, by storageUsdPerGbMonth of each region in the configuration"),
+};
+
+export const command = defineCommand({
+  name: "du",
+  category: "Objects",
+  description: "show the size of the objects below a prefix in each region: current, kept versions, and garbage",
+  examples: [
+    ["du", "show the size of everything"],
+    ["du films/ --cost", "show the size and the price of one folder"],
+  ],
+  args,
+  failsWhen: "a region or a manifest could not be read",
+  run: async (values) => (await import("./du.ts")).du(values),
+});

@@ -3,16 +3,17 @@
  */
 import { randomUUID } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
-import { confirm, type ConfirmOptions } from "../../ui/confirm.ts";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { confirm } from "../../ui/confirm.ts";
+import { withContext, WRITING } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
-import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
-import type { WalkOptions } from "@agarose/storage/listing/walk-objects";
+import { ReportStream } from "../../ui/report-stream.ts";
 import type { ExpireOutcome } from "@agarose/storage/maintenance/expire-object";
 import { expireObjects, type ExpireTotals } from "@agarose/storage/maintenance/expire-objects";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose expire`. */
-export type Options = GlobalOptions & Omit<WalkOptions, "prefix"> & ReportOptions & ConfirmOptions;
+export type Options = Values<typeof args>;
 
 const HOUR_MS = 3_600_000;
 

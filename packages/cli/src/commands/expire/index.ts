@@ -1,20 +1,18 @@
-/**
- * The help of `agarose expire`.
- */
-import type { Command } from "commander";
-import { CURSOR, JSON_LINES, YES } from "../../ui/options.ts";
-import type { Options } from "./expire.ts";
+/** The definition of `agarose expire`. */
+import { defineCommand } from "../../command.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, YES } from "../../ui/args.ts";
 
-/** Adds `agarose expire`. */
-export function register(program: Command): void {
-  program
-    .command("expire")
-    .description("remove the objects that are older than `expire` in the configuration allows")
-    .option("--dry-run", "print what would be removed, and remove nothing")
-    .option(...YES)
-    .option(...CURSOR)
-    .option(...JSON_LINES)
-    .action(async (_options: unknown, command: Command) => {
-      process.exitCode = await (await import("./expire.ts")).expire(command.optsWithGlobals<Options>());
-    });
-}
+export const args = { dryRun: DRY_RUN, yes: YES, cursor: CURSOR, jsonLines: JSON_LINES };
+
+export const command = defineCommand({
+  name: "expire",
+  category: "Safety",
+  description: "remove the objects that are older than `expire` in the configuration allows",
+  examples: [
+    ["expire --dry-run", "print what would be removed"],
+    ["expire --yes", "remove it without a question, as in a cron job"],
+  ],
+  args,
+  failsWhen: "an object could not be removed",
+  run: async (values) => (await import("./expire.ts")).expire(values),
+});

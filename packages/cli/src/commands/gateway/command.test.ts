@@ -18,7 +18,7 @@ test.each(["SIGTERM", "SIGINT"] as const)("serves until %s, ends with 0, and wha
     AGAROSE_GATEWAY_ACCESS_KEY_ID: KEYS.accessKeyId,
     AGAROSE_GATEWAY_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
   };
-  const ended = world.spawn(["gateway", "--port", "0", "--json"], {
+  const ended = world.spawn(["gateway", "--listen", "127.0.0.1:0", "--json"], {
     env,
     killWhen: done.promise,
     killSignal: signal,
@@ -40,7 +40,7 @@ test.each(["SIGTERM", "SIGINT"] as const)("serves until %s, ends with 0, and wha
 });
 
 test("does not begin without keys, so that no gateway is open to all", async () => {
-  const run = await world.run(["gateway", "--port", "0"], { AGAROSE_GATEWAY_ACCESS_KEY_ID: "client" });
+  const run = await world.run(["gateway", "--listen", "127.0.0.1:0"], { AGAROSE_GATEWAY_ACCESS_KEY_ID: "client" });
   expect(run.code).toBe(2);
   expect(run.stderr.toString()).toContain("USAGE: AGAROSE_GATEWAY_SECRET_ACCESS_KEY is not set");
 });

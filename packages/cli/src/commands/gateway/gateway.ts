@@ -6,23 +6,17 @@ import { AgaroseError } from "@agarose/core";
 import type { Credentials } from "@agarose/s3-server";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { withContext, WRITING } from "../../lib/context.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
-import type { Consistency } from "@agarose/storage/objects/manifests";
 import { printResult } from "../../ui/output.ts";
 import { BUCKET, KEY_ID, SECRET } from "./names.ts";
 import { startGateway } from "./server.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose gateway`. */
-export interface GatewayCommandOptions extends GlobalOptions {
-  readonly port: number;
-  readonly host: string;
-  readonly spool: number;
-  readonly uploads?: string;
-  readonly consistency: Consistency;
-}
+export type GatewayCommandOptions = Values<typeof args>;
 
-const GIB = 1024 ** 3;
 /** How long requests that are under way may take once the gateway is to end. */
 const GRACE_MS = 30_000;
 
@@ -36,7 +30,14 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
       opened.push(next);
       return next;
     };
-    const running = await startGateway({ ...options, spoolBytes: options.spool * GIB, credentials, context, reload });
+    const running = await startGateway({
+      ...options,
+      ...options.listen,
+      spoolBytes: options.spool,
+      credentials,
+      context,
+      reload,
+    });
     printResult(context.json, { url: running.url, bucket: BUCKET }, [`${running.url}  bucket ${BUCKET}`]);
     if (!context.signal.aborted) await once(context.signal, "abort");
     await running.close(GRACE_MS);

@@ -81,7 +81,7 @@ test("a part that was acknowledged survives kill -9", async () => {
       AGAROSE_GATEWAY_ACCESS_KEY_ID: GATEWAY_KEYS.accessKeyId,
       AGAROSE_GATEWAY_SECRET_ACCESS_KEY: GATEWAY_KEYS.secretAccessKey,
     };
-    const ended = world.spawn(["gateway", "--port", "0", "--json", "--uploads", uploads], {
+    const ended = world.spawn(["gateway", "--listen", "127.0.0.1:0", "--json", "--uploads", uploads], {
       env,
       killWhen: done.promise,
       killSignal: "SIGKILL",
@@ -190,10 +190,10 @@ test("what a killed gateway with the number of this process left is no other gat
 
 test("two gateways do not share a folder, and a file is no folder", async () => {
   const own = { AGAROSE_GATEWAY_ACCESS_KEY_ID: "a", AGAROSE_GATEWAY_SECRET_ACCESS_KEY: "b" };
-  const second = await world.run(["gateway", "--port", "0", "--uploads", uploads], own);
+  const second = await world.run(["gateway", "--listen", "127.0.0.1:0", "--uploads", uploads], own);
   expect([second.code, second.stderr]).toEqual([1, expect.stringMatching(/STORE_FAILED: .* cannot be locked/)]);
   const path = join(uploads, "file");
   await writeFile(path, "");
-  const third = await world.run(["gateway", "--port", "0", "--uploads", path], own);
+  const third = await world.run(["gateway", "--listen", "127.0.0.1:0", "--uploads", path], own);
   expect([third.code, third.stderr]).toEqual([2, expect.stringMatching(/USAGE: --uploads .* is no folder/)]);
 });

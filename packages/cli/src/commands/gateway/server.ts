@@ -85,7 +85,7 @@ async function listen(options: S3ServerOptions & Pick<GatewayOptions, "port" | "
   try {
     return await startS3Server(options);
   } catch (error) {
-    const message = `the gateway cannot listen on ${host}:${port} (${(error as Error).message}): choose another --port`;
+    const message = `the gateway cannot listen on ${host}:${port} (${(error as Error).message}): choose another --listen`;
     throw new AgaroseError("USAGE", message, { host, port }, error);
   }
 }

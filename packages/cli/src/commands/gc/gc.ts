@@ -3,33 +3,29 @@
  */
 import { randomUUID } from "node:crypto";
 import { systemClock } from "@agarose/core";
-import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../ui/confirm.ts";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
+import { withContext, WRITING } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
-import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
+import { ReportStream } from "../../ui/report-stream.ts";
 import { WalkCursor } from "@agarose/storage/listing/walk-cursor";
 import { collectGarbage, NOTHING_FOUND } from "@agarose/storage/maintenance/gc/collect-garbage";
 import type { GarbageUpload } from "@agarose/storage/maintenance/gc/search";
+import { durationText } from "../../ui/units.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose gc`. */
-export interface GcOptions extends GlobalOptions, ReportOptions, ConfirmOptions {
-  readonly olderThan: number;
-  readonly delete?: boolean;
-  readonly forgetRemoved?: boolean;
-  readonly cursor?: string;
-}
+export type GcOptions = Values<typeof args>;
 
-const HOUR_MS = 3_600_000;
-
-/** Runs `agarose gc`. Ages are by the clocks of the buckets, in the units that `--older-than` names. */
-export async function gc(prefix: string, options: GcOptions): Promise<number> {
+/** Runs `agarose gc`. Ages are by the clocks of the buckets, as `--older-than` is. */
+export async function gc({ prefix, ...options }: GcOptions): Promise<number> {
   return withContext(options, WRITING, async ({ config, stores, signal, fence }) => {
     const removes = options.delete === true && options.dryRun !== true;
     const forgets = options.forgetRemoved ?? false;
     if (removes) await confirm(dangerOf(prefix, forgets, options.olderThan), options, signal);
     // What another deployment or region stored must not look like garbage.
     if (removes) await fence?.check();
-    const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };
+    const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan };
     const walk = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
     const cursor = await WalkCursor.open(options.cursor, walk, stores, NOTHING_FOUND);
     const { after, totals } = cursor;
@@ -61,11 +57,11 @@ export async function gc(prefix: string, options: GcOptions): Promise<number> {
   });
 }
 
-function dangerOf(prefix: string, forgets: boolean, hours: number): Danger {
+function dangerOf(prefix: string, forgets: boolean, ageMs: number): Danger {
   const where = prefix === "" ? "of all keys" : `of keys that begin with ${sampleOf([prefix])}`;
   return {
     summary: [
-      `This deletes the chunks ${where} that no manifest names and that were marked ${hours} h ago, and marks others.`,
+      `This deletes the chunks ${where} that no manifest names and that were marked ${durationText(ageMs)} ago, and marks others.`,
       ...(forgets ? ["It also removes tombstones of 30 days, after which a bucket may replay removed objects."] : []),
     ],
     question: "Delete them?",
@@ -76,7 +72,9 @@ function lineOf({ state, key, upload, chunks, bytes }: GarbageUpload): string {
   return `${state.padEnd(8)}  ${printable(key)}  ${upload}  ${formatCount(chunks, "chunk")}, ${formatBytes(bytes)}`;
 }
 
-function hintOf(removes: boolean, found: number, hours: number): string {
+function hintOf(removes: boolean, found: number, ageMs: number): string {
   if (found === 0) return "";
-  return removes ? `: another run deletes what has been marked for ${hours} h` : ": --delete marks them for deletion";
+  return removes
+    ? `: another run deletes what has been marked for ${durationText(ageMs)}`
+    : ": --delete marks them for deletion";
 }

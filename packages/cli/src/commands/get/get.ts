@@ -15,27 +15,26 @@ import {
   type Manifest,
   type ReadReport,
 } from "@agarose/core";
-import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { READING, withContext, type CommandContext } from "../../lib/context.ts";
 import { writeAll, writeNamed } from "@agarose/storage/files/whole-file";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
-import { readManifest, type Consistency } from "@agarose/storage/objects/manifests";
+import { readManifest } from "@agarose/storage/objects/manifests";
 import { formatBytes, printResult } from "../../ui/output.ts";
 import { startProgress } from "../../ui/progress.ts";
 import { logLeftover } from "../../ui/leftovers.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose get`. */
-export interface GetOptions extends GlobalOptions {
-  readonly range?: string;
-  readonly consistency: Consistency;
-}
+export type GetOptions = Values<typeof args>;
 
 const STDOUT = "-";
 
 /** Runs `agarose get KEY [FILE]`. A read that cannot be completed rejects, and FILE is as it was. */
-export async function get(key: string, file: string | undefined, options: GetOptions): Promise<void> {
+export async function get({ key, file, ...options }: GetOptions): Promise<void> {
   if (file === STDOUT && options.json) throw new AgaroseError("USAGE", "stdout cannot take both the object and --json");
   parseKey(key);
   await withContext(options, READING, async (command) => {
@@ -63,7 +62,7 @@ async function show(
   key: string,
   file: string | undefined,
   manifest: Manifest,
-  options: GetOptions,
+  options: Pick<GetOptions, "range">,
   context: CommandContext & { readonly early: EarlyRead },
 ): Promise<void> {
   const shown = await shownManifest(manifest, context.config);

@@ -1,20 +1,24 @@
-/**
- * The help of `agarose get`.
- */
-import type { Command } from "commander";
-import { consistencyOption } from "../../ui/options.ts";
-import type { GetOptions } from "./get.ts";
+/** The definition of `agarose get`. */
+import { defineCommand, option, positional } from "../../command.ts";
+import { CONSISTENCY, KEY } from "../../ui/args.ts";
 
-/** Adds `agarose get KEY [FILE]`. */
-export function register(program: Command): void {
-  program
-    .command("get")
-    .description("read an object into a file, or to stdout (-)")
-    .argument("<key>", "key of the object")
-    .argument("[file]", "file or folder to write to, or - for stdout; default is the key's base name")
-    .option("--range <range>", "bytes FIRST-LAST, FIRST- or -COUNT")
-    .addOption(consistencyOption())
-    .action(async (key: string, file: string | undefined, _options: unknown, command: Command) =>
-      (await import("./get.ts")).get(key, file, command.optsWithGlobals<GetOptions>()),
-    );
-}
+export const args = {
+  key: KEY,
+  file: positional("[file]", "file or folder to write to, or - for stdout; default is the key's base name"),
+  range: option("<range>", "bytes FIRST-LAST, FIRST- or -COUNT"),
+  consistency: CONSISTENCY,
+};
+
+export const command = defineCommand({
+  name: "get",
+  category: "Objects",
+  description: "read an object into a file, or to stdout (-)",
+  examples: [
+    ["get photos/cat.jpg", "write cat.jpg into the working directory"],
+    ["get photos/cat.jpg backup/", "write backup/cat.jpg"],
+    ["get films/a.mp4 - --range 0-1023", "print the first 1,024 bytes"],
+  ],
+  args,
+  failsWhen: "the object could not be read in full",
+  run: async (values) => (await import("./get.ts")).get(values),
+});

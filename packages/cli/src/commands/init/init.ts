@@ -10,21 +10,13 @@ import { AgaroseError } from "@agarose/core";
 import { clientConfigOf, type ClientConfig } from "../../lib/files/client-config.ts";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../ui/output.ts";
 import { readProject, type Edit, type Project } from "./project.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose init`. */
-export interface InitOptions extends GlobalOptions {
-  readonly prefix: string;
-  readonly force?: boolean;
-  readonly remove?: boolean;
-  readonly worker?: boolean;
-  readonly devVars?: boolean;
-  readonly everywhere?: boolean;
-  readonly analytics?: boolean;
-  readonly dryRun?: boolean;
-}
+export type InitOptions = Values<typeof args>;
 
 interface WrittenFile {
   readonly path: string;

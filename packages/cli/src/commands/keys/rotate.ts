@@ -8,22 +8,20 @@
  */
 import { existsSync } from "node:fs";
 import { AgaroseError, keyIdOf, rawPublicKey } from "@agarose/core";
-import { confirm, sampleOf, type ConfirmOptions } from "../../ui/confirm.ts";
+import { confirm, sampleOf } from "../../ui/confirm.ts";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../ui/output.ts";
 import { configuredPublicKey } from "@agarose/storage/config/signing";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { putInForce, WRITERS } from "./in-force.ts";
 import { createKey } from "./new-key.ts";
 import { objectsLeft } from "./objects-left.ts";
+import type { Values } from "../../command.ts";
+import type { rotateArgs } from "./index.ts";
 
 /** Which step to take. Default: the first. */
-export interface RotateOptions extends GlobalOptions, ConfirmOptions {
-  readonly sign?: boolean;
-  readonly finish?: boolean;
-}
+export type RotateOptions = Values<typeof rotateArgs>;
 
 const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and wait until clients have the new file;";
 

@@ -9,11 +9,10 @@
 import { randomBytes } from "node:crypto";
 import { isAbsolute, relative, dirname, resolve } from "node:path";
 import { AgaroseError, isTombstone, openSecret, type ManifestRecord } from "@agarose/core";
-import { confirm, type ConfirmOptions } from "../../ui/confirm.ts";
+import { confirm } from "../../ui/confirm.ts";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { Config, SecretLocation } from "@agarose/storage/config/config-schema";
-import type { GlobalOptions } from "../../lib/context.ts";
 import { readSecret } from "@agarose/storage/encryption/secrets-of";
 import { formatCount, printResult } from "../../ui/output.ts";
 import { writeNewSecret } from "@agarose/storage/files/whole-file";
@@ -21,13 +20,11 @@ import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { putInForce, tryPutInForce, WRITERS, type InForce } from "./in-force.ts";
 import { objectsLeft } from "./objects-left.ts";
 import { checkDryRun } from "./rotate.ts";
+import type { Values } from "../../command.ts";
+import type { secretArgs } from "./index.ts";
 
 /** Which step of a replacement to take. Default: the first. */
-export interface SecretOptions extends GlobalOptions, ConfirmOptions {
-  readonly prefix: string;
-  readonly encrypt?: boolean;
-  readonly finish?: boolean;
-}
+export type SecretOptions = Values<typeof secretArgs>;
 
 interface Rule {
   readonly prefix: string;

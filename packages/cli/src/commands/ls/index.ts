@@ -1,21 +1,24 @@
-/**
- * The help of `agarose ls`.
- */
-import type { Command } from "commander";
-import { JSON_LINES, consistencyOption } from "../../ui/options.ts";
-import type { LsOptions } from "./ls.ts";
+/** The definition of `agarose ls`. */
+import { defineCommand, flag, option } from "../../command.ts";
+import { CONSISTENCY, JSON_LINES, PREFIX } from "../../ui/args.ts";
 
-/** Adds `agarose ls [PREFIX]`. */
-export function register(program: Command): void {
-  program
-    .command("ls")
-    .description("list the keys that begin with a prefix")
-    .argument("[prefix]", "all keys when left out", "")
-    .option("-l, --long", "also length, type and version, from the manifests")
-    .option("--after <key>", "only keys that come after this one, as a list that was cut short continues")
-    .addOption(consistencyOption())
-    .option(...JSON_LINES)
-    .action(async (prefix: string, _options: unknown, command: Command) => {
-      process.exitCode = await (await import("./ls.ts")).ls(prefix, command.optsWithGlobals<LsOptions>());
-    });
-}
+export const args = {
+  prefix: PREFIX,
+  long: flag("also length, type and version, from the manifests", { short: "l" }),
+  after: option("<key>", "only keys that come after this one, as a list that was cut short continues"),
+  consistency: CONSISTENCY,
+  jsonLines: JSON_LINES,
+};
+
+export const command = defineCommand({
+  name: "ls",
+  category: "Objects",
+  description: "list the keys that begin with a prefix",
+  examples: [
+    ["ls", "list all keys"],
+    ["ls -l photos/", "list with length, type and version"],
+  ],
+  args,
+  failsWhen: "too few regions could be listed",
+  run: async (values) => (await import("./ls.ts")).ls(values),
+});

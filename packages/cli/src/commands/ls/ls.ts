@@ -2,24 +2,22 @@
  * `agarose ls`: lists objects.
  */
 import { isTombstone, shownBytes, systemClock, toAgaroseError } from "@agarose/core";
-import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { READING, withContext, type CommandContext } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
-import { readManifest, type Consistency, type ReadContext } from "@agarose/storage/objects/manifests";
+import { readManifest, type ReadContext } from "@agarose/storage/objects/manifests";
 import { EXIT_OK, formatBytes, logLine, printable } from "../../ui/output.ts";
 import { modifiedOf, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { majorityRecord } from "@agarose/storage/listing/listed-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
+import { ReportStream } from "../../ui/report-stream.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose ls`. */
-export interface LsOptions extends GlobalOptions, ReportOptions {
-  readonly long?: boolean;
-  readonly after?: string;
-  readonly consistency: Consistency;
-}
+export type LsOptions = Values<typeof args>;
 
 interface LsEntry {
   readonly key: string;
@@ -36,7 +34,7 @@ type LsContext = CommandContext & ReadContext & { readonly breaker: Breaker };
 const MANIFESTS_AT_A_TIME = 16;
 
 /** Runs `agarose ls [PREFIX]`. Keys come in the order of their encoded names; lengths are in bytes. */
-export async function ls(prefix: string, options: LsOptions): Promise<number> {
+export async function ls({ prefix, ...options }: LsOptions): Promise<number> {
   return withContext(options, READING, async (command) => {
     const { consistency } = options;
     const own = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };

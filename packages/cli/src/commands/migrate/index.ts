@@ -1,27 +1,34 @@
-/**
- * The help of `agarose migrate`.
- */
-import type { Command } from "commander";
-import { parseRate } from "@agarose/storage/maintenance/amounts";
-import { CURSOR, JSON_LINES, YES } from "../../ui/options.ts";
-import type { Options } from "./migrate.ts";
+/** The definition of `agarose migrate`. */
+import { defineCommand, flag, option, positional } from "../../command.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, YES } from "../../ui/args.ts";
+import { parseRate } from "../../ui/units.ts";
 
-/** Adds `agarose migrate NEXT`. */
-export function register(program: Command): void {
-  program
-    .command("migrate")
-    .description(
-      "add, replace, rename or remove regions and providers, or change the code, in three steps that no reader notices",
-    )
-    .argument("<next>", "the configuration to come, in the folder of the current one")
-    .option("--dry-run", "print the bytes, requests and dollars that it takes; with --finish, what it leaves out")
-    .option("--rate <rate>", "with --dry-run: print the hours that it takes at this, such as 50MB/s", parseRate)
-    .option("--move", "the second step: store objects where the next configuration wants them")
-    .option("--finish", "the third step: leave out the regions that are empty")
-    .option(...YES)
-    .option(...CURSOR)
-    .option(...JSON_LINES)
-    .action(async (next: string, _options: unknown, command: Command) => {
-      process.exitCode = await (await import("./migrate.ts")).migrate(next, command.optsWithGlobals<Options>());
-    });
-}
+export const args = {
+  next: positional("<next>", "the configuration to come, in the folder of the current one"),
+  dryRun: {
+    ...DRY_RUN,
+    description: "print the bytes, requests and dollars that it takes; with --finish, what it leaves out",
+  },
+  rate: option("<rate>", "with --dry-run: print the hours that it takes at this, such as 50MB/s", { parse: parseRate }),
+  move: flag("the second step: store objects where the next configuration wants them"),
+  finish: flag("the third step: leave out the regions that are empty"),
+  yes: YES,
+  cursor: CURSOR,
+  jsonLines: JSON_LINES,
+};
+
+export const command = defineCommand({
+  name: "migrate",
+  category: "Deployment",
+  description:
+    "add, replace, rename or remove regions and providers, or change the code, in three steps that no reader notices",
+  examples: [
+    ["migrate next.json --dry-run", "print what the way takes"],
+    ["migrate next.json", "take the first step"],
+    ["migrate next.json --move", "take the second"],
+    ["migrate next.json --finish", "take the third"],
+  ],
+  args,
+  failsWhen: "an object could not be moved",
+  run: async (values) => (await import("./migrate.ts")).migrate(values),
+});

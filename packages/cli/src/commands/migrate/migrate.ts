@@ -8,33 +8,32 @@
  */
 import { dirname, resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { confirm, type ConfirmOptions } from "../../ui/confirm.ts";
+import { confirm } from "../../ui/confirm.ts";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import { READING, withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { READING, withConfig, WRITING } from "../../lib/context.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { repairOne } from "@agarose/storage/repair/repair-outcome";
 import { EXIT_OK, printResult } from "../../ui/output.ts";
 import { hasFormerName } from "@agarose/storage/buckets/region-names";
 import { COMMIT_REQUESTS } from "../recode/estimate.ts";
 import { checkRate } from "../recode/recode.ts";
-import { recodeObjects, type RecodeOptions, type RecodeWalk } from "../recode/recode-objects.ts";
+import { recodeObjects, type RecodeWalk } from "../recode/recode-objects.ts";
 import { checkDeployed } from "./deployed.ts";
 import { checkFinished } from "./finish.ts";
 import { renameControl, renameRegions } from "@agarose/storage/maintenance/rename";
 import { checkSettled } from "./settled.ts";
 import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose migrate`. */
-export interface Options extends GlobalOptions, ConfirmOptions, Omit<RecodeOptions, "prefix" | "json" | "dryRun"> {
-  readonly move?: boolean;
-  readonly finish?: boolean;
-}
+export type Options = Values<typeof args>;
 
 const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and wait until clients have the new file;";
 
 /** Runs `agarose migrate NEXT`. The command exits with 1 when an object could not be moved. */
-export async function migrate(nextPath: string, options: Options): Promise<number> {
+export async function migrate({ next: nextPath, ...options }: Options): Promise<number> {
   const { move = false, finish = false, dryRun = false } = options;
   checkRate(options);
   if (move && finish) throw new AgaroseError("USAGE", "give --move or --finish, not both");
@@ -86,7 +85,11 @@ export async function migrate(nextPath: string, options: Options): Promise<numbe
 }
 
 /** Moves the objects, or counts what that takes. */
-function walk({ config }: Transition, { path, config: next }: ConfigFile, options: Options): Promise<number> {
+function walk(
+  { config }: Transition,
+  { path, config: next }: ConfigFile,
+  options: Omit<Options, "next">,
+): Promise<number> {
   const moving: RecodeWalk = {
     name: `migrate ${next.regions.map(({ name }) => name).join()}`,
     async complete({ key, manifests }, manifest, { dryRun, ...context }) {

@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "@agarose/storage/config/config";
 import { spawnAgarose } from "../../../test/world.ts";
-import { parseListen, readVariables } from "./variables.ts";
+import { parseAddress } from "../../ui/units.ts";
+import { readVariables } from "./variables.ts";
 
 const AGAROSE = fileURLToPath(new URL("../../../bin/agarose.js", import.meta.url));
 const REGIONS = JSON.stringify([{ name: "r0", url: "http://127.0.0.1:9/r0" }]);
@@ -101,9 +102,9 @@ describe("variables", () => {
   });
 
   test("addresses have a host, or mean every one", () => {
-    expect(parseListen("127.0.0.1:80")).toEqual({ host: "127.0.0.1", port: 80 });
-    expect(parseListen("[::1]:80")).toEqual({ host: "::1", port: 80 });
-    expect(parseListen(":8787")).toEqual({ host: "::", port: 8787 });
-    expect(() => parseListen("host:99999")).toThrow("not an address");
+    expect(parseAddress("127.0.0.1:80")).toEqual({ host: "127.0.0.1", port: 80 });
+    expect(parseAddress("[::1]:80")).toEqual({ host: "::1", port: 80 });
+    expect(parseAddress(":8787")).toEqual({ host: "::", port: 8787 });
+    expect(() => parseAddress("host:99999")).toThrow("not an address");
   });
 });

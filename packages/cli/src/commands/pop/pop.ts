@@ -6,23 +6,19 @@ import { AgaroseError } from "@agarose/core";
 import { startPop, type Pop } from "@agarose/pop";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import type { GlobalOptions } from "../../lib/context.ts";
 import { stopSignal } from "../dev/stop-signal.ts";
 import { EXIT_OK, printResult } from "../../ui/output.ts";
-import { parseListen, readVariables } from "./variables.ts";
+import { readVariables } from "./variables.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose pop`. */
-export interface PopCommandOptions extends GlobalOptions {
-  readonly data: string;
-  readonly listen: string;
-  readonly vars?: string;
-  readonly behindProxy?: boolean;
-}
+export type PopCommandOptions = Values<typeof args>;
 
 /** Runs `agarose pop`. The command runs until a signal, or rejects with CONFIG_INVALID before it listens. */
-export async function pop(name: string | undefined, options: PopCommandOptions): Promise<number> {
+export async function pop({ name, ...options }: PopCommandOptions): Promise<number> {
   const stop = stopSignal();
-  const { host, port } = parseListen(options.listen);
+  const { host, port } = options.listen;
   const path = configPath(options.config);
   // Without a configuration the variables say everything; one that was named must be there.
   const config = options.config === undefined && !existsSync(path) ? undefined : await loadConfig(path);

@@ -27,15 +27,6 @@ export async function readVariables(sources: VariableSources): Promise<Record<st
   };
 }
 
-/** Returns host and port of `127.0.0.1:8787`, `[::1]:8787` or `:8787`, which is every address. Throws USAGE. */
-export function parseListen(text: string): { host: string; port: number } {
-  const [, host = "", port = ""] = /^(.*):(\d{1,5})$/.exec(text) ?? [];
-  if (port === "" || Number(port) > 65_535) {
-    throw new AgaroseError("USAGE", `--listen ${text} is not an address such as 127.0.0.1:8787`);
-  }
-  return { host: host.replace(/^\[(.*)\]$/, "$1") || "::", port: Number(port) };
-}
-
 async function ofFile(path: string): Promise<Record<string, string>> {
   const problem = (what: string, cause?: unknown): AgaroseError =>
     new AgaroseError("CONFIG_INVALID", `${path} ${what}`, { path }, cause);

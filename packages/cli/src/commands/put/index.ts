@@ -1,26 +1,30 @@
-/**
- * The help of `agarose put`.
- */
-import type { Command } from "commander";
-import { headerOption, jobsOption } from "../../ui/options.ts";
-import type { PutOptions } from "./put.ts";
+/** The definition of `agarose put`. */
+import { defineCommand, flag, option, positional } from "../../command.ts";
+import { DRY_RUN, FOLLOW, HEADER, JOBS, NO_PURGE } from "../../ui/args.ts";
 
-/** Adds `agarose put FILE…`. */
-export function register(program: Command): void {
-  program
-    .command("put")
-    .description("store files, folders or stdin (-) as objects")
-    .argument("<path...>", "files or folders, or - for stdin")
-    .option("--key <key>", "key of the object, or of the folder; default is the base name")
-    .option("--prefix <prefix>", "text before every key, used as it is")
-    .option("--content-type <type>", "default: by the extension of the key")
-    .addOption(headerOption())
-    .addOption(jobsOption())
-    .option("--force", "upload objects that are stored unchanged, too")
-    .option("--follow", "follow links that lead out of a folder")
-    .option("--no-purge", "leave the PoPs of the configuration as they are")
-    .option("--dry-run", "say which objects would be new, replaced or unchanged, and store nothing")
-    .action(async (paths: string[], _options: unknown, command: Command) => {
-      process.exitCode = await (await import("./put.ts")).put(paths, command.optsWithGlobals<PutOptions>());
-    });
-}
+export const args = {
+  paths: positional("<path...>", "files or folders, or - for stdin"),
+  key: option("<key>", "key of the object, or of the folder; default is the base name"),
+  prefix: option("<prefix>", "text before every key, used as it is"),
+  contentType: option("<type>", "default: by the extension of the key"),
+  header: HEADER,
+  jobs: JOBS,
+  force: flag("upload objects that are stored unchanged, too"),
+  follow: FOLLOW,
+  purge: NO_PURGE,
+  dryRun: { ...DRY_RUN, description: "say which objects would be new, replaced or unchanged, and store nothing" },
+};
+
+export const command = defineCommand({
+  name: "put",
+  category: "Objects",
+  description: "store files, folders or stdin (-) as objects",
+  examples: [
+    ["put cat.jpg --prefix photos/", "store a file as photos/cat.jpg"],
+    ["put site", "store a folder, with keys below site/"],
+    ["put - --key logs/today", "store what comes from stdin"],
+  ],
+  args,
+  failsWhen: "an object could not be stored",
+  run: async (values) => (await import("./put.ts")).put(values),
+});

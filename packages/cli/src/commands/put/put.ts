@@ -4,7 +4,7 @@
 import { stat } from "node:fs/promises";
 import mime from "mime";
 import { isTombstone, parseKey, systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
-import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../ui/output.ts";
 import { startProgress, type Progress } from "../../ui/progress.ts";
 import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.ts";
@@ -23,19 +23,11 @@ import { fileSource } from "@agarose/storage/upload/file-source";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { parseHeaders, unitsOf, widthOf } from "@agarose/storage/upload/put-options";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose put`. */
-export interface PutOptions extends GlobalOptions {
-  readonly key?: string;
-  readonly prefix?: string;
-  readonly contentType?: string;
-  readonly header: readonly string[];
-  readonly jobs?: number;
-  readonly force?: boolean;
-  readonly follow?: boolean;
-  readonly purge: boolean;
-  readonly dryRun?: boolean;
-}
+export type PutOptions = Values<typeof args>;
 
 type PutReport = PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 
@@ -45,7 +37,7 @@ const CONTENT_TYPE_DEFAULT = "application/octet-stream";
 /**
  * Runs `agarose put FILE…`. An object is readable as a whole or not at all; the command exits with 1 when one failed.
  */
-export async function put(paths: readonly string[], options: PutOptions): Promise<number> {
+export async function put({ paths, ...options }: PutOptions): Promise<number> {
   const headers = parseHeaders(options.header);
   const { jobs } = options;
   const width = widthOf(jobs);
@@ -103,7 +95,7 @@ async function planPuts(
   files: readonly InputFile[],
   skipped: readonly SkippedEntry[],
   headers: Record<string, string>,
-  options: PutOptions,
+  options: Omit<PutOptions, "paths">,
   context: CommandContext,
 ): Promise<number> {
   const breaker = new Breaker(systemClock);
@@ -123,7 +115,7 @@ async function planPuts(
 async function planPut(
   { path, key }: InputFile,
   headers: Record<string, string>,
-  options: PutOptions,
+  options: Omit<PutOptions, "paths">,
   context: CommandContext & { readonly breaker: Breaker },
 ): Promise<Plan> {
   parseKey(key);
@@ -162,7 +154,7 @@ async function withLateRegions(reports: readonly PutReport[], context: CommandCo
 async function putFile(
   { path, key }: InputFile,
   headers: Record<string, string>,
-  options: PutOptions,
+  options: Omit<PutOptions, "paths">,
   context: CommandContext & Pick<PutContext, "breaker" | "claimRemovals" | "isAbsent">,
   progress: Progress,
 ): Promise<PutReport> {

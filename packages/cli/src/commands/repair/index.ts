@@ -1,26 +1,29 @@
-/**
- * The help of `agarose repair`.
- */
-import type { Command } from "commander";
-import { CURSOR, DRY_RUN, JSON_LINES } from "../../ui/options.ts";
-import type { RepairOptions } from "./repair.ts";
+/** The definition of `agarose repair`. */
+import { defineCommand, flag } from "../../command.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, KEY_PREFIX, KEYS } from "../../ui/args.ts";
 
-/** Adds `agarose repair`. */
-export function register(program: Command): void {
-  program
-    .command("repair")
-    .description(
-      "find and rewrite what is missing or damaged, first of all what the repair queue names; reads at most k + 2 " +
-        "chunks of an object; exit 1 when something stays damaged",
-    )
-    .argument("[key...]", "keys of objects; all objects when left out")
-    .option("--prefix <prefix>", "all objects whose keys begin with this")
-    .option("--queued", "only what the repair queue and PoPs name: what puts and removals could not finish")
-    .option("--quick", "find damage by what the regions list, without reading chunks of sound objects")
-    .option(...DRY_RUN)
-    .option(...CURSOR)
-    .option(...JSON_LINES)
-    .action(async (keys: string[], _options: unknown, command: Command) => {
-      process.exitCode = await (await import("./repair.ts")).repair(keys, command.optsWithGlobals<RepairOptions>());
-    });
-}
+export const args = {
+  keys: KEYS,
+  prefix: KEY_PREFIX,
+  queued: flag("only what the repair queue and PoPs name: what puts and removals could not finish"),
+  quick: flag("find damage by what the regions list, without reading chunks of sound objects"),
+  dryRun: DRY_RUN,
+  cursor: CURSOR,
+  jsonLines: JSON_LINES,
+};
+
+export const command = defineCommand({
+  name: "repair",
+  category: "Safety",
+  description:
+    "find and rewrite what is missing or damaged, first of all what the repair queue names; reads at most k + 2 " +
+    "chunks of an object",
+  examples: [
+    ["repair", "check everything, and mend what is damaged"],
+    ["repair --queued", "mend only what puts and PoPs have reported"],
+    ["repair --quick --dry-run", "say what listings show as damaged"],
+  ],
+  args,
+  failsWhen: "something stays damaged",
+  run: async (values) => (await import("./repair.ts")).repair(values),
+});

@@ -2,7 +2,7 @@
  * `agarose repair`: verifies objects and rewrites what is missing or damaged.
  */
 import { AgaroseError, parseKey, systemClock, toAgaroseError } from "@agarose/core";
-import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { verifyWithHistory } from "@agarose/storage/history/verify-history";
 import type { RepairReport } from "@agarose/storage/repair/repair-object";
@@ -14,16 +14,14 @@ import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
 import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { quickKinds, quickVerdict } from "@agarose/storage/listing/listed-verdict";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
-import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
+import { ReportStream } from "../../ui/report-stream.ts";
+import { walkObjects, type Walk } from "@agarose/storage/listing/walk-objects";
 import { keysBehind } from "@agarose/storage/pops/pop-client";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose repair`. */
-export interface RepairOptions extends GlobalOptions, WalkOptions, ReportOptions {
-  readonly quick?: boolean;
-  readonly queued?: boolean;
-  readonly dryRun?: boolean;
-}
+export type RepairOptions = Values<typeof args>;
 
 interface Totals {
   readonly sound: number;
@@ -43,7 +41,7 @@ const OBJECTS_AT_A_TIME_QUICK = 8;
 const QUEUED_REMEMBERED_MAX = 100_000;
 
 /** Runs `agarose repair`. The command exits with 1 while an object is still damaged. */
-export async function repair(keys: readonly string[], options: RepairOptions): Promise<number> {
+export async function repair({ keys, ...options }: RepairOptions): Promise<number> {
   if (options.queued && keys.length > 0) throw new AgaroseError("USAGE", "give either keys or --queued");
   return withContext(options, WRITING, async (command) => {
     const { quick = false, dryRun = false } = options;

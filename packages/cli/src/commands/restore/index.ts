@@ -1,19 +1,22 @@
-/**
- * The help of `agarose restore`.
- */
-import type { Command } from "commander";
-import { DRY_RUN } from "../../ui/options.ts";
-import type { RestoreOptions } from "./restore.ts";
+/** The definition of `agarose restore`. */
+import { defineCommand, option } from "../../command.ts";
+import { DRY_RUN, KEY } from "../../ui/args.ts";
 
-/** Adds `agarose restore KEY`. */
-export function register(program: Command): void {
-  program
-    .command("restore")
-    .description("put a version again that `keep` keeps, as a new one; the present version is kept, too")
-    .argument("<key>", "key of the object")
-    .option("--version <version>", "its 32 hex digits or its generation; default: the newest that is kept")
-    .option(...DRY_RUN)
-    .action(async (key: string, _options: unknown, command: Command) =>
-      (await import("./restore.ts")).restore(key, command.optsWithGlobals<RestoreOptions>()),
-    );
-}
+export const args = {
+  key: KEY,
+  version: option("<version>", "its 32 hex digits or its generation; default: the newest that is kept"),
+  dryRun: DRY_RUN,
+};
+
+export const command = defineCommand({
+  name: "restore",
+  category: "Safety",
+  description: "store a version that `keep` keeps as the newest one; the present version is kept, too",
+  examples: [
+    ["restore photos/cat.jpg --dry-run", "say which version would come back"],
+    ["restore photos/cat.jpg --version 3", "bring back the version of generation 3"],
+  ],
+  args,
+  failsWhen: "no such version is kept, or it cannot be read",
+  run: async (values) => (await import("./restore.ts")).restore(values),
+});

@@ -2,21 +2,20 @@
  * `agarose restore`: brings a version back that `keep` keeps.
  */
 import { systemClock } from "@agarose/core";
-import type { ConfirmOptions } from "../../ui/confirm.ts";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { withContext, WRITING } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { printResult } from "../../ui/output.ts";
 import { startProgress } from "../../ui/progress.ts";
 import { dueLine, dueOf, reportOf, restoredLine, warnOfRestored } from "./restore-report.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose restore`. */
-export interface RestoreOptions extends GlobalOptions, Pick<ConfirmOptions, "dryRun"> {
-  readonly version?: string;
-}
+export type RestoreOptions = Values<typeof args>;
 
 /** Runs `agarose restore KEY`. The command exits with 1 when nothing that fits is kept, or it cannot be read. */
-export async function restore(key: string, { version, dryRun = false, ...options }: RestoreOptions): Promise<void> {
+export async function restore({ key, version, dryRun = false, ...options }: RestoreOptions): Promise<void> {
   await withContext(options, WRITING, async (command) => {
     const context = { ...command, nowMs: Date.now, breaker: new Breaker(systemClock) };
     const found = await findRestorable(key, version === undefined ? {} : { version }, context);

@@ -1,23 +1,27 @@
-/**
- * The help of `agarose rm`.
- */
-import type { Command } from "commander";
-import { DRY_RUN, YES } from "../../ui/options.ts";
-import type { RmOptions } from "./rm.ts";
+/** The definition of `agarose rm`. */
+import { defineCommand, flag, positional } from "../../command.ts";
+import { DRY_RUN, NO_PURGE, YES } from "../../ui/args.ts";
 
-/** Adds `agarose rm KEY…`. */
-export function register(program: Command): void {
-  program
-    .command("rm")
-    .description("remove objects; `gc` removes what their older versions left")
-    .argument("[key...]", "keys of the objects")
-    .option("--undelete", "bring back what was removed, as long as `keep` keeps it")
-    .option("--prefix", "take each key as a prefix and remove every object whose key begins with it")
-    .option("--no-purge", "leave the PoPs of the configuration as they are")
-    .option("--all", "remove every object of the deployment; takes no key")
-    .option(...DRY_RUN)
-    .option(...YES)
-    .action(async (keys: string[], _options: unknown, command: Command) => {
-      process.exitCode = await (await import("./rm.ts")).rm(keys, command.optsWithGlobals<RmOptions>());
-    });
-}
+export const args = {
+  keys: positional("[key...]", "keys of the objects"),
+  undelete: flag("bring back what was removed, as long as `keep` keeps it"),
+  recursive: flag("take each key as a prefix and remove every object whose key begins with it", { short: "r" }),
+  purge: NO_PURGE,
+  all: flag("remove every object of the deployment; takes no key"),
+  dryRun: DRY_RUN,
+  yes: YES,
+};
+
+export const command = defineCommand({
+  name: "rm",
+  category: "Objects",
+  description: "remove objects; `gc` removes what their older versions left",
+  examples: [
+    ["rm photos/cat.jpg", "remove one object"],
+    ["rm -r photos/2019/ --dry-run", "say what would be removed below a prefix"],
+    ["rm photos/cat.jpg --undelete", "bring it back, where `keep` keeps it"],
+  ],
+  args,
+  failsWhen: "a key has no object, or something could not be removed",
+  run: async (values) => (await import("./rm.ts")).rm(values),
+});

@@ -23,10 +23,10 @@ const keysLeft = async (): Promise<string[]> =>
 
 describe("rm", () => {
   test.each([
-    { args: ["--prefix", ""], says: "--all" },
-    { args: ["a/1", "", "--prefix"], says: "--all" },
+    { args: ["--recursive", ""], says: "--all" },
+    { args: ["a/1", "", "--recursive"], says: "--all" },
     { args: [], says: "--all" },
-    { args: ["--prefix"], says: "--all" },
+    { args: ["--recursive"], says: "--all" },
     { args: ["--all"], says: "--yes" },
     { args: ["--all", "a/1"], says: "without keys" },
     { args: [""], says: "key" },
@@ -47,13 +47,13 @@ describe("rm", () => {
   test("--dry-run writes to no bucket, for keys, prefixes and versions that would come back", async () => {
     const before = await world.names();
     expect((await world.run(["rm", "a/1", "--dry-run"])).stdout.toString()).toBe("would be removed  a/1\n");
-    expect((await world.run(["rm", "--prefix", "a/", "--dry-run"])).stdout.toString()).toContain("a/2");
+    expect((await world.run(["rm", "--recursive", "a/", "--dry-run"])).stdout.toString()).toContain("a/2");
     expect((await world.run(["rm", "none", "--dry-run"])).code).toBe(1);
     expect(await world.names()).toEqual(before);
   });
 
   test("a prefix with text goes on without a terminal, as scripts expect", async () => {
-    expect((await world.run(["rm", "--prefix", "a/"])).code).toBe(0);
+    expect((await world.run(["rm", "--recursive", "a/"])).code).toBe(0);
     expect(await keysLeft()).toEqual(["b/1"]);
   });
 });
@@ -86,8 +86,8 @@ describe.skipIf(!existsSync(SCRIPT))(`on a terminal (needs ${SCRIPT})`, () => {
     ["n\r", "no"],
     ["\r", "nothing"],
     ["\u0004", "the end of the input"],
-  ])("rm --prefix shows what would go, and %j removes nothing", async (answer) => {
-    const { code, said } = await onTerminal(["rm", "--prefix", "a/"], answer);
+  ])("rm --recursive shows what would go, and %j removes nothing", async (answer) => {
+    const { code, said } = await onTerminal(["rm", "--recursive", "a/"], answer);
     expect(said).toContain("2 objects");
     expect(said).toContain('"a/1", "a/2"');
     expect(code).toBe(1);
@@ -95,7 +95,7 @@ describe.skipIf(!existsSync(SCRIPT))(`on a terminal (needs ${SCRIPT})`, () => {
   });
 
   test("yes removes them, and --yes is not asked", async () => {
-    expect(await onTerminal(["rm", "--prefix", "a/"], "y\r")).toMatchObject({ code: 0 });
+    expect(await onTerminal(["rm", "--recursive", "a/"], "y\r")).toMatchObject({ code: 0 });
     expect(await keysLeft()).toEqual(["b/1"]);
     const { code, said } = await onTerminal(["rm", "--all", "--yes"], "n\r");
     expect({ code, asks: said.includes("[y/N]") }).toEqual({ code: 0, asks: false });

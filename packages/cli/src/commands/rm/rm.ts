@@ -2,8 +2,8 @@
  * `agarose rm`: removes objects. A tombstone takes the place of each manifest, so that no region brings it back.
  */
 import { AgaroseError, isTombstone, parseKey, systemClock, toAgaroseError } from "@agarose/core";
-import { confirm, sampleOf, type ConfirmOptions, type Danger } from "../../ui/confirm.ts";
-import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
+import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { removableKeys } from "@agarose/storage/listing/keys";
@@ -21,14 +21,11 @@ import {
   type RestoreDue,
   type RestoreReport,
 } from "../restore/restore-report.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose rm`. */
-export interface RmOptions extends GlobalOptions, ConfirmOptions {
-  readonly prefix?: boolean;
-  readonly all?: boolean;
-  readonly undelete?: boolean;
-  readonly purge: boolean;
-}
+export type RmOptions = Values<typeof args>;
 
 type Failed = { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 type Due = { readonly key: string; readonly outcome: "due" };
@@ -37,11 +34,11 @@ type RmReport = (RemoveResult & { readonly outcome: "removed" }) | Due | Failed;
 const OBJECTS_AT_A_TIME = 4;
 
 /** Runs `agarose rm KEY…`. The command exits with 1 when a key has no object, or when too few regions answer. */
-export async function rm(names: readonly string[], options: RmOptions): Promise<number> {
+export async function rm({ keys: names, ...options }: RmOptions): Promise<number> {
   if (options.undelete) return undelete(names, options);
   checkNames(names, options);
   const { all = false, dryRun = false } = options;
-  const isMany = options.prefix === true || all;
+  const isMany = options.recursive === true || all;
   if (!isMany) names.forEach(parseKey);
   return withContext(options, WRITING, async (context) => {
     const keys = isMany ? await keysBelow(all ? [""] : names, context) : names;
@@ -68,11 +65,14 @@ export async function rm(names: readonly string[], options: RmOptions): Promise<
 }
 
 /** Throws USAGE where what is to be removed is not said, or is everything and not said to be. */
-function checkNames(names: readonly string[], { prefix = false, all = false }: RmOptions): void {
+function checkNames(
+  names: readonly string[],
+  { recursive = false, all = false }: Pick<RmOptions, "recursive" | "all">,
+): void {
   const usage = (message: string): AgaroseError => new AgaroseError("USAGE", message);
   if (all && names.length > 0) throw usage("--all removes every object: give it without keys, or leave it out");
   if (!all && names.length === 0) throw usage("give the keys of the objects to remove, or --all for every object");
-  if (prefix && !all && names.includes("")) {
+  if (recursive && !all && names.includes("")) {
     throw usage("an empty prefix begins every key, so every object would be removed: write --all if you mean that");
   }
 }
@@ -87,9 +87,9 @@ function dangerOf(keys: readonly string[], prefixes: readonly string[], isTotal:
 }
 
 /** Brings removed objects back, one after the other: each is read and stored with all there is. */
-async function undelete(keys: readonly string[], options: RmOptions): Promise<number> {
-  if (options.prefix || options.all) {
-    throw new AgaroseError("USAGE", "--undelete takes keys: leave --prefix and --all out");
+async function undelete(keys: readonly string[], options: Omit<RmOptions, "keys">): Promise<number> {
+  if (options.recursive || options.all) {
+    throw new AgaroseError("USAGE", "--undelete takes keys: leave --recursive and --all out");
   }
   checkNames(keys, options);
   keys.forEach(parseKey);

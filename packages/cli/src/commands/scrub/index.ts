@@ -1,44 +1,43 @@
-/**
- * The help of `agarose scrub`.
- */
-import type { Command } from "commander";
-import { AgaroseError } from "@agarose/core";
-import { parseDuration, parseMoney, parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
-import { CURSOR, JSON_LINES } from "../../ui/options.ts";
-import type { Options } from "./scrub.ts";
+/** The definition of `agarose scrub`. */
+import { defineCommand, option } from "../../command.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, KEY_PREFIX } from "../../ui/args.ts";
+import { parseDollars, parseDuration, parseRate, parseShare } from "../../ui/units.ts";
 
 /** The longest timer of the system. */
 const EVERY_MS_MAX = 24 * 86_400_000;
 
-/** Adds `agarose scrub`. */
-export function register(program: Command): void {
-  program
-    .command("scrub")
-    .description(
-      "find objects with missing chunks by what the regions list, and repair first those with the fewest chunks " +
-        "beyond k; exit 1 when something stays damaged",
-    )
-    .option("--prefix <prefix>", "only objects whose keys begin with this")
-    .option("--every <duration>", "begin a walk so often until Ctrl-C, such as 1d", parseEvery)
-    .option("--sample <share>", "read this share of the objects in full, at random, such as 1%", parseShare)
-    .option(
-      "--age <duration>",
-      "read another part of the objects in full each time, so that each is read within this, such as 30d",
-      parseDuration,
-    )
-    .option("--bandwidth <rate>", "read no more of that than this on average, such as 10MB/s", parseRate)
-    .option("--money <dollars>", "read no more of that in a walk than this buys, by egressUsdPerGb", parseMoney)
-    .option("--metrics <file>", "write what a walk found for Prometheus, in the format of node_exporter's text files")
-    .option("--dry-run", "print what is damaged, in the order of danger, and repair nothing")
-    .option(...CURSOR)
-    .option(...JSON_LINES)
-    .action(async (_options: unknown, command: Command) => {
-      process.exitCode = await (await import("./scrub.ts")).scrub(command.optsWithGlobals<Options>());
-    });
-}
+export const args = {
+  prefix: KEY_PREFIX,
+  every: option("<duration>", "begin a walk so often until Ctrl-C, such as 1d; at most 24d", {
+    parse: parseDuration({ max: EVERY_MS_MAX }),
+  }),
+  sample: option("<share>", "read this share of the objects in full, at random, such as 1%", { parse: parseShare }),
+  age: option(
+    "<duration>",
+    "read another part of the objects in full each time, so that each is read within this, such as 30d",
+    { parse: parseDuration() },
+  ),
+  bandwidth: option("<rate>", "read no more of that than this on average, such as 10MB/s", { parse: parseRate }),
+  budget: option("<dollars>", "stop reading in full after spending this much on egress, by egressUsdPerGb", {
+    parse: parseDollars,
+  }),
+  metrics: option("<file>", "write what a walk found for Prometheus, in the format of node_exporter's text files"),
+  dryRun: { ...DRY_RUN, description: "print what is damaged, in the order of danger, and repair nothing" },
+  cursor: CURSOR,
+  jsonLines: JSON_LINES,
+};
 
-function parseEvery(text: string): number {
-  const ms = parseDuration(text);
-  if (ms <= EVERY_MS_MAX) return ms;
-  throw new AgaroseError("USAGE", `--every ${text} is more than 24d: start a walk from cron instead`);
-}
+export const command = defineCommand({
+  name: "scrub",
+  category: "Safety",
+  description:
+    "find objects with missing chunks by what the regions list, and repair first those with the fewest chunks beyond k",
+  examples: [
+    ["scrub", "check all objects by listings, and mend them"],
+    ["scrub --every 1d --age 30d", "walk daily, and read everything once a month"],
+    ["scrub --sample 1% --budget 5", "read a hundredth in full, for at most $5"],
+  ],
+  args,
+  failsWhen: "something stays damaged, or a region did not answer",
+  run: async (values) => (await import("./scrub.ts")).scrub(values),
+});

@@ -260,15 +260,15 @@ test("--sample reads objects in full, and what it finds is repaired", async () =
   expect(await world.verify("b")).toMatchObject({ sound: true });
 });
 
-test("--money buys reads as long as it lasts, says what it left, and needs a price of every region", async () => {
+test("--budget buys reads as long as it lasts, says what it left, and needs a price of every region", async () => {
   for (const key of ["a", "b", "c"]) await putWithout(key, 0);
-  const unpriced = await world.run(["scrub", "--sample", "1", "--money", "1"]);
+  const unpriced = await world.run(["scrub", "--sample", "1", "--budget", "1"]);
   expect(unpriced).toMatchObject({ code: 2, stderr: expect.stringContaining('add "egressUsdPerGb"') });
   const config = JSON.parse(await readFile(world.configPath, "utf8")) as { regions: object[] };
   const regions = config.regions.map((region) => ({ ...region, egressUsdPerGb: 1_000 }));
   await writeFile(world.configPath, JSON.stringify({ ...config, regions }));
-  // 1,050 bytes of chunks cost 0.00105 dollars, so the money is enough for two.
-  const { code, summary } = await scrub("--sample", "1", "--money", "0.0025");
+  // 1,050 bytes of chunks cost 0.00105 dollars, so the budget is enough for two.
+  const { code, summary } = await scrub("--sample", "1", "--budget", "0.0025");
   expect(code).toBe(0);
   expect(summary).toMatchObject({ readBytes: 2_100, unread: 1, found: { [M]: 3 } });
   expect(summary["readUsd"]).toBeCloseTo(0.0021, 8);
@@ -278,8 +278,8 @@ test.each([
   [["--sample", "2"], "no share from 0 to 1"],
   [["--age", "30"], "30 must be a second or more"],
   [["--bandwidth", "10MB"], "no rate"],
-  [["--money", "free"], "no sum of US dollars"],
-  [["--every", "30d"], "more than 24d"],
+  [["--budget", "free"], "no sum of US dollars"],
+  [["--every", "30d"], "must be 1s to 24d"],
   [["--metrics", "no-such-folder/agarose.prom"], "no-such-folder/agarose.prom cannot be written"],
 ])("%j is refused", async (args, message) => {
   expect(await world.run(["scrub", ...args])).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });

@@ -3,13 +3,12 @@
  * lost. With `--every` it walks again until it is asked to end.
  */
 import { systemClock, toAgaroseError } from "@agarose/core";
-import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { repairLines, unreachableLine } from "../../ui/verdict-lines.ts";
 import type { KeyGroup } from "@agarose/storage/listing/key-groups";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
-import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
-import type { WalkOptions } from "@agarose/storage/listing/walk-objects";
+import { ReportStream } from "../../ui/report-stream.ts";
 import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
 import { waitFor } from "@agarose/storage/maintenance/scrub/deep-reads";
 import { HotObjects, type HotOutcome, type HotTotals } from "./hot-objects.ts";
@@ -17,17 +16,11 @@ import { checkMetricsPath, writeMetrics } from "@agarose/storage/maintenance/scr
 import { redundancyLines } from "@agarose/storage/maintenance/scrub/redundancy";
 import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
 import type { Totals } from "@agarose/storage/maintenance/scrub/totals";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose scrub`. */
-export interface Options extends GlobalOptions, WalkOptions, ReportOptions {
-  readonly dryRun?: boolean;
-  readonly every?: number;
-  readonly sample?: number;
-  readonly age?: number;
-  readonly bandwidth?: number;
-  readonly money?: number;
-  readonly metrics?: string;
-}
+export type Options = Values<typeof args>;
 
 /** Runs `agarose scrub`. The command exits with 1 when an object stays damaged or a region did not answer. */
 export async function scrub(options: Options): Promise<number> {
@@ -50,13 +43,13 @@ export async function scrub(options: Options): Promise<number> {
 }
 
 async function walkOnce(options: Options, context: CommandContext): Promise<number> {
-  const { sample, age, every, bandwidth, money, metrics } = options;
+  const { sample, age, every, bandwidth, budget, metrics } = options;
   const deep = {
     ...(sample !== undefined && { share: sample }),
     ...(age !== undefined && { ageMs: age }),
     ...(every !== undefined && { everyMs: every }),
     ...(bandwidth !== undefined && { bytesPerSecond: bandwidth }),
-    ...(money !== undefined && { usd: money }),
+    ...(budget !== undefined && { usd: budget }),
   };
   const report = new ReportStream(options);
   const startMs = Date.now();
@@ -115,7 +108,7 @@ function readLines({ readBytes, readUsd, unread }: Totals): string[] {
   const price = readUsd > 0 ? ` for $${readUsd.toFixed(4)}` : "";
   return [
     ...(readBytes > 0 ? [`${formatBytes(readBytes)} read in full${price}`] : []),
-    ...(unread > 0 ? [`${formatCount(unread, "object")} left unread: raise --money`] : []),
+    ...(unread > 0 ? [`${formatCount(unread, "object")} left unread: raise --budget`] : []),
   ];
 }
 

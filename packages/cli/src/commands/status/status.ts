@@ -5,15 +5,14 @@ import { AgaroseError } from "@agarose/core";
 import { adminTokenOf } from "@agarose/storage/pops/admin-token";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import type { GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../ui/output.ts";
 import type { IdeaStatus } from "@agarose/storage/pops/pop-client";
 import { popReport, type PopReport } from "./pop-report.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose status`. */
-export interface StatusOptions extends GlobalOptions {
-  readonly timeout: number;
-}
+export type StatusOptions = Values<typeof args>;
 
 /** Runs `agarose status`. The command exits with 1 when a PoP does not answer or reports a problem. */
 export async function status(options: StatusOptions): Promise<number> {
@@ -24,7 +23,7 @@ export async function status(options: StatusOptions): Promise<number> {
   }
   const reports = await Promise.all(
     pops.map((pop) =>
-      popReport(pop, { fetch, token: adminTokenOf(pop.name), nowMs: Date.now(), timeoutMs: options.timeout * 1000 }),
+      popReport(pop, { fetch, token: adminTokenOf(pop.name), nowMs: Date.now(), timeoutMs: options.timeout }),
     ),
   );
   printResult(options.json ?? false, { ok: reports.every(isWell), pops: reports }, linesOf(reports));

@@ -93,7 +93,7 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncResu
       : undefined;
   if (reason !== undefined) return { ...result, stale, notRemoved: reason };
   if (folder.count === 0) {
-    const message = `${job.folder} has no file for this sync, and --delete would remove all ${extra.length} objects: use \`agarose rm --prefix\` if that is meant`;
+    const message = `${job.folder} has no file for this sync, and --delete would remove all ${extra.length} objects: use \`agarose rm -r\` if that is meant`;
     throw new AgaroseError("USAGE", message, { objects: extra.length });
   }
   return { ...result, stale: [...stale, ...(await removeAll(job, extra, own))] };

@@ -450,7 +450,7 @@ test("a minority that missed an update does not make a file of the version befor
 
 test.each([
   { what: "sync --delete", args: ["sync", "dist", "app", "--delete"] },
-  { what: "rm --prefix", args: ["rm", "app/assets/app-1.js", "--prefix"] },
+  { what: "rm -r", args: ["rm", "app/assets/app-1.js", "-r"] },
 ])("$what ends a removal that was killed between two regions", async ({ args }) => {
   const key = "app/assets/app-1.js";
   await sync("dist", "app");

@@ -4,34 +4,24 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { AgaroseError, parseKey, systemClock } from "@agarose/core";
-import { confirm, type ConfirmOptions, type Danger } from "../../ui/confirm.ts";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { confirm, type Danger } from "../../ui/confirm.ts";
+import { withContext, WRITING } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
-import type { Consistency } from "@agarose/storage/objects/manifests";
 import { parseHeaders, widthOf } from "@agarose/storage/upload/put-options";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
 import { startProgress, type ProgressReport } from "../../ui/progress.ts";
-import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
-import { Filter, type Patterns } from "./filter.ts";
+import { ReportStream } from "../../ui/report-stream.ts";
+import { Filter } from "./filter.ts";
 import { KnownEqual } from "./known-equal.ts";
 import { pull } from "./pull.ts";
 import { purgePops } from "../../lib/purge-pops.ts";
 import { push } from "./push.ts";
 import type { SyncEvent, SyncJob } from "./sync-job.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose sync`. */
-export interface SyncOptions extends GlobalOptions, ReportOptions, Patterns, Pick<ConfirmOptions, "yes"> {
-  readonly get?: boolean;
-  readonly delete?: boolean;
-  readonly dryRun?: boolean;
-  readonly checksum?: boolean;
-  readonly consistency: Consistency;
-  readonly cache?: string;
-  readonly follow?: boolean;
-  readonly header: readonly string[];
-  readonly jobs?: number;
-  readonly purge: boolean;
-}
+export type SyncOptions = Values<typeof args>;
 
 /** How often each outcome came. */
 interface Totals {
@@ -49,7 +39,7 @@ interface Totals {
  * Runs `agarose sync`. The command exits with 1 when a file failed, when it withheld removals, or when a PoP was not
  * purged.
  */
-export async function sync(source: string, target: string, options: SyncOptions): Promise<number> {
+export async function sync({ source, target, ...options }: SyncOptions): Promise<number> {
   const { get = false, dryRun = false, checksum = false, follow = false, include, exclude } = options;
   const { consistency } = options;
   if (!get && consistency !== "strong") {

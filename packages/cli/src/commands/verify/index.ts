@@ -1,23 +1,25 @@
-/**
- * The help of `agarose verify`.
- */
-import type { Command } from "commander";
-import { CURSOR, JSON_LINES } from "../../ui/options.ts";
-import type { VerifyOptions } from "./verify.ts";
+/** The definition of `agarose verify`. */
+import { defineCommand, flag } from "../../command.ts";
+import { CURSOR, JSON_LINES, KEY_PREFIX, KEYS } from "../../ui/args.ts";
 
-/** Adds `agarose verify`. */
-export function register(program: Command): void {
-  program
-    .command("verify")
-    .description(
-      "check every manifest and every byte of every chunk, also of kept versions; exit 1 when something is damaged",
-    )
-    .argument("[key...]", "keys of objects; all objects when left out")
-    .option("--prefix <prefix>", "all objects whose keys begin with this")
-    .option("--quick", "by what the regions list, without reading chunks: finds what is missing or has another length")
-    .option(...CURSOR)
-    .option(...JSON_LINES)
-    .action(async (keys: string[], _options: unknown, command: Command) => {
-      process.exitCode = await (await import("./verify.ts")).verify(keys, command.optsWithGlobals<VerifyOptions>());
-    });
-}
+export const args = {
+  keys: KEYS,
+  prefix: KEY_PREFIX,
+  quick: flag("by what the regions list, without reading chunks: finds what is missing or has another length"),
+  cursor: CURSOR,
+  jsonLines: JSON_LINES,
+};
+
+export const command = defineCommand({
+  name: "verify",
+  category: "Safety",
+  description: "check every manifest and every byte of every chunk, also of kept versions",
+  examples: [
+    ["verify", "read and check everything"],
+    ["verify --quick", "check by listings alone, which reads no chunk"],
+    ["verify photos/cat.jpg", "check one object"],
+  ],
+  args,
+  failsWhen: "something is damaged, or a region did not answer",
+  run: async (values) => (await import("./verify.ts")).verify(values),
+});

@@ -2,7 +2,7 @@
  * `agarose verify`: reads every stored byte of objects and says what is damaged and what still reads.
  */
 import { systemClock } from "@agarose/core";
-import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
+import { READING, withContext } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import {
   hasKeptDamage,
@@ -16,13 +16,13 @@ import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
 import { verifyWithHistory } from "@agarose/storage/history/verify-history";
 import type { ObjectVerdict } from "@agarose/storage/objects/verify-object";
 import { quickKinds, quickVerdict } from "@agarose/storage/listing/listed-verdict";
-import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
-import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
+import { ReportStream } from "../../ui/report-stream.ts";
+import { walkObjects, type Walk } from "@agarose/storage/listing/walk-objects";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose verify`. */
-export interface VerifyOptions extends GlobalOptions, WalkOptions, ReportOptions {
-  readonly quick?: boolean;
-}
+export type VerifyOptions = Values<typeof args>;
 
 interface Totals {
   readonly objects: number;
@@ -40,7 +40,7 @@ const OBJECTS_AT_A_TIME = 2;
 const OBJECTS_AT_A_TIME_QUICK = 16;
 
 /** Runs `agarose verify`. The command exits with 1 when an object is damaged or a region did not answer. */
-export async function verify(keys: readonly string[], options: VerifyOptions): Promise<number> {
+export async function verify({ keys, ...options }: VerifyOptions): Promise<number> {
   return withContext(options, READING, async (command) => {
     const quick = options.quick ?? false;
     const context = { ...command, breaker: new Breaker(systemClock), quick };

@@ -1,18 +1,15 @@
-/**
- * The help of `agarose versions`.
- */
-import type { Command } from "commander";
-import type { GlobalOptions } from "../../lib/context.ts";
+/** The definition of `agarose versions`. */
+import { defineCommand } from "../../command.ts";
+import { KEY } from "../../ui/args.ts";
 
-/** Adds `agarose versions KEY`. */
-export function register(program: Command): void {
-  program
-    .command("versions")
-    .description(
-      "the versions of an object that a manifest in any region names or `keep` keeps, and whether their chunks are there",
-    )
-    .argument("<key>", "key of the object")
-    .action(async (key: string, _options: unknown, command: Command) => {
-      process.exitCode = await (await import("./versions.ts")).versions(key, command.optsWithGlobals<GlobalOptions>());
-    });
-}
+export const args = { key: KEY };
+
+export const command = defineCommand({
+  name: "versions",
+  category: "Safety",
+  description: "list the versions of an object, kept ones included, and whether their chunks are there",
+  examples: [["versions photos/cat.jpg", "list the versions, the newest first"]],
+  args,
+  failsWhen: "a region could not say what it holds",
+  run: async (values) => (await import("./versions.ts")).versions(values),
+});

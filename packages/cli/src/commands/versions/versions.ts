@@ -2,15 +2,17 @@
  * `agarose versions`: which versions of an object the regions hold.
  */
 import { AgaroseError, parseKey, systemClock } from "@agarose/core";
-import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
+import { READING, withContext } from "../../lib/context.ts";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { surveyRegions } from "@agarose/storage/regions/region-survey";
 import { keptVersions } from "@agarose/storage/history/kept-versions";
 import { EXIT_FAILED, EXIT_OK, formatBytes, logLine, printable, printResult } from "../../ui/output.ts";
 import { listVersions, type VersionEntry } from "./list-versions.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** Runs `agarose versions KEY`. The command exits with 1 when a region could not say what it holds. */
-export async function versions(key: string, options: GlobalOptions): Promise<number> {
+export async function versions({ key, ...options }: Values<typeof args>): Promise<number> {
   parseKey(key);
   return withContext(options, READING, async (command) => {
     const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };

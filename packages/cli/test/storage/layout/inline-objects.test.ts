@@ -46,6 +46,6 @@ test("a manifest whose content was changed is not believed: another region's is 
 
 test("upgrade takes it for current, and gc leaves it", async () => {
   expect(await run("upgrade")).toEqual({ objects: [{ key: KEY, outcome: "current" }] });
-  expect(await run("gc", "--delete", "--older-than", "1")).toMatchObject({ uploads: [] });
+  expect(await run("gc", "--delete", "--older-than", "1h")).toMatchObject({ uploads: [] });
   expect(await world.get(KEY, { start: 100, end: 200 })).toEqual(BODY.subarray(100, 200));
 });

@@ -92,7 +92,7 @@ describe("while most regions cannot be listed", () => {
     ["expire"],
     ["upgrade", "--prefix", "none/"],
     ["gc", "none/"],
-    ["rm", "--prefix", "none/"],
+    ["rm", "--recursive", "none/"],
     ["sync", "--get", "none", "out"],
     ["migrate", "next.json"],
   ])("%s does not succeed, for it cannot know that there is nothing to do", async (...args) => {

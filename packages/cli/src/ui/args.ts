@@ -1,0 +1,45 @@
+/**
+ * Arguments and options that several commands have. Every help loads this module, so it imports nothing that does the
+ * work.
+ */
+import { HEADERS_ALLOWED } from "@agarose/core";
+import { choice, flag, negatedFlag, option, positional, repeatable } from "../command.ts";
+import { parseCount } from "./units.ts";
+
+export const KEY = positional("<key>", "key of the object");
+/** A prefix that is an argument. */
+export const PREFIX = positional("[prefix]", "all keys when left out", "");
+/** The keys of a walk, which takes all objects without any. */
+export const KEYS = positional("[key...]", "keys of objects; all objects when left out");
+export const KEY_PREFIX = option("<prefix>", "all objects whose keys begin with this");
+
+/** Answers the question of `confirm` beforehand. */
+export const YES = flag("do not ask before it begins, as for scripts", { short: "y" });
+export const DRY_RUN = flag("say what would be done, and do nothing");
+export const NO_PURGE = negatedFlag("leave the PoPs of the configuration as they are");
+export const FOLLOW = flag("follow links that lead out of a folder");
+
+/** `ReportStream` takes it. */
+export const JSON_LINES = flag("print one JSON document for each object, then one with the summary");
+export const CURSOR = option(
+  "<file>",
+  "keep the last key that is done in this file, and continue after it when the file is there",
+);
+
+/** By it a command reads from what is left when most regions do not answer. */
+export const CONSISTENCY = choice(
+  "strong reads what a majority of the regions holds; eventual takes the first sound copy, which may be an old " +
+    "version, and needs one region and k chunks",
+  ["strong", "eventual"],
+);
+
+/** `parseHeaders` takes its value. */
+export const HEADER = repeatable(
+  "<line>",
+  `response header "name: value", repeatable: ${[...HEADERS_ALLOWED].join(", ")}`,
+);
+
+/** `widthOf` takes its value. */
+export const JOBS = option("<count>", "objects at a time; default: as many as the stores take", {
+  parse: parseCount({ min: 1, max: 64 }),
+});
