@@ -8,7 +8,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  */
 const POP_CONTRACT = [
   "packages/worker/src/http/{access,admin}.workerd.test.ts",
-  "packages/worker/src/http/routes/{metrics,object,object-bytes,plans,range,read,telemetry,unknown-code}.workerd.test.ts",
+  "packages/worker/src/http/routes/{metrics,object,object-bytes,plans,range,read,unknown-code}.workerd.test.ts",
   "packages/worker/src/read/{bounded-reads,leaving-clients,publisher-keys,unknown-keys}.workerd.test.ts",
   "packages/worker/src/cache/{functional,period,popularity,purge,recovered}.workerd.test.ts",
   "packages/worker/src/regions/{region-health,spread}.workerd.test.ts",

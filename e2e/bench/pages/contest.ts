@@ -111,7 +111,7 @@ export function forgetPlans(page: Page, prefix: string): Promise<void> {
   }, prefix);
 }
 
-/** Whether a request is part of a read: not a probe of a PoP, and no telemetry. */
+/** Whether a request is part of a read, not a probe of a PoP. */
 export function isOfReads({ path }: { readonly path: string }): boolean {
-  return !path.startsWith("/healthz") && !path.startsWith("/v1/telemetry");
+  return !path.startsWith("/healthz");
 }

@@ -130,7 +130,6 @@ function read(kind: keyof typeof KEYS, alone?: Pops["pops"]): Promise<Response> 
       refused++;
       return Promise.reject(new TypeError("Failed to fetch"));
     },
-    post: () => {},
     clock: systemClock,
     sha256: systemSha256,
     random: Math.random,

@@ -152,7 +152,6 @@ function clientAt(now: () => number): ObjectClient {
     { prefix: "/ec/", pops: [{ name: "fra", url: urlOf("fra") }], regions: [], delta: undefined } as never,
     {
       fetch: (url, init) => fetch(url, init),
-      post: () => {},
       clock: { ...systemClock, now },
       sha256: systemSha256,
       random: Math.random,

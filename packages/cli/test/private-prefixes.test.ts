@@ -41,7 +41,6 @@ beforeEach(() => {
       asked.push({ url, authorization: init.headers?.["authorization"] });
       return fetch(url, init);
     },
-    post: () => {},
     clock: systemClock,
     sha256: systemSha256,
     random: Math.random,

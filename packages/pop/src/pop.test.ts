@@ -205,10 +205,10 @@ test("requests that no honest client sends are answered or cut off, and the PoP 
     ["a long path", get(`/o/${"a".repeat(15_000)}`), 400],
     ["an endless path", get(`/o/${"a".repeat(1_000_000)}`), 431],
     ["many headers", get("/healthz", ...Array.from({ length: 5_000 }, (_, i) => `a: ${i}`)), 431],
-    ["two lengths", `POST /v1/telemetry HTTP/1.1\r\nHost: pop\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\n`, 400],
+    ["two lengths", `POST /v1/purge HTTP/1.1\r\nHost: pop\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\n`, 400],
     [
       "a length and chunks",
-      `POST /v1/telemetry HTTP/1.1\r\nHost: pop\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n${smuggled}`,
+      `POST /v1/purge HTTP/1.1\r\nHost: pop\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n${smuggled}`,
       400,
     ],
     ["a body of GET", get("/o/absent", `Content-Length: ${smuggled.length}`) + smuggled, 404],

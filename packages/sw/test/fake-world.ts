@@ -32,7 +32,6 @@ import {
 } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
 import type { ReadEvent } from "../src/events/read-events.ts";
-import type { TelemetryReport } from "../src/client/telemetry.ts";
 import { parseConfig } from "../src/common/config.ts";
 import { ObjectClient } from "../src/client/object-client.ts";
 import type { ObjectStore } from "../src/client/object-store.ts";
@@ -155,7 +154,6 @@ export class FakeWorld {
   forgets = false;
   /** How often clients looked for a newer worker. */
   updates = 0;
-  readonly reports: { url: string; report: TelemetryReport }[] = [];
   /** Bundles neither read to their end nor given up. */
   openBundles = 0;
   /** Whether the user asks for little data. */
@@ -233,7 +231,6 @@ export class FakeWorld {
     return new ObjectClient(parseConfig({ ...endpoints, ...config }, "https://app.test/"), {
       clock: this.clock,
       fetch: this.fetch,
-      post: (url, report) => void this.reports.push({ url, report }),
       sha256: async (bytes) => digest(bytes),
       random: () => 0.5,
       codec: async () => codec,
@@ -491,7 +488,6 @@ export class FakeWorld {
       regions: this.regions.map(({ name, url, delayMs }) => ({ name, url, meanMs: delayMs, sdMs: delayMs / 10 })),
       ...(pop.namesPeers ? { peers: this.#peersOf(pop) } : {}),
       delta: 1,
-      telemetry: `${pop.name}-token`,
     };
   }
 

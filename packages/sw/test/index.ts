@@ -9,7 +9,6 @@ export { configFromUrl, parseConfig } from "../src/common/config.ts";
 export { ObjectClient };
 export type { FullPlan } from "../src/client/plans/bundle-request.ts";
 export { withSignatures } from "../src/client/plans/find-plan.ts";
-export { BATCH_MS } from "../src/client/telemetry.ts";
 
 /** What a worker at `https://app.test/` responds to requests for objects below `/ec/`. */
 export function handleOf(client: ObjectClient): Handle {

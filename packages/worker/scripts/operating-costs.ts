@@ -44,8 +44,6 @@ export const ASSUMED = {
   kvReadRatio: 0.1,
   /** An isolate reads the configuration every five seconds while it has requests. */
   requestsPerSecondOfIsolate: 20,
-  /** Reports of clients for each read: one for 64 chunks, or for what came in five seconds. */
-  reportsPerRead: 0.1,
   /** Different keys among the requests that an isolate hands on at once. */
   keysPerRequest: 0.5,
   /** A local workerd takes 0.23 ms for a bundle of this size; others run beside it at Cloudflare. */
@@ -112,7 +110,7 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   const reads = rate * SECONDS;
   const isolates = Math.max(1, rate / assumed.requestsPerSecondOfIsolate);
   const misses = reads * (1 - assumed.fullHitRatio);
-  const workerRequests = reads * (1 + assumed.reportsPerRead) + PERIODS;
+  const workerRequests = reads + PERIODS;
   const kvReads = reads * assumed.fullHitRatio * assumed.kvReadRatio + isolates * (SECONDS / CONFIGURATION_SECONDS) * 2;
   const keysPerFlush = Math.max(1, (rate / isolates) * FLUSH_SECONDS * assumed.keysPerRequest);
   const flushes = isolates * (SECONDS / FLUSH_SECONDS) * Math.min(1, rate * FLUSH_SECONDS);

@@ -4,7 +4,6 @@ import { expect, test, vi } from "vitest";
 import { decodePlannerState } from "./cache/planner-state.ts";
 import { checkAccess, parseAccessSettings } from "./http/access.ts";
 import { parsePurge } from "./http/routes/purge.ts";
-import { parseReport } from "./http/routes/telemetry.ts";
 import { parsePeerMessage } from "./peers/peer-message.ts";
 import { parsePeersInForce } from "./peers/peers-snapshot.ts";
 import { CONFIGURATION_EMPTY, parseConfiguration } from "./cache/configuration.ts";
@@ -14,7 +13,6 @@ vi.mock("cloudflare:workers", () => ({ DurableObject: Object }));
 
 const secret = "0123456789abcdef0123456789abcdef";
 const access = parseAccessSettings({ PRIVATE_PREFIXES: '["a/"]', READ_TOKEN: secret, SIGNING_KEY: secret });
-const report = { token: "t", regions: [{ name: "r0", meanMs: 5, meanBytes: 100 }], reads: { a: 1 } };
 
 const asked = { key: "a/b", nowMs: 0, query: new URLSearchParams(), authorization: undefined };
 
@@ -22,7 +20,6 @@ test.each<[what: string, parse: (bytes: Uint8Array, text: string) => unknown, sa
   ["a bearer token", (_, text) => checkAccess({ ...asked, authorization: `Bearer ${text}` }, access)],
   ["a signed URL", (_, text) => checkAccess({ ...asked, query: new URLSearchParams(`signature=${text}`) }, access)],
   ["when a URL expires", (_, text) => checkAccess({ ...asked, query: new URLSearchParams(`expires=${text}`) }, access)],
-  ["a client's report", (_, text) => parseReport(text, new Set(["r0"])), report],
   ["a purge", (_, text) => parsePurge(text), { keys: ["a"], prefix: "b/" }],
   ["a peer's message", (_, text) => parsePeerMessage(text)],
   ["the configuration", (_, text) => parseConfiguration(text), CONFIGURATION_EMPTY],

@@ -17,7 +17,6 @@ import { peerChunk, peerExchange, peerOic } from "./http/routes/peers.ts";
 import { plans } from "./http/routes/plans.ts";
 import { PURGE_BYTES_MAX, purgeRoute } from "./http/routes/purge.ts";
 import { read } from "./http/routes/read.ts";
-import { REPORT_BYTES_MAX, telemetry } from "./http/routes/telemetry.ts";
 import { MESSAGE_BYTES_MAX } from "./peers/peer-message.ts";
 import { atEntry } from "./runtime/continents.ts";
 
@@ -34,7 +33,6 @@ const HANDLERS: Readonly<Record<RouteName, H<AppEnv>[]>> = {
   plans: [plans],
   chunk: [peerChunk],
   peers: [bodyOfAtMost(MESSAGE_BYTES_MAX), peerExchange],
-  telemetry: [bodyOfAtMost(REPORT_BYTES_MAX), telemetry],
   health: [healthz],
   status: [status],
   oic: [peerOic],

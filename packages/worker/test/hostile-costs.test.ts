@@ -21,13 +21,11 @@ const PER_HAND_OVER: ReadonlySet<keyof RequestCost> = new Set(["objectCalls", "r
 const ADDRESS = "198.51.100.7";
 
 let world: TestWorld;
-let token: string;
 let version: string;
 beforeAll(async () => {
   world = await startWorld(
     {
       MANIFEST_TTL_SECONDS: "3600",
-      TELEMETRY_KEY: "telemetry-key-of-tests",
       PRIVATE_PREFIXES: '["private/"]',
       READ_TOKEN: "read-token-of-tests",
       FILL_CLIENTS_MIN: "2",
@@ -40,13 +38,10 @@ beforeAll(async () => {
   for (const [i, key] of SMALL.entries()) await world.put(key, randomBytes(SMALL_BYTES, i + 100));
   // What an isolate does once, and all manifests but those of keys that a request asks for as the first one.
   const headers = clientHeaders("192.0.2.1");
-  for (const key of LARGE.slice(1))
-    token = (await readBundle(`${world.url}/v1/read/${key}`, key, headers)).plan.telemetry!;
+  for (const key of LARGE.slice(1)) await readBundle(`${world.url}/v1/read/${key}`, key, headers);
   await (await fetch(`${world.url}${plansOf(SMALL)}`, { headers })).arrayBuffer();
   await setTimeout(FLUSH_MS);
-  ({
-    plan: { telemetry: token = "" },
-  } = await readBundle(`${world.url}/v1/read/${LARGE[1]}`, LARGE[1]!, clientHeaders(ADDRESS)));
+  await readBundle(`${world.url}/v1/read/${LARGE[1]}`, LARGE[1]!, clientHeaders(ADDRESS));
   await setTimeout(FLUSH_MS);
 });
 afterAll(() => world.close());
@@ -60,12 +55,6 @@ interface Sent extends RequestInit {
 }
 
 const range = (value: string): RequestInit => ({ headers: { range: value } });
-const reads = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`ghost/${i}`, 20]));
-const report = (by: string): RequestInit => ({
-  method: "POST",
-  body: JSON.stringify({ token: by, regions: [], reads }),
-  headers: { "content-type": "text/plain" },
-});
 const guess: RequestInit = { headers: { authorization: "Bearer a-guess-of-the-token" } };
 
 /** How each row of the table is sent, after the rows above it. */
@@ -99,8 +88,6 @@ const SENT: Readonly<Record<HostileRequest, () => Sent>> = {
     status: 404,
   }),
   "POST /v1/peers, without a signature": () => ({ path: "/v1/peers", status: 403, method: "POST", body: "{}" }),
-  "POST /v1/telemetry, 100 keys without an object": () => ({ path: "/v1/telemetry", status: 204, ...report(token) }),
-  "POST /v1/telemetry, a wrong token": () => ({ path: "/v1/telemetry", status: 403, ...report("1.x") }),
   "GET /healthz": () => ({ path: "/healthz", status: 200 }),
   "GET /v1/status, a wrong token": () => ({ path: "/v1/status", status: 401, ...guess }),
   "GET /metrics, a wrong token": () => ({ path: "/metrics", status: 401, ...guess }),

@@ -7,7 +7,7 @@ import { POP, putCached, randomBytes, readBundle, readObject, REGIONS, startWorl
 
 let world: TestWorld;
 beforeAll(async () => {
-  world = await startWorld({ MANIFEST_TTL_SECONDS: "600", TELEMETRY_KEY: "telemetry-key-of-tests" }, { limited: true });
+  world = await startWorld({ MANIFEST_TTL_SECONDS: "600" }, { limited: true });
 });
 afterAll(() => world.close());
 

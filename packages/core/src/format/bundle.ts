@@ -61,8 +61,6 @@ export interface Plan {
   readonly dataKey?: string;
   /** Whether the read needed a token or a signature: a client must not store such an object. */
   readonly private?: boolean;
-  /** A token for reports to `POST /v1/telemetry` of this PoP, valid for minutes. */
-  readonly telemetry?: string;
 }
 
 /** Another PoP. A client reads from it if its own configuration has the address. */
@@ -142,7 +140,6 @@ export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest)
     isCount(plan.epoch) &&
     isCount(plan.delta, CHUNKS_MAX) &&
     isOptional(plan.private, "boolean") &&
-    isOptional(plan.telemetry, "string") &&
     (!HAS_ENCRYPTION || plan.dataKey === undefined || isText(plan.dataKey, DATA_KEY)) &&
     areChunks(plan.cached) &&
     areAll(plan.regions, isPlanRegion) &&

@@ -2,13 +2,10 @@
 import type { Clock, Decoder, FetchPort, Random, Sha256 } from "@agarose/core";
 import type { ReadEvent } from "../events/read-events.ts";
 import type { ObjectStore } from "./object-store.ts";
-import type { TelemetryReport } from "./telemetry.ts";
 
 /** The ports of one `ObjectClient`. */
 export interface ClientPorts {
   readonly fetch: FetchPort;
-  /** Sends a telemetry report. It handles its own failures. */
-  readonly post: (url: string, report: TelemetryReport) => void;
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly random: Random;

@@ -227,18 +227,14 @@ export class ClientRead {
 
   /** Asks the nearest PoP for the chunks of a known plan. `onChanged` gets the bundle of a newer version. */
   #callPop(known: FullPlan, head: Ranged, onChanged: (bundle: Bundle) => void): Edge | undefined {
-    const { plans, pops, telemetry } = this.#ports;
+    const { plans, pops } = this.#ports;
     const store = HAS_STORE ? this.#ports.store : undefined;
     const [pop] = pops.byDistance();
     const { key } = this.#request;
     const span = spanOf(known.manifest, head.range);
     const pieces = this.#missing(known, head);
     if (!pop || !known.manifest.bytes || pieces?.length === 0) return undefined;
-    if (store?.holds(known.manifest, span)) {
-      store.countRead(key);
-      telemetry.due();
-      return undefined;
-    }
+    if (store?.holds(known.manifest, span)) return undefined;
     const { start, end } = head.range;
     const range = this.#rangeHeader(head) ?? (pieces && `bytes=${start}-${end - 1}`);
     const request = {

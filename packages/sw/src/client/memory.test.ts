@@ -1,11 +1,9 @@
 /** What a client remembers: plans and latencies. */
 import { describe, expect, test } from "vitest";
-import { acceptUnsigned, LATENCY_UNKNOWN, systemSha256 } from "@agarose/core";
+import { LATENCY_UNKNOWN } from "@agarose/core";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
-import { OfflineStore } from "../offline/offline-store.ts";
 import { CHARACTERS_MAX, PlanStore, PLAN_TTL_MS } from "./plans/plan-store.ts";
-import { BATCH_MS, Telemetry, type TelemetryReport } from "./telemetry.ts";
 import { VirtualClock } from "../../test/virtual-clock.ts";
 
 /** As much of a plan as the cache looks at: its hashes weigh `characters`. */
@@ -143,40 +141,5 @@ describe("LatencyTracker", () => {
       book.observe("r", 100);
     }
     expect(book.estimate("r").meanMs).toBeLessThan(150);
-  });
-});
-
-describe("Telemetry", () => {
-  test("sends one report of what came in some time", async () => {
-    const clock = new VirtualClock();
-    const reports: TelemetryReport[] = [];
-    const store = new OfflineStore({
-      pops: [],
-      regions: [],
-      bytes: 1,
-      cache: () => Promise.reject(),
-      sha256: systemSha256,
-      trust: acceptUnsigned,
-    });
-    const telemetry = new Telemetry({ clock, store, send: (report) => void reports.push(report) });
-    telemetry.observe("a", 10, 1000);
-    telemetry.observe("a", 30, 2000);
-    telemetry.observe("b", 5, 7);
-    await clock.pass(BATCH_MS);
-    expect(reports).toEqual([
-      {
-        regions: [
-          { name: "a", samples: 2, meanMs: 20, meanBytes: 1500 },
-          { name: "b", samples: 1, meanMs: 5, meanBytes: 7 },
-        ],
-      },
-    ]);
-    for (let sample = 0; sample < 100; sample++) telemetry.observe("a", 7, 1);
-    await clock.pass(3 * BATCH_MS);
-    expect(reports.slice(1)).toEqual([{ regions: [{ name: "a", samples: 100, meanMs: 7, meanBytes: 1 }] }]);
-    for (const key of ["cat", "dog", "cat"]) store.countRead(key);
-    telemetry.due();
-    await clock.pass(BATCH_MS);
-    expect(reports[2]).toEqual({ regions: [], reads: { cat: 2, dog: 1 } });
   });
 });

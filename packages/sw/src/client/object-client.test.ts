@@ -6,7 +6,6 @@ import { PROBE_AGAIN_MS, PROBE_EVERY_MS } from "./plans/pop-selector.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import { POP_PATIENCE_MS } from "./plans/pop-call.ts";
 import { summarized, totalsOf, type ReadSummary } from "../events/read-summary.ts";
-import { BATCH_MS } from "./telemetry.ts";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 
 const KEY = "photos/cat.jpg";
@@ -783,36 +782,6 @@ describe("what a read reports", () => {
     const summary = world.events.reduce<ReadSummary | undefined>(summarized, undefined)!;
     expect(totalsOf(summary)).toEqual({ fetchedBytes: 4000, used: 4, unused: 0, cancelled: 1, failed: 0 });
     expect(new Set(world.events.map(({ read: id }) => id)).size).toBe(1);
-  });
-
-  test("region latencies in batches to the nearest PoP, after a while", async () => {
-    const { world, client } = await startWorld();
-    world.put("small", BYTES.subarray(0, 4000));
-    await read(world, client, {}, "small");
-    expect(world.reports).toEqual([]);
-    await world.clock.pass(BATCH_MS);
-    expect(world.reports).toEqual([
-      {
-        url: "https://p0.test/v1/telemetry",
-        report: {
-          token: "p0-token",
-          regions: ["r0", "r1", "r2", "r3"].map((name, i) => ({
-            name,
-            samples: 1,
-            meanMs: 20 * (i + 1),
-            meanBytes: 1000,
-          })),
-        },
-      },
-    ]);
-  });
-
-  test("no region latencies to a PoP that gave no token", async () => {
-    const { world, client } = await startWorld();
-    for (const pop of world.pops) pop.fault = "refuses";
-    await read(world, client);
-    await world.clock.pass(BATCH_MS);
-    expect(world.reports).toEqual([]);
   });
 });
 

@@ -25,7 +25,6 @@ import { preloadPlans } from "./plans/preload-plans.ts";
 import { FairQueue } from "./sources/fair-queue.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import type { ReadRequest } from "./read-request.ts";
-import { Telemetry } from "./telemetry.ts";
 
 /** Memory for small objects, and for blocks of small ranges. */
 const BLOCKS_BYTES_MAX = 8 * 1024 * 1024;
@@ -69,15 +68,6 @@ export class ObjectClient {
       budget: new ByteBudget(LOOK_UP_BYTES_MAX),
       batches: new Batches({ ...ports, latencies }),
       queue: (region) => this.#queue(region),
-      telemetry: new Telemetry({
-        clock,
-        ...(HAS_STORE && { store: given.store }),
-        send: (report) => {
-          const [pop] = pops.byDistance();
-          const token = pop && plans.telemetryToken(pop.name);
-          if (token) ports.post(`${pop.url}/v1/telemetry`, { token, ...report });
-        },
-      }),
     };
   }
 

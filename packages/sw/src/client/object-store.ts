@@ -13,10 +13,6 @@ export interface ObjectStore {
   learn(key: string, plan: FullPlan): void;
   /** Whether it holds every stripe of `span`. */
   holds(manifest: Manifest, span: StripeSpan): boolean;
-  /** Counts a read that no PoP sees because the store holds all of it. */
-  countRead(key: string): void;
-  /** Those reads by key since the last call; undefined when there were none. */
-  takeReads(): Readonly<Record<string, number>> | undefined;
   /** Gives the reader the stripes it holds, and keeps those it does not hold. */
   sharing(manifest: Manifest): StripeSharing;
   /** Drops the plans and stripes of the keys for which `isPurged`. */

@@ -10,7 +10,6 @@ import { browserPorts } from "../ports/browser-ports.ts";
 import { clientTrust, parseConfig, type ClientConfigInput } from "../common/config.ts";
 import { fetchConfig } from "../common/config-file.ts";
 import { createClient } from "../page/fetch-object.ts";
-import { telemetryPost } from "../ports/network.ts";
 import { ObjectClient } from "./object-client.ts";
 import { OfflineStore } from "../offline/offline-store.ts";
 import { popId } from "./latency-tracker.ts";
@@ -248,15 +247,6 @@ describe("a redirect to a foreign host is not followed", () => {
     });
     await client.probe();
     expect(["p", "q"].map((name) => client.latencies.isAvoided(popId(name)))).toEqual([true, true]);
-  });
-
-  test("when a PoP answers a report of latencies with one", async () => {
-    redirect("/v1/telemetry");
-    telemetryPost(fetch)(`${own.url}/pop/v1/telemetry`, { regions: [] });
-    await expect.poll(() => redirected.length).toBe(1);
-    // What would follow the redirect has come by then.
-    await fetch(own.url);
-    await fetch(own.url);
   });
 
   test("when the configuration file is answered with one", async () => {

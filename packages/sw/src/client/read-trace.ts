@@ -20,13 +20,11 @@ import type { HedgeBudget } from "./hedge-budget.ts";
 import { sourceId, type LatencyTracker } from "./latency-tracker.ts";
 import type { Bundle, FullPlan } from "./plans/bundle-request.ts";
 import type { ReadRequest } from "./read-request.ts";
-import type { Telemetry } from "./telemetry.ts";
 
 /** What a `ReadTrace` uses. */
 export interface TracePorts extends Pick<ClientPorts, "clock" | "emit" | "store"> {
   readonly latencies: LatencyTracker;
   readonly hedging: HedgeBudget;
-  readonly telemetry: Telemetry;
 }
 
 /** The trace of one read. */
@@ -140,7 +138,7 @@ export class ReadTrace {
   }
 
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {
-    const { latencies, telemetry } = this.#ports;
+    const { latencies } = this.#ports;
     if (kind === "edge" && this.#lasting) return;
     const id = sourceId(kind, source);
     const size = (kind === "edge" && this.#edgeBytes) || bytes;
@@ -149,7 +147,6 @@ export class ReadTrace {
     const ms = endMs - waitedMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
     if (outcome === "used" || outcome === "unused") {
       latencies.observe(id, ms, size);
-      if (kind === "region") telemetry.observe(source, ms, bytes);
     } else if (outcome === "failed") {
       // A missing chunk says nothing about the health of its source.
       if (kind !== "edge" && error !== "CHUNK_MISSING") latencies.failed(id);

@@ -3,7 +3,7 @@ import { AgaroseError, chunkName, keyOfManifestName, manifestName, objectUrl, pa
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
-import { fetchPort, telemetryPost } from "../ports/network.ts";
+import { fetchPort } from "../ports/network.ts";
 import { route } from "../worker/routing.ts";
 
 const APP = "https://app.test";
@@ -19,12 +19,6 @@ describe("a request of the service worker", () => {
     const init = { headers: { range: "bytes=0-1" }, credentials: "include", redirect: "follow", cache: "default" };
     await fetchPort(fetch)("https://bucket.test/chunk", init as never);
     expect(fetch).toHaveBeenCalledExactlyOnceWith("https://bucket.test/chunk", { ...init, ...POLICY });
-  });
-
-  test("that reports latencies does not either", () => {
-    const fetch = vi.fn(async () => new Response());
-    telemetryPost(fetch)("https://pop.test/v1/telemetry", { regions: [] } as never);
-    expect(fetch).toHaveBeenCalledExactlyOnceWith("https://pop.test/v1/telemetry", expect.objectContaining(POLICY));
   });
 });
 

@@ -84,7 +84,6 @@ export class OfflineStore implements ObjectStore {
   readonly #deployment: readonly string[];
   readonly #checks: ManifestChecks;
   readonly #entries: OfflineEntries;
-  readonly #reads = new Map<string, number>();
 
   constructor({ pops, regions, bytes, owner, cache, sha256, trust }: OfflineOptions) {
     this.#regions = regions;
@@ -128,17 +127,6 @@ export class OfflineStore implements ObjectStore {
     const end = Math.min(to + 1, stripeCount(manifest));
     for (let stripe = from; stripe < end; stripe++) if (!this.#entries.has(stripeName(manifest, stripe))) return false;
     return true;
-  }
-
-  countRead(key: string): void {
-    this.#reads.set(key, (this.#reads.get(key) ?? 0) + 1);
-  }
-
-  takeReads(): Readonly<Record<string, number>> | undefined {
-    const reads = Object.fromEntries(this.#reads);
-    const isAny = this.#reads.size > 0;
-    this.#reads.clear();
-    return isAny ? reads : undefined;
   }
 
   sharing(manifest: Manifest): StripeSharing {

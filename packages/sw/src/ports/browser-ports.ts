@@ -3,7 +3,7 @@
  */
 import { once, systemClock, systemSha256, type Decoder } from "@agarose/core";
 import { eventChannel } from "./event-channel.ts";
-import { fetchPort, telemetryPost } from "./network.ts";
+import { fetchPort } from "./network.ts";
 import type { ClientPorts } from "../client/client-ports.ts";
 import { savesData } from "./saves-data.ts";
 
@@ -19,7 +19,6 @@ export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
   const update = once(async () => (globalThis as Partial<Updatable>).registration?.update());
   return {
     fetch: fetchPort(fetch),
-    post: telemetryPost(fetch),
     clock: systemClock,
     sha256: systemSha256,
     random: Math.random,

@@ -73,9 +73,8 @@ export async function tick(env: Bindings, context: ExecutionContext): Promise<vo
 }
 
 async function tickOf(env: Bindings, context: ExecutionContext): Promise<void> {
-  const { counter, telemetry } = isolateOf(env);
+  const { counter } = isolateOf(env);
   const waitUntil = (promise: Promise<unknown>): void => context.waitUntil(promise);
-  await telemetry.flush(waitUntil);
   await counter.flush(waitUntil);
   await (popState(env) as unknown as Pick<PeriodicPopState, "runPeriod">).runPeriod(continentOf(env));
 }
@@ -91,11 +90,10 @@ async function period(env: Bindings, context: ExecutionContext): Promise<void> {
 }
 
 async function run(env: Bindings, context: ExecutionContext): Promise<void> {
-  const { settings, clock, configuration, counter, peers, telemetry } = isolateOf(env);
+  const { settings, clock, configuration, counter, peers } = isolateOf(env);
   // Finding manifests may take half of the subrequests, and the changes the other half.
   const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
   const invocation = new Invocation(env, context, { onFetch: () => budget.spend() });
-  await telemetry.flush(invocation.waitUntil);
   await counter.flush(invocation.waitUntil);
   const costMsPerByte = pricesOf(parseCacheSettings(env), settings.regions)?.egressPerByte;
   const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers, costMsPerByte });

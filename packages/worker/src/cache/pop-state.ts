@@ -4,11 +4,9 @@
  * read.
  */
 import { DurableObject } from "cloudflare:workers";
-import { toHex } from "@agarose/core";
-import { mergeRegion, type RegionProbe, type RegionState } from "../regions/region-estimates.ts";
+import { mergeRegion, type RegionProbe, type RegionSample, type RegionState } from "../regions/region-estimates.ts";
 import { findColo } from "../runtime/durable-objects.ts";
 import { Facts, SqlBlob } from "../runtime/sql.ts";
-import { TelemetryIntake, type AdmittedReads, type ClientReport } from "../popularity/telemetry-intake.ts";
 import type { LedgerEntry, PeriodReport } from "./ledger.ts";
 import { addEgress, addSpending, type FillEgress, type Spending } from "./spending.ts";
 
@@ -35,7 +33,8 @@ export interface KeyBehind {
 /** So many are remembered: a walk over all objects finds the others. */
 const BEHIND_MAX = 100;
 
-const TELEMETRY_KEY_BYTES = 32;
+/** Measurements of reads that are kept in a period, by region. */
+const SAMPLES_MAX = 256;
 
 /** The state of one PoP. Its public methods are called by RPC. */
 export class PopState extends DurableObject {
@@ -43,7 +42,7 @@ export class PopState extends DurableObject {
   readonly #facts: Facts;
   readonly #plan: SqlBlob;
   /** In memory only: rows cost money, and losing these costs a little accuracy. */
-  readonly #telemetry = new TelemetryIntake(Date.now);
+  readonly #samples = new Map<string, RegionSample[]>();
   /** In memory only, for the same reason. */
   readonly #behind = new Map<string, readonly string[]>();
 
@@ -58,18 +57,13 @@ export class PopState extends DurableObject {
     `);
   }
 
-  /** Takes reports of clients and of this PoP's own reads. Returns the reported reads that count. */
-  report(reports: readonly ClientReport[]): AdmittedReads[] {
-    return reports.flatMap((report) => this.#telemetry.take(report));
-  }
-
-  /**
-   * Returns the secret of telemetry tokens for a PoP without TELEMETRY_KEY: created once, the same for all isolates.
-   */
-  telemetryKey(): string {
-    const known = this.#facts.get<string>("telemetryKey");
-    if (known !== undefined) return known;
-    return this.#facts.set("telemetryKey", toHex(crypto.getRandomValues(new Uint8Array(TELEMETRY_KEY_BYTES))));
+  /** Takes how long regions took for reads of this PoP. */
+  observe(samples: readonly RegionSample[]): void {
+    for (const sample of samples) {
+      const ofRegion = this.#samples.get(sample.region) ?? [];
+      this.#samples.set(sample.region, ofRegion);
+      if (ofRegion.length < SAMPLES_MAX) ofRegion.push(sample);
+    }
   }
 
   /**
@@ -103,8 +97,10 @@ export class PopState extends DurableObject {
   /** Updates the estimates from probes and samples; forgets regions that are no longer probed. */
   mergeRegions(probes: readonly RegionProbe[]): RegionState[] {
     const before = new Map(this.#rows<RegionState>("regions").map((state) => [state.name, state]));
-    const samples = this.#telemetry.drain();
-    const merged = probes.map((probe) => mergeRegion(before.get(probe.region), probe, samples.get(probe.region) ?? []));
+    const merged = probes.map((probe) =>
+      mergeRegion(before.get(probe.region), probe, this.#samples.get(probe.region) ?? []),
+    );
+    this.#samples.clear();
     this.#sql.exec("DELETE FROM regions");
     for (const state of merged) {
       this.#sql.exec("INSERT INTO regions (name, json) VALUES (?, ?)", state.name, JSON.stringify(state));

@@ -99,7 +99,6 @@ export const METRICS = {
     [],
     { alert: "grows: a slow bucket, or a small `REGION_REQUESTS_MAX`" },
   ),
-  agarose_isolate_dropped_reports_total: counter("Telemetry reports dropped for lack of memory."),
   agarose_isolate_dropped_counts_total: counter("Requests not counted for lack of memory."),
   process_resident_memory_bytes: gauge("Resident memory of the PoP. Only a PoP on Node has it."),
   process_cpu_seconds_total: counter("CPU time of the PoP. Only a PoP on Node has it."),

@@ -1,7 +1,7 @@
 /** Every route of a PoP. The application, its counters, and docs/reference/http-api.md are made from it. */
 
 /** Whose token or signature a request needs. */
-export type Access = "open" | "private keys" | "peers" | "in the body" | "admin token";
+export type Access = "open" | "private keys" | "peers" | "admin token";
 
 /** A route. */
 export interface Route {
@@ -69,12 +69,6 @@ export const ROUTES = {
     path: "/v1/peers",
     access: "peers",
     returns: "takes a digest or events of a [peer](../explanation/peers.md)",
-  },
-  telemetry: {
-    method: "POST",
-    path: "/v1/telemetry",
-    access: "in the body",
-    returns: "takes a client's [measurements](#telemetry)",
   },
   health: {
     method: "GET",

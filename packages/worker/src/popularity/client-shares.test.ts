@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import { ClientShares, REQUESTS_PER_CLIENT_MAX } from "./client-shares.ts";
-import { READS_PER_KEY_MAX } from "./telemetry-intake.ts";
+import { ClientShares, READS_PER_KEY_MAX, REQUESTS_PER_CLIENT_MAX, TERM_MS } from "./client-shares.ts";
 import { CLIENTS_PER_NETWORK } from "../runtime/client-address.ts";
-import { TERM_MS } from "./telemetry-token.ts";
 
 let nowMs = 1_000 * TERM_MS;
 const counted = (shares: ClientShares, client: string, keys: readonly string[]): number =>

@@ -6,10 +6,12 @@
  * clients come, so that a few requests do not count; it never lets one client exceed its share.
  */
 import { FrequencySketch } from "./frequency-sketch.ts";
-import { READS_PER_KEY_MAX } from "./telemetry-intake.ts";
 import { clientShareName } from "../runtime/client-address.ts";
-import { TERM_MS } from "./telemetry-token.ts";
 
+/** The length of a term. */
+export const TERM_MS = 5 * 60_000;
+/** Requests of one key by one client that count in a term. */
+export const READS_PER_KEY_MAX = 20;
 /** Requests of all keys by one client that count in a term; a counter of the sketch holds up to 255. */
 export const REQUESTS_PER_CLIENT_MAX = 250;
 const PAIRS = 16_384;

@@ -27,6 +27,7 @@ function setUp(clientsMax?: number) {
         return 0;
       },
       suspect: async () => {},
+      observe: async () => {},
       notePeers: async () => {},
     },
     clientsMax,

@@ -1,14 +1,17 @@
 /**
- * What one isolate notes while it reads (requests, doubtful cache values), handed on in batches beside the reads. No
+ * What one isolate notes while it reads (requests, doubtful cache values, how long regions took), handed
+ * on in batches beside the reads. No
  * read waits for it, and a lost batch only costs a little accuracy.
  */
 import type { Clock } from "@agarose/core";
 import { BatchFlusher, type WaitUntil } from "../runtime/batch-flusher.ts";
 import { log } from "../runtime/log.ts";
+import type { RegionSample } from "../regions/region-estimates.ts";
 import { shardOf } from "./monitor-shards.ts";
 import { COUNTED_KEYS_MAX, RequestTally, type CountedKey } from "./request-tally.ts";
 
 const SUSPECTS_MAX = 256;
+const SAMPLES_MAX = 128;
 
 /** Where an isolate hands its notes to. */
 export interface CountSink {
@@ -16,6 +19,8 @@ export interface CountSink {
   count(shard: number, entries: readonly CountedKey[]): Promise<number>;
   /** Makes the next period check these versions in the cache. */
   suspect(versions: readonly string[]): Promise<void>;
+  /** Takes how long regions took. */
+  observe(samples: readonly RegionSample[]): Promise<void>;
   /** Takes the newest publication of `PeerState`, after each batch. */
   notePeers(epoch: number): Promise<void>;
 }
@@ -29,6 +34,7 @@ export class RequestCounter {
   /** By key. */
   #clients = new Map<string, Set<string>>();
   #suspects = new Set<string>();
+  #samples: RegionSample[] = [];
 
   /** @param clientsMax clients that a fill needs: of more, no name is kept; of 1, none. */
   constructor(clock: Clock, sink: CountSink, clientsMax = 1) {
@@ -42,9 +48,9 @@ export class RequestCounter {
     return this.#tally.dropped;
   }
 
-  /** Counts requests for `key` by `clients`. */
-  count(key: string, waitUntil: WaitUntil, clients: readonly string[], requests = 1): void {
-    this.#tally.add(key, requests);
+  /** Counts a request for `key` by `clients`. */
+  count(key: string, waitUntil: WaitUntil, clients: readonly string[]): void {
+    this.#tally.add(key, 1);
     this.#noteClients(key, clients);
     this.#flusher.plan(waitUntil);
   }
@@ -52,6 +58,12 @@ export class RequestCounter {
   /** Notes that the chunk cache does not hold what it should of a version. */
   suspect(version: string, waitUntil: WaitUntil): void {
     if (this.#suspects.size < SUSPECTS_MAX) this.#suspects.add(version);
+    this.#flusher.plan(waitUntil);
+  }
+
+  /** Notes how long a region took for a read. */
+  observe(sample: RegionSample, waitUntil: WaitUntil): void {
+    if (this.#samples.length < SAMPLES_MAX) this.#samples.push(sample);
     this.#flusher.plan(waitUntil);
   }
 
@@ -74,6 +86,8 @@ export class RequestCounter {
   async #handOn(): Promise<boolean> {
     const suspects = [...this.#suspects];
     this.#suspects.clear();
+    const samples = this.#samples;
+    this.#samples = [];
     const clients = this.#clients;
     this.#clients = new Map();
     const counted = Array.from(this.#tally.drain(), ([key, requests]): CountedKey => {
@@ -95,6 +109,7 @@ export class RequestCounter {
         ),
       ),
       ...(suspects.length > 0 ? [accepts(() => this.#sink.suspect(suspects))] : []),
+      ...(samples.length > 0 ? [accepts(() => this.#sink.observe(samples))] : []),
     ]);
     await accepts(() => this.#sink.notePeers(peersEpoch));
     return accepted.every(Boolean);

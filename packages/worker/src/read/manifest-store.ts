@@ -134,11 +134,6 @@ export class ManifestStore {
     throw error;
   }
 
-  /** Returns whether this isolate or this data center knows the key's object, without a look into the buckets. */
-  async isKnown(key: string): Promise<boolean> {
-    return this.#entries.get(key) !== undefined || (await this.#fromFrontCache(key)) !== undefined;
-  }
-
   /**
    * Resolves to the manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated.
    */

@@ -288,12 +288,12 @@ function noteRequest(
   cached: readonly number[],
 ): void {
   const { kind, source, stripe, outcome, error, bytes, startMs, endMs } = record;
-  const { breakers, traffic, telemetry, cache } = isolate;
+  const { breakers, traffic, counter, cache } = isolate;
   notePeer(record, breakers);
   if (kind === "region" && outcome !== "pending") traffic.bucketRequest(source, outcome);
   if (kind === "peer" && outcome !== "pending") traffic.peerRequest(source, outcome);
   if (kind === "region" && endMs !== undefined && (outcome === "used" || outcome === "unused")) {
-    telemetry.observe({ region: source, ms: Math.max(1, endMs - startMs), bytes }, waitUntil);
+    counter.observe({ region: source, ms: Math.max(1, endMs - startMs), bytes }, waitUntil);
   }
   if (kind !== "edge" || error !== "CHUNK_CORRUPT") return;
   waitUntil(cache.reportCorrupt(version, stripe, cached, cacheContext));

@@ -4,7 +4,6 @@ import * as v from "valibot";
 import { parsePopSettings, type PopSettings } from "../peers/peer-settings.ts";
 import { flag, json, parseVariables, wholeNumber } from "../runtime/variables.ts";
 import { parseRegionSettings, type RegionSettings } from "../regions/region-settings.ts";
-import { parseTelemetryKey } from "../popularity/telemetry-token.ts";
 
 /** The settings that an isolate reads by. */
 export interface ReadSettings extends RegionSettings, PopSettings {
@@ -21,8 +20,6 @@ export interface ReadSettings extends RegionSettings, PopSettings {
   readonly publisherKeys: readonly string[];
   /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
   readonly subrequestsMax: number;
-  /** Undefined: the PoP creates a key for itself. */
-  readonly telemetryKey?: string | undefined;
 }
 
 /** Workers Paid; Free allows 50. */
@@ -70,7 +67,7 @@ export const READ_VARIABLES = {
   ),
 };
 
-/** Checks the variables of this room, of regions, of peers and of telemetry. Throws CONFIG_INVALID. */
+/** Checks the variables of this room, of regions and of peers. Throws CONFIG_INVALID. */
 export function parseReadSettings(env: object): ReadSettings {
   const { DELTA, LOG_TRACES, MANIFEST_TTL_SECONDS, MEMORY_BYTES, PUBLISHER_KEYS, SPREAD, SUBREQUESTS_MAX, UNSIGNED } =
     parseVariables(READ_VARIABLES, env);
@@ -84,7 +81,6 @@ export function parseReadSettings(env: object): ReadSettings {
     memoryBytes: MEMORY_BYTES,
     publisherKeys: PUBLISHER_KEYS,
     subrequestsMax: SUBREQUESTS_MAX,
-    telemetryKey: parseTelemetryKey(env),
   };
   if (UNSIGNED === PUBLISHER_KEYS.length > 0) {
     const found = `variable PUBLISHER_KEYS has ${PUBLISHER_KEYS.length} keys and UNSIGNED is ${UNSIGNED}`;

@@ -2,9 +2,8 @@
  * What a PoP believes of its regions: how long they take, how much longer for each byte, and whether they answer at
  * all.
  *
- * Only this PoP's probes decide which region is down or slow. Its own reads and clients' reports refine the latencies
- * within bounds: every client counts once, its samples are clamped to 0.5-2x the current estimate, and only quartiles
- * count.
+ * Only probes decide which region is down or slow. Reads refine the latencies within bounds: their times are clamped to
+ * 0.5-2x the current estimate, and all of a period count as much as one probe.
  */
 import { LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "@agarose/core";
 import { deliveryMs, type RegionEstimate } from "@agarose/solver";
@@ -12,18 +11,15 @@ import { observeTimes, type LatencyHistogram } from "./latency-histogram.ts";
 import { observeHealth, WINSOR_FACTOR, type ProbeHealth } from "./probe-health.ts";
 import { msPerByteOf, observeTransfers, type TransferMoments } from "./transfer-rate.ts";
 
-/** One measurement: how long a region took to deliver a chunk. */
-export interface RegionSample {
-  readonly region: string;
+/** How long so many bytes took. */
+interface Sample {
   readonly ms: number;
   readonly bytes: number;
 }
 
-/** A measurement and the client that made it; this PoP itself is the client "". */
-export interface ClientSample {
-  readonly client: string;
-  readonly ms: number;
-  readonly bytes: number;
+/** One measurement: how long a region took to deliver a chunk to a read. */
+export interface RegionSample extends Sample {
+  readonly region: string;
 }
 
 /** The probes of one region in one period. */
@@ -32,7 +28,7 @@ export interface RegionProbe {
   /** Milliseconds until each answer without content; `Infinity` for a probe without a usable answer. */
   readonly ms: readonly number[];
   /** A read of part of a chunk, where one exists. */
-  readonly sized?: { readonly bytes: number; readonly ms: number };
+  readonly sized?: Sample;
 }
 
 /** An estimate and its ingredients, as `PopState` keeps them. */
@@ -46,31 +42,31 @@ export interface RegionState extends RegionEstimate, ProbeHealth {
 export function mergeRegion(
   before: RegionState | undefined,
   probe: RegionProbe,
-  samples: readonly ClientSample[],
+  samples: readonly Sample[],
 ): RegionState {
   const { health, estimate: probed } = observeHealth(before, probe.ms);
   const believed = { ...(probed ?? LATENCY_UNKNOWN), msPerByte: before?.msPerByte ?? 0 };
-  const own = [probe.sized].filter((sized) => sized !== undefined && Number.isFinite(sized.ms));
-  const bounded = [...own.map((sized) => ({ client: "", ...sized! })), ...samples].map((sample) =>
-    winsorised(sample, believed),
-  );
+  const sized = probe.sized && Number.isFinite(probe.sized.ms) ? [probe.sized] : [];
+  const bounded = [...sized, ...samples].map((sample) => winsorised(sample, believed));
   const answered = probe.ms.filter(Number.isFinite);
   const transfers = observeTransfers(before?.transfers, [
     ...answered.map((ms) => ({ bytes: 0, ms, weight: 1 })),
-    ...oneVoteEach(bounded),
+    // However many reads there are, together they weigh as much as one probe.
+    ...bounded.map((sample) => ({ ...sample, weight: 1 / bounded.length })),
   ]);
   const msPerByte = msPerByteOf(transfers) ?? believed.msPerByte;
   // While a region is slow, only probes say how slow: reads that began earlier measure the past.
-  const votes = health.slow ? [] : fixedParts(bounded, msPerByte, believed);
   let estimate: LatencyEstimate | undefined = probed;
-  for (const ms of quartiles(votes)) estimate = observeLatency(estimate, ms);
+  if (!health.slow && bounded.length > 0) {
+    estimate = observeLatency(estimate, fixedPart(bounded, msPerByte, believed));
+  }
   const { meanMs, sdMs } = estimate ?? LATENCY_UNKNOWN;
   const times = observeTimes(before?.times, [...answered, ...samples.map(({ ms }) => ms)]);
   return { name: probe.region, meanMs, sdMs, msPerByte, ...health, times, transfers };
 }
 
 /** Clamps a sample to `WINSOR_FACTOR` around the estimate. */
-function winsorised(sample: ClientSample, believed: RegionEstimateParts): ClientSample {
+function winsorised(sample: Sample, believed: RegionEstimateParts): Sample {
   const expected = deliveryMs(believed, sample.bytes);
   // While the rate is unknown, a sample of many bytes may take longer than any probe.
   const high = believed.msPerByte ? expected : expected + sample.bytes / BYTES_PER_MS_MIN;
@@ -82,28 +78,9 @@ type RegionEstimateParts = Pick<RegionEstimate, "meanMs" | "msPerByte">;
 /** 1 MB/s: the slowest transfer that is plausible while the rate is unknown. */
 const BYTES_PER_MS_MIN = 1_000;
 
-/** Weights the samples so that those of one client together weigh 1. */
-function oneVoteEach(samples: readonly ClientSample[]): { bytes: number; ms: number; weight: number }[] {
-  return [...Map.groupBy(samples, ({ client }) => client).values()].flatMap((ofClient) =>
-    ofClient.map(({ bytes, ms }) => ({ bytes, ms, weight: 1 / ofClient.length })),
-  );
-}
-
-/** Returns, per client, the median of its samples without their transfer time. */
-function fixedParts(samples: readonly ClientSample[], msPerByte: number, { meanMs }: RegionEstimateParts): number[] {
-  return [...Map.groupBy(samples, ({ client }) => client).values()].map((ofClient) => {
-    const sorted = ofClient.map(({ ms, bytes }) => ms - msPerByte * bytes).toSorted((a, b) => a - b);
-    const median = sorted[Math.floor((sorted.length - 1) / 2)]!;
-    return Math.min(meanMs * WINSOR_FACTOR, Math.max(meanMs / WINSOR_FACTOR, median));
-  });
-}
-
-/**
- * Returns the quartiles of more than three samples, or all of fewer. More samples weigh no more; outliers weigh
- * nothing.
- */
-export function quartiles(samples: readonly number[]): number[] {
-  if (samples.length <= 3) return [...samples];
-  const sorted = samples.toSorted((a, b) => a - b);
-  return [0.25, 0.5, 0.75].map((q) => sorted[Math.floor(q * (sorted.length - 1))]!);
+/** Returns the median of the samples without their transfer time. */
+function fixedPart(samples: readonly Sample[], msPerByte: number, { meanMs }: RegionEstimateParts): number {
+  const sorted = samples.map(({ ms, bytes }) => ms - msPerByte * bytes).toSorted((a, b) => a - b);
+  const median = sorted[Math.floor((sorted.length - 1) / 2)]!;
+  return Math.min(meanMs * WINSOR_FACTOR, Math.max(meanMs / WINSOR_FACTOR, median));
 }

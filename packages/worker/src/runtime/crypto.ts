@@ -48,8 +48,3 @@ export function toBase64url(bytes: Uint8Array): string {
     .replaceAll("/", "_")
     .replace(/=+$/, "");
 }
-
-/** Returns the bytes of base64url text, which the caller has checked. */
-export function fromBase64url(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
-}

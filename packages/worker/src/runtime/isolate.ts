@@ -31,8 +31,6 @@ import { monitorShard, type MonitorBinding } from "../popularity/monitor-shards.
 import { parseFillClientsMin } from "../popularity/fill-candidates.ts";
 import { ClientShares } from "../popularity/client-shares.ts";
 import { RequestCounter } from "../popularity/request-counter.ts";
-import { TelemetryBuffer } from "../popularity/telemetry-buffer.ts";
-import { TelemetryTokens } from "../popularity/telemetry-token.ts";
 import { ConfigurationSnapshot } from "../cache/configuration.ts";
 import { popState, type PopStateBinding } from "../cache/pop-state-stub.ts";
 import type { ValueStore } from "./storage-ports.ts";
@@ -69,8 +67,6 @@ export interface Isolate {
   /** What reads have fetched from buckets, for the next period. */
   readonly fetched: FetchedStripes;
   readonly counter: RequestCounter;
-  readonly telemetry: TelemetryBuffer;
-  readonly tokens: TelemetryTokens;
   readonly coalescing: StripeCoalescing;
   /** What small reads have verified. */
   readonly blocks: BlockMemory;
@@ -128,6 +124,7 @@ function createIsolate(env: Bindings): Isolate {
     {
       count: async (shard, entries) => monitorShard(env, shard).count(entries),
       suspect: async (versions) => popState(env).suspect(versions),
+      observe: async (samples) => popState(env).observe(samples),
       notePeers: (epoch) => peers.update(epoch, async () => peerState(env).inForce()),
     },
     parseFillClientsMin(env),
@@ -143,12 +140,6 @@ function createIsolate(env: Bindings): Isolate {
     cache: new ChunkCache(frontCache, clock, settings.memoryBytes),
     fetched: new FetchedStripes(frontCache, clock),
     counter,
-    telemetry: new TelemetryBuffer(clock, {
-      report: async (reports) => popState(env).report(reports),
-      isKnown: (key) => manifests.isKnown(key),
-      count: counter.count.bind(counter),
-    }),
-    tokens: new TelemetryTokens(settings.pop, Date.now),
     traffic: new Traffic(),
     blocks: new BlockMemory(BLOCKS_BYTES_MAX, clock),
     coalescing: new StripeCoalescing(clock),

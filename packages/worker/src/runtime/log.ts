@@ -21,8 +21,6 @@ export const LOG_EVENTS = {
     "The PoP's messages to the others were not sent. The digest of the next period repeats them.",
   "publishing peers failed": "What the other PoPs hold could not be written where isolates read it.",
   "announcing peers to isolates failed": "Isolates were not notified of the other PoPs, and learn of them later.",
-  "no telemetry key": "The key of telemetry could not be read; clients get no token.",
-  "telemetry lost": "Reports of clients could not be stored; `reports` says how many.",
   "a Durable Object refused": "Counts of requests could not be stored. They are sent again.",
   "a data point was refused": "Workers Analytics Engine did not take a data point.",
 } as const;

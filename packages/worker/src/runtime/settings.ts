@@ -11,7 +11,6 @@ import { REGION_VARIABLES } from "../regions/region-settings.ts";
 import { parseLocation, PLACE_VARIABLES, type PopLocation } from "./durable-objects.ts";
 import { parseReadSettings, READ_VARIABLES, type ReadSettings } from "../read/read-settings.ts";
 import { CANDIDATE_VARIABLES, parseFillClientsMin } from "../popularity/fill-candidates.ts";
-import { TELEMETRY_VARIABLES } from "../popularity/telemetry-token.ts";
 import { ACCESS_VARIABLES, parseAccessSettings, type AccessSettings } from "../http/access.ts";
 
 /** Every variable and secret of the Worker, in the order of the reference page. */
@@ -24,7 +23,6 @@ export const VARIABLES = {
   ...CACHE_VARIABLES,
   ...CANDIDATE_VARIABLES,
   ...ACCESS_VARIABLES,
-  ...TELEMETRY_VARIABLES,
 };
 
 /** The checked settings of one PoP. */

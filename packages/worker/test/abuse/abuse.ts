@@ -13,7 +13,7 @@ import { ABUSES, leaveAll, type AbuseKind, type Outcome, type Target } from "./k
 /** What Workers allow one isolate: developers.cloudflare.com/workers/platform/limits/#memory. */
 export const ISOLATE_BYTES_MAX = 128 * 1000 * 1000;
 
-const VARIABLES = { MANIFEST_TTL_SECONDS: "600", TELEMETRY_KEY: "k".repeat(32) };
+const VARIABLES = { MANIFEST_TTL_SECONDS: "600" };
 /** Small young generations: Miniflare's own services are ten more isolates, each with one. */
 const V8_FLAGS = "--expose-gc --max-semi-space-size=1";
 const HOUR_SECONDS = 3_600;

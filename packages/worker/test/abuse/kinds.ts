@@ -1,7 +1,7 @@
 /** The kinds of abuse that a PoP must bear, each with the rate of its clients. */
 import { Agent, request as httpRequest } from "node:http";
 import { openRequest } from "../tcp-client.ts";
-import { clientHeaders, readBundle } from "../world.ts";
+import { clientHeaders } from "../world.ts";
 
 /** Where the abuse goes. */
 export interface Target {
@@ -28,18 +28,15 @@ export interface AbuseKind {
 /** A client that reads nothing leaves after so long; until then the PoP has to end its reads. */
 const SLOW_CLIENT_MS = 12_000;
 const KEYS_PER_BATCH = 100;
-const GHOSTS_PER_REPORT = 15;
 
 const agent = new Agent({ keepAlive: true, maxSockets: 32 });
 const slow = new Set<() => void>();
 /** By address. */
-const tokens = new Map<string, string>();
 
 /** Ends the connections of all clients. */
 export function leaveAll(): void {
   for (const leave of slow) leave();
   agent.destroy();
-  tokens.clear();
 }
 
 /** Sends a request and drops the answer's body; resolves to its status. */
@@ -128,22 +125,6 @@ export const ABUSES: readonly AbuseKind[] = [
     act(target, address, n) {
       const unknown = Array.from({ length: KEYS_PER_BATCH }, (_, i) => `flood/${address}/${n}/${i}`);
       return send(target, plansOf(n % 2 === 0 ? unknown : target.small), { address });
-    },
-  },
-  {
-    name: "reports of reads that never were",
-    clients: 4,
-    perSecond: 0.1,
-    async act(target, address, n) {
-      const headers = clientHeaders(address);
-      let token = tokens.get(address);
-      if (token === undefined) {
-        const { plan } = await readBundle(`${target.url}/v1/read/${target.small[0]}`, target.small[0]!, headers);
-        tokens.set(address, (token = plan.telemetry!));
-      }
-      const ghosts = Array.from({ length: GHOSTS_PER_REPORT }, (_, i) => [`ghost/${n}/${i}/${"x".repeat(700)}`, 1e9]);
-      const body = JSON.stringify({ token, regions: [], reads: Object.fromEntries(ghosts) });
-      return send(target, "/v1/telemetry", { method: "POST", address, body });
     },
   },
   {

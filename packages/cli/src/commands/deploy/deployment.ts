@@ -42,14 +42,7 @@ export interface PeerSteps {
 export type WranglerStep = Exclude<Step, { kind: "keys" | "peers" | "peer-key" }>;
 
 /** The names of the Worker's secrets that `--secrets` may set. */
-export const SECRETS = [
-  "ADMIN_TOKEN",
-  "READ_TOKEN",
-  "SIGNING_KEY",
-  "TELEMETRY_KEY",
-  "PEER_KEY",
-  "BUCKET_CREDENTIALS",
-] as const;
+export const SECRETS = ["ADMIN_TOKEN", "READ_TOKEN", "SIGNING_KEY", "PEER_KEY", "BUCKET_CREDENTIALS"] as const;
 
 const CACHE_BINDING = "CHUNKS";
 const OBJECT_BINDINGS = ["REQUEST_MONITOR", "POP_STATE", "PEER_STATE"];

@@ -1,17 +1,8 @@
 /**
  * `agarose doctor --deployed`: what a deployment can get wrong, asked of the PoPs themselves: places, entry, clocks,
- * CORS, periods, buckets, keys, peers and telemetry.
+ * CORS, periods, buckets, keys and peers.
  */
-import {
-  acceptUnsigned,
-  encodeKey,
-  FrameReader,
-  isRecord,
-  parsePlan,
-  systemSha256,
-  toAgaroseError,
-  type Plan,
-} from "@agarose/core";
+import { isRecord, toAgaroseError } from "@agarose/core";
 import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import type { Config } from "@agarose/storage/config/config";
 import { regionsByName } from "@agarose/storage/buckets/region-names";
@@ -28,15 +19,11 @@ export interface DeployedOptions {
   readonly fetch: typeof globalThis.fetch;
   /** Milliseconds since 1970. */
   readonly nowMs: () => number;
-  /** A key to read for the check of telemetry. Default: the first one that the PoP caches. */
-  readonly key?: string;
 }
 
 /** Signed URLs forgive a minute. */
 const SKEW_MS_MAX = 60_000;
 const TIMEOUT_MS = 10_000;
-const TOKEN_TRIES = 5;
-const TOKEN_RETRY_MS = 500;
 const ORIGIN = "https://app.example";
 const HEADERS_NEEDED = ["range", "if-match", "authorization"];
 const HEADERS_EXPOSED = ["etag", "content-range", "x-agarose-error", "x-agarose-read"];
@@ -87,7 +74,6 @@ class PopCheck {
     this.#judgeRegions(state);
     this.#judgeKeys(state);
     this.#judgePeers(state);
-    await this.#judgeTelemetry(this.#options.key ?? keyOf(state.cache.objects[0]));
     return this.#checks;
   }
 
@@ -205,48 +191,6 @@ class PopCheck {
     this.#add("peers", "fail", `does not hear from ${lost.join(", ")}: ${advice}`);
   }
 
-  async #judgeTelemetry(key: string | undefined): Promise<void> {
-    if (key === undefined) {
-      return this.#add("telemetry", "warn", "not tried, because nothing is cached yet: name an object with --key");
-    }
-    const { fetch } = this.#options;
-    const { url } = this.#pop;
-    try {
-      let plan = await this.#plan(key);
-      // The first plan of an isolate has none, because no read waits for the key.
-      for (let i = 0; i < TOKEN_TRIES && plan.telemetry === undefined; i += 1) {
-        await new Promise((resolve) => setTimeout(resolve, TOKEN_RETRY_MS));
-        plan = await this.#plan(key);
-      }
-      if (plan.telemetry === undefined) {
-        return this.#add("telemetry", "warn", `the plan of ${key} has no token yet: ask again`);
-      }
-      const body = JSON.stringify({ token: plan.telemetry, regions: [], reads: {} });
-      const signal = AbortSignal.timeout(TIMEOUT_MS);
-      const response = await fetch(`${url}/v1/telemetry`, { method: "POST", body, signal });
-      const said = (await response.text()).slice(0, 200);
-      if (response.status === 204) return this.#add("telemetry", "ok", "takes the reports of clients");
-      const advice = "the client's address must reach the PoP; check its proxy and TELEMETRY_KEY";
-      this.#add("telemetry", "fail", `a report is answered ${response.status} (${said}): ${advice}`);
-    } catch (error) {
-      const { code, message } = toAgaroseError(error, "SOURCE_FAILED");
-      this.#add("telemetry", "fail", `the plan of ${key} cannot be read: ${code}: ${message}`);
-    }
-  }
-
-  async #plan(key: string): Promise<Plan> {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await this.#options.fetch(`${this.#pop.url}/v1/read/${encodeKey(key)}`, { signal });
-    if (response.status !== 200) throw new Error(`${response.status}: ${(await response.text()).slice(0, 200)}`);
-    const reader = new FrameReader(response.body!);
-    try {
-      const { payload } = await reader.next();
-      return await parsePlan(payload, { key, trust: acceptUnsigned, sha256: systemSha256 });
-    } finally {
-      await reader.cancel();
-    }
-  }
-
   async #ask(name: string, url: string, token: string | undefined): Promise<PopAnswer | undefined> {
     const { fetch } = this.#options;
     const headers = { origin: ORIGIN };
@@ -276,10 +220,6 @@ class PopCheck {
 interface Found {
   readonly state: State;
   readonly message: string;
-}
-
-function keyOf(entry: unknown): string | undefined {
-  return isRecord(entry) && typeof entry["key"] === "string" ? entry["key"] : undefined;
 }
 
 function namesIn(header: string | null): Set<string> {

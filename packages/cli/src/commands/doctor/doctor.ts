@@ -37,8 +37,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const path = configPath(options.config);
   if (options.deployed) {
     const config = await loadConfig(path);
-    const key = options.key === undefined ? {} : { key: options.key };
-    return report({ checks: await checkDeployed(config, { fetch, nowMs: Date.now, ...key }) }, options.json ?? false);
+    return report({ checks: await checkDeployed(config, { fetch, nowMs: Date.now }) }, options.json ?? false);
   }
   return withContext(options, { ...WRITING, attempts: 1 }, async (context) => {
     const { config, json, signal } = context;

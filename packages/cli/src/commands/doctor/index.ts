@@ -7,7 +7,6 @@ export const args = {
   fix: flag("make missing buckets, set CORS, and allow public reads of buckets that are not private"),
   dryRun: flag("with --fix: say what would be done to the buckets, and leave them as they are"),
   deployed: flag(`check deployed PoPs instead; ${ADMIN_TOKEN_VARIABLE} is their ADMIN_TOKEN`),
-  key: option("<key>", "with --deployed: the object to read, where a PoP caches none yet"),
 };
 
 export const command = defineCommand({

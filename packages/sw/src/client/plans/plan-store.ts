@@ -1,5 +1,5 @@
 /**
- * What a client knows of objects and buckets: plans by key, the latest regions, and the PoPs' telemetry tokens.
+ * What a client knows of objects and buckets: plans by key and the latest regions.
  */
 import { ByteLru, DELTA_DEFAULT, HAS_STORE, type Clock, type Manifest, type PlanRegion } from "@agarose/core";
 import type { ClientConfig } from "../../common/config.ts";
@@ -40,7 +40,6 @@ export class PlanStore {
   readonly #options: PlanStoreOptions;
   readonly #plans = new ByteLru<Entry>(CHARACTERS_MAX);
   /** By PoP. */
-  readonly #telemetryTokens = new Map<string, string>();
   #regions: readonly PlanRegion[];
   #purges = 0;
 
@@ -87,11 +86,6 @@ export class PlanStore {
     for (const key of this.#plans.names()) if (isPurged(key)) this.#plans.delete(key);
   }
 
-  /** The token that a PoP's latest plan brought for telemetry. */
-  telemetryToken(pop: string): string | undefined {
-    return this.#telemetryTokens.get(pop);
-  }
-
   /**
    * Takes in a plan of a PoP, and returns it with what the configuration says of regions and delta. Throws
    * MANIFEST_STALE where another read has learned a newer generation meanwhile.
@@ -108,7 +102,6 @@ export class PlanStore {
     const plan = { ...received, delta: config.delta ?? received.delta, regions, signedUntilMs };
     // A private bucket is of no use without a PoP, and its signatures are for this object.
     this.#regions = regions.filter((region) => !region.signed);
-    if (plan.telemetry) this.#telemetryTokens.set(plan.pop, plan.telemetry);
     // Every reader of a private object must prove its access: other pages share this client.
     if (plan.private) {
       // Its PoP says so. What was kept while it was public goes, too.

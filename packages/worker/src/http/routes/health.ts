@@ -109,7 +109,6 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       unconfirmedLookups: isolate.traffic.unconfirmed,
       openBreakers: sources.filter((name) => isolate.breakers.isOpen(name)),
       droppedCounts: isolate.counter.dropped,
-      droppedReports: isolate.telemetry.dropped,
     },
   });
 }

@@ -29,7 +29,6 @@ import { planOf, type ServedPlan } from "../../read/plan.ts";
 import { clientAddress } from "../../runtime/client-address.ts";
 import { invocationOf, checkReader, type AppEnv } from "../http.ts";
 import { settingsOf } from "../../runtime/settings.ts";
-import { telemetryToken } from "./telemetry.ts";
 
 /**
  * Each key takes two of an invocation's 1,000 Cache API calls, and a key that is not found at once takes several GETs.
@@ -69,12 +68,11 @@ export async function planFor(
 ): Promise<ClientPlan> {
   const token = await checkReader(c, key);
   const served = await planOf(invocation, key, knownVersion);
-  const telemetry = await telemetryToken(invocation, c.req.raw.headers);
   const secret = token !== undefined && {
     private: true,
     ...(await dataKeyIn(served.manifest, settingsOf(c.env).access.secrets)),
   };
-  return { ...served, plan: { ...served.plan, ...secret, ...telemetry }, token };
+  return { ...served, plan: { ...served.plan, ...secret }, token };
 }
 
 /** The data key of an encrypted object, where the PoP has its secret: else the client may have it. */
