@@ -4,7 +4,7 @@ import type { WorldFixtures, WorldWorkerFixtures } from "@agarose/dev-world/play
 export default defineConfig<WorldFixtures, WorldWorkerFixtures>({
   testDir: ".",
   testMatch: "**/*.spec.ts",
-  testIgnore: process.env["TEST_TIER"] === "fast" ? "**/*.slow.spec.ts" : [],
+  testIgnore: process.env["TEST_TIER"] === "fast" ? "**/*.slow.*" : [],
   // The tests of a file share a world and change its faults. Two files at a time, because a test mostly waits.
   workers: 2,
   fullyParallel: false,

@@ -1,9 +1,9 @@
 /**
- * `npm test [-- [--full] STEP…]`, in the order in which a mistake is cheapest to find. Steps of a group run side by side.
- * The last line is `N passed, N failed`.
+ * `npm test [-- [--full] STEP…]`, in the order in which a mistake is cheapest to find. Steps of a group run side by
+ * side. The last line is `N passed, N failed`.
  *
- * Without `--full` this is the fast tier, for the time before a commit: it leaves out every `*.slow.test.ts` and
- * `*.slow.spec.ts`, the PoP on Node, and the documentation site. `.ci/run` runs everything.
+ * Without `--full` this is the fast tier, for the time before a commit: it leaves out every test file with `.slow.` in
+ * its name, the PoP on Node, and the documentation site. `.ci/run` runs everything.
  *
  * Each step counts its own tests; a step that fails without a count of failures counts as one. A full run takes an hour
  * on a shared machine, so it runs files that failed once more, alone: a test that passes then is named as flaky.
@@ -108,7 +108,7 @@ async function runAgain({ name, run: work, lines, failedCount, failedFiles }) {
 
 /** The line that tells which tests the fast tier has not run. */
 function leftOut() {
-  const { stdout } = spawnSync("git", ["ls-files", "*.slow.test.ts", "*.slow.spec.ts"], {
+  const { stdout } = spawnSync("git", ["ls-files", "*.slow.*"], {
     cwd: root,
     encoding: "utf8",
   });
@@ -137,7 +137,7 @@ async function versitygw() {
 async function vitest(again = []) {
   const file = join(reports, again.length > 0 ? "vitest-again.json" : "vitest.json");
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-  const tier = full ? [] : ["--project", "unit", "--exclude", "**/*.slow.test.ts"];
+  const tier = full ? [] : ["--project", "unit", "--exclude", "**/*.slow.*"];
   const alone = again.length > 0 ? ["--maxWorkers=1"] : [];
   const { code, output } = await run("vitest", ["run", ...reporters, ...tier, ...alone, ...again], { tee: true });
   const report = readReport(file);

@@ -1,16 +1,14 @@
 /**
- * House rules that no linter of ours covers: size of rooms, width of comments, and what a package says of
- * itself.
+ * House rules that no linter of ours covers: the width of comments, and what a package says of itself.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { PACKAGES } from "./release/packages.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const ROOM_FILES_MAX = 20;
 const COLUMNS_MAX = 120;
 
 /** Files of the repository that exist, those that are not committed yet included. */
@@ -22,18 +20,6 @@ function tracked(...paths: readonly string[]): string[] {
 }
 
 const sources = tracked("packages").filter((path) => /\.(ts|rs)$/.test(path));
-
-test(`a folder holds at most ${ROOM_FILES_MAX} files of code, tests not counted`, () => {
-  const rooms = new Map<string, number>();
-  for (const path of tracked("packages", "demo", "e2e", "scripts")) {
-    if (!/\.(ts|js|mjs|rs)$/.test(path) || /\.(test|contract|d)\.ts$/.test(path)) continue;
-    rooms.set(dirname(path), (rooms.get(dirname(path)) ?? 0) + 1);
-  }
-  expect(rooms.size).toBeGreaterThan(60);
-  expect([...rooms.keys()]).toEqual(expect.arrayContaining(["demo/src/reads", "e2e/reads", "scripts/docs"]));
-  const full = [...rooms].filter(([, files]) => files > ROOM_FILES_MAX);
-  expect(full).toEqual([]);
-});
 
 test("every changeset names packages that exist", () => {
   const names = PACKAGES.map((name) => {

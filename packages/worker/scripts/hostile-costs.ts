@@ -1,7 +1,7 @@
 /**
  * What one hostile request makes a PoP do, and what that costs: `node packages/worker/scripts/hostile-costs.ts` prints
- * the table of docs/reference/request-costs.md. `packages/worker/test/hostile-costs.test.ts` counts the operations of
- * each request in workerd, and fails when a row says too little or far too much.
+ * the table of docs/reference/request-costs.md. `packages/worker/test/hostile-costs.slow.test.ts` counts the operations
+ * of each request in workerd, and fails when a row says too little or far too much.
  */
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";

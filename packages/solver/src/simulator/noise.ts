@@ -53,7 +53,8 @@ export class Noise {
   }
 
   /**
-   * Returns `count` independent samples to average over: the same ones for the same seed, and a single one without noise.
+   * Returns `count` independent samples to average over: the same ones for the same seed, and a single one without
+   * noise.
    */
   samples(count: number, seed: number): NoiseSample[] {
     if (this.isOff) return [this.#sample];

@@ -1,6 +1,6 @@
 /**
  * What the application needs to keep things, whatever runs it: Workers KV and Durable Objects at Cloudflare, files and
- * SQLite on Node. Types only. `POP_CONTRACT` of vitest.config.ts runs one set of suites over both.
+ * SQLite on Node. Types only. The suites of `*.pop.workerd.test.ts` run over both.
  */
 import type { Sql } from "./sql.ts";
 

@@ -64,7 +64,7 @@ test("every sh block is run, or says why not", () => {
   );
   expect(unexplained).toEqual([]);
   const outside = blocks.filter(({ comment }) => comment === OUTSIDE);
-  expect([...new Set(outside.map(({ page }) => page))], "what e2e/packages/start.spec.ts runs").toEqual([
+  expect([...new Set(outside.map(({ page }) => page))], "what e2e/packages/start.slow.spec.ts runs").toEqual([
     "docs/start.md",
   ]);
   expect(pages).toContain("docs/start.md");
