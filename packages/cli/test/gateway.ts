@@ -1,7 +1,6 @@
 /** A gateway over six buckets, for tests. */
-import { acceptUnsigned } from "@agarose/core";
 import { startGateway, type Gateway, type GatewayOptions } from "../src/commands/gateway/server.ts";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
+import { partsOf } from "@agarose/storage/parts";
 import { startTestWorld, type World } from "./world.ts";
 
 /** The pair of keys of its clients. */
@@ -41,8 +40,7 @@ export function gatewayOver(
   options: Partial<Pick<GatewayOptions, "credentials" | "spoolBytes" | "uploads" | "nowMs">>,
 ): Promise<Gateway> {
   const { signal } = new AbortController();
-  const files = { codec: loadCodec, encoder: loadEncoder };
-  const context = { config, stores, signal, trust: acceptUnsigned, ...files, json: false };
+  const context = partsOf({ config, stores, signal });
   const usual = { credentials: GATEWAY_KEYS, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
   return startGateway({ ...usual, ...options, context });
 }

@@ -16,7 +16,7 @@ import { startPopProcess, type PopProcess } from "@agarose/pop/test";
 import { handleOf, ObjectClient } from "@agarose/sw/testing";
 import { LIMITED_WORKER } from "@agarose/worker/testing";
 import { parseConfig } from "@agarose/storage/config/config";
-import { loadEncoder } from "@agarose/storage/parts";
+import { partsOf } from "@agarose/storage/parts";
 import { putObject } from "@agarose/storage/objects/put-object";
 import { fileSource } from "@agarose/storage/upload/file-source";
 import { bucketOf, CREDENTIALS, REGIONS, storesOf } from "./world.ts";
@@ -83,7 +83,7 @@ async function startSide(kind: keyof typeof KEYS): Promise<Side> {
   await writeFile(path, bodies[kind]);
   const object = { key: KEYS[kind], source: fileSource(path), contentType: "a/b", headers: {}, force: false };
   const { signal } = new AbortController();
-  await putObject(object, { config, stores, encoder: loadEncoder, nowMs: Date.now, signal });
+  await putObject(object, partsOf({ config, stores, signal }));
   for (const store of stores) store.close();
   const regions = config.regions.map(({ name, url }) => ({ name, url }));
   const vars = {

@@ -19,7 +19,7 @@ import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { ObjectClient, withSignatures, type FullPlan } from "@agarose/sw/testing";
 import { parseConfig } from "@agarose/storage/config/config";
-import { loadEncoder } from "@agarose/storage/parts";
+import { partsOf } from "@agarose/storage/parts";
 import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
 import { fileSource } from "@agarose/storage/upload/file-source";
 import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
@@ -71,7 +71,7 @@ beforeAll(async () => {
       headers: {},
       force: false,
     };
-    puts.set(key, await putObject(object, { config, stores, encoder: loadEncoder, nowMs: Date.now, signal }));
+    puts.set(key, await putObject(object, partsOf({ config, stores, signal })));
   }
   for (const store of stores) store.close();
   const popRegions = config.regions.map(({ name, url }) => ({ name, url, private: true, awsRegion: "us-east-1" }));

@@ -10,11 +10,11 @@ import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
 import { chunkName, manifestName } from "@agarose/core";
 import { parseConfig, type Config } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
+import { partsOf, type DeploymentParts, type GivenParts } from "@agarose/storage/parts";
 import { getObject } from "@agarose/storage/objects/get-object";
 import { main } from "../src/main.ts";
 import { readManifest, type Consistency } from "@agarose/storage/objects/manifests";
-import { putObject, type PutContext, type PutObject, type PutResult } from "@agarose/storage/objects/put-object";
+import { putObject, type PutObject, type PutResult } from "@agarose/storage/objects/put-object";
 import { fileSource } from "@agarose/storage/upload/file-source";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { S3Store } from "@agarose/storage/buckets/s3-store";
@@ -71,19 +71,22 @@ export async function startTestWorld(options: WorldOptions = {}) {
   const config = parseConfig(JSON.stringify(json), configPath);
   const stores = storesOf(config, CREDENTIALS);
   const signal = new AbortController().signal;
+  const parts = (more: Partial<GivenParts> = {}): DeploymentParts => partsOf({ config, stores, signal, ...more });
 
   return {
     dir,
     config,
     configPath,
     stores,
+    /** New ones, that have not seen yet which regions hang. */
+    parts,
     faults,
     fired,
     endpoint,
     store: (region: string): S3Store => stores.find((store) => store.region.name === region)!,
 
     /** Puts `bytes` as a file would be that has been as it is for an hour. */
-    async put(key: string, bytes: Uint8Array, more: Partial<PutObject & PutContext> = {}): Promise<PutResult> {
+    async put(key: string, bytes: Uint8Array, more: Partial<PutObject & GivenParts> = {}): Promise<PutResult> {
       const path = join(dir, `upload-${crypto.randomUUID()}`);
       await writeFile(path, bytes);
       const thenS = Date.now() / 1000 - 3_600;
@@ -96,7 +99,7 @@ export async function startTestWorld(options: WorldOptions = {}) {
         force: false,
         ...more,
       };
-      return putObject(object, { config, stores, encoder: loadEncoder, nowMs: Date.now, signal, ...more });
+      return putObject(object, parts(more));
     },
 
     async get(
@@ -104,13 +107,13 @@ export async function startTestWorld(options: WorldOptions = {}) {
       range?: { start: number; end: number },
       consistency: Consistency = "strong",
     ): Promise<Buffer> {
-      const manifest = await readManifest(key, { stores, signal, consistency });
-      const parts: Uint8Array[] = [];
-      await getObject(manifest, range, async (part) => parts.push(part), { stores, codec: loadCodec, signal });
-      return Buffer.concat(parts);
+      const manifest = await readManifest(key, parts(), { consistency });
+      const body: Uint8Array[] = [];
+      await getObject(manifest, range, async (part) => body.push(part), parts());
+      return Buffer.concat(body);
     },
 
-    verify: (key: string): Promise<ObjectVerdict> => verifyObject(key, { stores, signal }),
+    verify: (key: string): Promise<ObjectVerdict> => verifyObject(key, parts()),
 
     /** Changes what a region has stored under `name`; undefined removes it. */
     async tamper(region: string, name: string, change: (bytes: Buffer) => Uint8Array | undefined): Promise<void> {

@@ -1,7 +1,6 @@
 /**
  * A part of a walk: one step of the Workflow, from where the part before it ended.
  */
-import { systemClock } from "@agarose/core";
 import { codecOf, encoderOf } from "./codec.ts";
 import { Fence } from "@agarose/storage/commit/fence";
 import type { Config } from "@agarose/storage/config/config";
@@ -9,7 +8,7 @@ import { signerOf, trustOf } from "@agarose/storage/config/signing";
 import type { Cursor } from "@agarose/storage/listing/walk-cursor";
 import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
 import { NO_TOTALS, type Totals } from "@agarose/storage/maintenance/scrub/totals";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { withNewBreaker, writeContextOf } from "@agarose/storage/commit/write-context";
 import { openStores, PUT_BYTES_MAX } from "./fetch-store.ts";
 import type { Settings } from "./options.ts";
 
@@ -41,32 +40,29 @@ export async function scrubPart(
   const stores = openStores(config);
   const cursor = new PartCursor(from);
   const sign = signerOf(config);
-  const writing = {
+  const context = writeContextOf({
     config,
     stores,
     trust: trustOf(config),
     ...(sign && { sign }),
     signal: new AbortController().signal,
-    clock: systemClock,
-    breaker: new Breaker(systemClock),
-  };
+  });
   const { usd } = deep;
   const totals = await scrubObjects(
     {
       ...(prefix !== undefined && { prefix }),
       deep: { ...deep, startMs, ...(usd !== undefined && { usd: Math.max(0, usd - from.totals.readUsd) }) },
       part: { cursor, objectsMax: objectsPerPart, damagedMax: DAMAGED_MAX, width: 1 },
+      chunkBytesMax: PUT_BYTES_MAX,
       onWarning: (line) => console.warn(line),
       onRepair: (outcome) => Promise.resolve(console.log(JSON.stringify(outcome))),
     },
     {
-      ...writing,
+      ...context,
       // The configuration is that of the last deployment, which may be older than a rotation.
-      fence: new Fence({ ...writing, breaker: new Breaker(systemClock) }),
+      fence: new Fence(withNewBreaker(context)),
       codec: codecOf,
       encoder: encoderOf,
-      chunkBytesMax: PUT_BYTES_MAX,
-      nowMs: Date.now,
     },
   );
   return { ...cursor.position, totals };

@@ -1,9 +1,8 @@
 /**
  * A deployment, and what is done with its objects.
  */
-import { AgaroseError, systemClock, type ByteRange, type Clock, type Manifest, type Random } from "@agarose/core";
+import { AgaroseError, type ByteRange, type Clock, type Manifest, type Random } from "@agarose/core";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
-import type { WriteOptions } from "./commit/write-context.ts";
 import { configOfFields, loadConfig } from "./config/config.ts";
 import { shownManifest } from "./encryption/opened.ts";
 import { verifyWithHistory } from "./history/verify-history.ts";
@@ -16,7 +15,6 @@ import { putObject, type PutResult } from "./objects/put-object.ts";
 import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
 import type { ObjectVerdict } from "./objects/verify-object.ts";
 import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
-import { Breaker } from "./regions/ask-regions.ts";
 import { repairOne, type RepairOutcome } from "./repair/repair-outcome.ts";
 import { bytesSource } from "./upload/bytes-source.ts";
 import { fileSource, type Source } from "./upload/file-source.ts";
@@ -81,20 +79,21 @@ const S3_OPTIONS: S3StoreOptions = { attempts: 3 };
  * @param config the path of a configuration file, or what such a file holds.
  * @throws CONFIG_INVALID naming the field, or CODE_INVALID.
  */
-export async function openDeployment(config: string | object, options: DeploymentOptions = {}): Promise<Deployment> {
-  const { signal = new AbortController().signal } = options;
+export async function openDeployment(
+  config: string | object,
+  { signal = new AbortController().signal, ...ports }: DeploymentOptions = {},
+): Promise<Deployment> {
   const read = typeof config === "string" ? await loadConfig(config) : configOfFields(config, "the configuration");
-  return new Deployment(openParts(read, S3_OPTIONS, signal, options.clock), options);
+  return new Deployment(openParts(read, S3_OPTIONS, signal, ports));
 }
 
 /** An open deployment. Its methods may run at the same time, and beside other programs that use the same buckets. */
 export class Deployment {
-  readonly #context: DeploymentParts & WriteOptions & Required<Pick<WriteOptions, "breaker" | "clock" | "random">>;
+  readonly #parts: DeploymentParts;
 
   /** `openDeployment` is the usual way to one. */
-  constructor(parts: DeploymentParts, options: Omit<DeploymentOptions, "signal"> = {}) {
-    const { clock = systemClock, nowMs = Date.now, random = Math.random } = options;
-    this.#context = { ...parts, clock, nowMs, random, breaker: new Breaker(clock) };
+  constructor(parts: DeploymentParts) {
+    this.#parts = parts;
   }
 
   /**
@@ -105,12 +104,12 @@ export class Deployment {
   put(key: string, content: Content, { contentType, headers = {} }: PutOptions = {}): Promise<PutResult> {
     const type = contentType ?? "application/octet-stream";
     const object = { key, source: sourceOf(content), contentType: type, headers, force: false, examine: true };
-    return putObject(object, this.#context);
+    return putObject(object, this.#parts);
   }
 
   /** What is known of an object. Throws OBJECT_NOT_FOUND, and as `readManifest` does. */
   async stat(key: string, options: ReadOptions = {}): Promise<ObjectInfo> {
-    return infoOf(await shownManifest(await this.#manifest(key, options), this.#context.config));
+    return infoOf(await shownManifest(await readManifest(key, this.#parts, options), this.#parts.config));
   }
 
   /**
@@ -123,8 +122,8 @@ export class Deployment {
     key: string,
     { range, ...options }: ReadOptions & { readonly range?: ByteRange } = {},
   ): Promise<ObjectInfo & { readonly body: ReadableStream<Uint8Array> }> {
-    const manifest = await this.#manifest(key, options);
-    const info = infoOf(await shownManifest(manifest, this.#context.config));
+    const manifest = await readManifest(key, this.#parts, options);
+    const info = infoOf(await shownManifest(manifest, this.#parts.config));
     return { ...info, body: this.#read(manifest, range && rangeWithin(range, info)) };
   }
 
@@ -134,8 +133,8 @@ export class Deployment {
    * @throws NO_QUORUM at the end when so few regions answered that keys may be missing.
    */
   async *list(prefix = ""): AsyncGenerator<ListedKey> {
-    const listing = new KeyListing(prefix, this.#context);
-    for await (const group of liveGroups(listing, { ...this.#context, consistency: "strong" })) {
+    const listing = new KeyListing(prefix, this.#parts);
+    for await (const group of liveGroups(listing, this.#parts)) {
       yield { key: group.key, modified: modifiedOf(group) };
     }
     if (!listing.complete) throw listing.incomplete();
@@ -143,12 +142,12 @@ export class Deployment {
 
   /** Removes an object; undefined when there is none. Throws as `removeObject` does. */
   remove(key: string): Promise<RemoveResult | undefined> {
-    return removeObject(key, this.#context);
+    return removeObject(key, this.#parts);
   }
 
   /** Checks every byte that is stored of an object, or with `quick` its listings. Throws only when aborted. */
   verify(key: string, { quick = false }: { readonly quick?: boolean } = {}): Promise<ObjectVerdict> {
-    return verifyWithHistory(key, { ...this.#context, quick });
+    return verifyWithHistory(key, this.#parts, quick);
   }
 
   /**
@@ -158,29 +157,25 @@ export class Deployment {
    * @throws NO_QUORUM at the end when so few regions could be listed that keys may be missing.
    */
   async *repair(prefix = "", { quick = false }: { readonly quick?: boolean } = {}): AsyncGenerator<RepairOutcome> {
-    const listing = new KeyListing(prefix, this.#context);
+    const listing = new KeyListing(prefix, this.#parts);
     const width = quick ? QUICK_REPAIRS_AT_A_TIME : REPAIRS_AT_A_TIME;
-    yield* mapOrdered(listing.groups(), width, ({ key }) => repairOne(key, quick, this.#context));
+    yield* mapOrdered(listing.groups(), width, ({ key }) => repairOne(key, this.#parts, { quick }));
     listing.requireComplete();
   }
 
   /** Closes the connections. What is under way fails. */
   close(): void {
-    closeParts(this.#context);
-  }
-
-  #manifest(key: string, { consistency = "strong" }: ReadOptions): Promise<Manifest> {
-    return readManifest(key, { ...this.#context, consistency });
+    closeParts(this.#parts);
   }
 
   #read(manifest: Manifest, range: ByteRange | undefined): ReadableStream<Uint8Array> {
     const left = new AbortController();
-    const signal = AbortSignal.any([this.#context.signal, left.signal]);
+    const signal = AbortSignal.any([this.#parts.signal, left.signal]);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const writer = writable.getWriter();
     const leave = (): void => left.abort(new AgaroseError("ABORTED", "the reader of the body left"));
     writer.closed.catch(leave);
-    getObject(manifest, range, (part) => writer.write(part), { ...this.#context, signal })
+    getObject(manifest, range, (part) => writer.write(part), { ...this.#parts, signal })
       .then(() => writer.close())
       .catch((error: unknown) => writer.abort(error))
       .catch(() => {});

@@ -1,29 +1,30 @@
 /**
  * A deployment that is open: its configuration, and the buckets, keys and coders that reading and writing need.
  */
-import { systemClock, toAgaroseError, type Clock, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
+import { systemClock, toAgaroseError, type Codec } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { Config } from "./config/config.ts";
 import { Breaker } from "./regions/ask-regions.ts";
 import { Fence } from "./commit/fence.ts";
+import { writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
 import { signerOf, trustOf } from "./config/signing.ts";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
-import type { Store } from "./buckets/store.ts";
 import { openStores } from "./buckets/stores.ts";
+import type { Encoder } from "./upload/stripe-encoder.ts";
 
 /** The parts of a deployment. A function takes those that it needs. */
-export interface DeploymentParts {
-  readonly config: Config;
-  readonly stores: readonly Store[];
+export interface DeploymentParts extends WriteContext {
   readonly codec: () => Promise<Codec>;
-  readonly encoder: () => Promise<EncoderPool>;
-  /** Whose manifests count. */
-  readonly trust: SignatureCheck;
-  /** Signs manifests, where the configuration says how. */
-  readonly sign?: Signer;
-  /** Refuses writers that a rotation has left behind. It asks nothing before a writer does. */
-  readonly fence?: Fence;
-  readonly signal: AbortSignal;
+  readonly encoder: () => Promise<Encoder>;
+}
+
+/** What a deployment can be opened with in place of the system's clock, and in place of the codec of Node. */
+export type GivenParts = WriteOptions & Partial<Pick<DeploymentParts, "codec" | "encoder">>;
+
+/** Fills in what is not given. */
+export function partsOf(given: GivenParts): DeploymentParts {
+  const { codec = loadCodec, encoder = loadEncoder } = given;
+  return { ...writeContextOf(given), codec, encoder };
 }
 
 /** Opens the buckets of a configuration. Nothing is requested before the first read or write. */
@@ -31,13 +32,14 @@ export function openParts(
   config: Config,
   storeOptions: S3StoreOptions,
   signal: AbortSignal,
-  clock: Clock = systemClock,
+  { clock = systemClock, ...ports }: Pick<WriteOptions, "clock" | "nowMs" | "random"> = {},
 ): DeploymentParts {
   const stores = openStores(config, storeOptions);
   const sign = signerOf(config);
   const keys = { trust: trustOf(config), ...(sign && { sign }) };
+  // It asks nothing before a writer does. A look at the records must not be cut short by what other requests have met.
   const fence = new Fence({ config, stores, signal, clock, breaker: new Breaker(clock), ...keys });
-  return { config, stores, ...keys, fence, codec: loadCodec, encoder: loadEncoder, signal };
+  return partsOf({ config, stores, ...keys, fence, signal, clock, ...ports });
 }
 
 /** Closes the connections to its buckets. */

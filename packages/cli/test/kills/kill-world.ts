@@ -7,11 +7,10 @@ import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { acceptUnsigned, encodeKey, parseManifest, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
+import { acceptUnsigned, encodeKey, parseManifest, toAgaroseError, type Manifest } from "@agarose/core";
 import { startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { parseConfig, type Config, type RegionConfig } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
+import { partsOf, type DeploymentParts } from "@agarose/storage/parts";
 import { listHistory } from "@agarose/storage/commit/history";
 import { getObject } from "@agarose/storage/objects/get-object";
 import { readManifest } from "@agarose/storage/objects/manifests";
@@ -142,8 +141,7 @@ export class KillWorld {
   async put(key: string, bytes: Uint8Array): Promise<PutResult> {
     const source = fileSource(await this.file(bytes));
     const object = { key, source, contentType: "text/plain", headers: {}, force: false };
-    const { config, stores } = this;
-    return putObject(object, { config, stores, encoder: loadEncoder, nowMs: Date.now, signal: this.#signal });
+    return putObject(object, this.#parts());
   }
 
   /** What readers of some regions see, each of whom asks another one first. */
@@ -152,10 +150,10 @@ export class KillWorld {
       of.map(async (_, first) => {
         const stores = [...of.slice(first), ...of.slice(0, first)];
         try {
-          const manifest = await readManifest(key, { stores, signal: this.#signal, consistency: "eventual" });
+          const parts = { ...this.#parts(), stores };
+          const manifest = await readManifest(key, parts, { consistency: "eventual" });
           const hasher = createHash("sha256");
-          const context = { stores, codec: loadCodec, signal: this.#signal, config: this.config };
-          await getObject(manifest, undefined, async (part) => hasher.update(part), context);
+          await getObject(manifest, undefined, async (part) => hasher.update(part), parts);
           return hasher.digest("hex");
         } catch (error) {
           const { code, message } = toAgaroseError(error);
@@ -167,27 +165,25 @@ export class KillWorld {
 
   /** The SHA-256 of what each copy of the history of a key gives. */
   async readHistory(key: string): Promise<Seen[]> {
-    const copies = await listHistory(key, this.stores.length, this.#writing());
+    const copies = await listHistory(key, this.stores.length, this.#parts());
     return Promise.all(
       [...new Map(copies.map((copy) => [copy.upload, copy])).values()].map(async ({ store, name }) => {
         const response = await store.get(name);
         const bytes = new Uint8Array(await new Response(response.body as BodyInit).arrayBuffer());
         const manifest = (await parseManifest(bytes, { key, trust: acceptUnsigned, sha256: nodeSha256 })) as Manifest;
         const hasher = createHash("sha256");
-        const context = { stores: this.stores, codec: loadCodec, signal: this.#signal };
-        await getObject(manifest, undefined, async (part) => hasher.update(part), context);
+        await getObject(manifest, undefined, async (part) => hasher.update(part), this.#parts());
         return hasher.digest("hex");
       }),
     );
   }
 
-  #writing() {
-    const [stores, signal, clock] = [this.stores, this.#signal, systemClock];
-    return { stores, signal, clock, breaker: new Breaker(clock) };
+  #parts(): DeploymentParts {
+    return partsOf({ config: this.config, stores: this.stores, signal: this.#signal });
   }
 
   verify(key: string): Promise<ObjectVerdict> {
-    return verifyObject(key, { stores: this.stores, signal: this.#signal });
+    return verifyObject(key, this.#parts());
   }
 
   /** Names of objects in all buckets, or in that of one region. */

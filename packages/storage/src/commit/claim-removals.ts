@@ -6,7 +6,7 @@ import type { Store } from "../buckets/store.ts";
 import { askRegions, type Breaker } from "../regions/ask-regions.ts";
 import { claimName } from "./names.ts";
 
-interface RemovalContext {
+interface Parts {
   readonly stores: readonly Store[];
   readonly clock: Clock;
   readonly breaker: Breaker;
@@ -16,12 +16,12 @@ const NAMES_MAX = 500;
 
 /** Claims to generations that are committed, to be removed. What stays behind is left to the garbage collector. */
 export class ClaimRemovals {
-  readonly #context: RemovalContext;
+  readonly #context: Parts;
   readonly #namesMax: number;
   #names: string[] = [];
 
   /** Removes them `namesMax` at a time. */
-  constructor(context: RemovalContext, namesMax = NAMES_MAX) {
+  constructor(context: Parts, namesMax = NAMES_MAX) {
     this.#context = context;
     this.#namesMax = namesMax;
   }

@@ -11,7 +11,7 @@ import { askRegions, isConditionFailed, type Outcome } from "../regions/ask-regi
 import { DEAD_MS, instantOf, Lease, PASSABLE_MS, withdrawClaim, type HeldClaim } from "./lease.ts";
 import { claimName, claimPrefix } from "./names.ts";
 import { surveyRegions } from "../regions/region-survey.ts";
-import { majorityOf, pause, type WriteContext } from "./write-context.ts";
+import { majorityOf, pause, type RegionParts, type WriteContext } from "./write-context.ts";
 
 const ATTEMPTS_MAX = 8;
 /**
@@ -155,7 +155,7 @@ export interface ListedClaim {
 export async function claimedUploads(
   key: string,
   isDead: (claim: ListedClaim, deadMs: number) => boolean,
-  context: ListingContext,
+  context: RegionParts,
 ): Promise<ReadonlySet<string>> {
   const claims = await listClaims(key, context, context.stores.length);
   const uploads = new Set<string>();
@@ -166,12 +166,10 @@ export async function claimedUploads(
   return uploads;
 }
 
-type ListingContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker">;
-
 /** The claims to generations of a key, in `needed` regions or more. NO_QUORUM. */
 async function listClaims(
   key: string,
-  context: ListingContext,
+  context: RegionParts,
   needed = majorityOf(context.stores),
 ): Promise<ListedClaim[]> {
   const prefix = claimPrefix(key);

@@ -9,7 +9,7 @@ import { boundedNames } from "../listing/bounded-names.ts";
 import { askRegions, type Outcome } from "../regions/ask-regions.ts";
 import { historyName, historyPrefix } from "./names.ts";
 import type { RegionManifest } from "../regions/region-survey.ts";
-import { majorityOf, type WriteContext } from "./write-context.ts";
+import { majorityOf, type RegionParts, type WriteContext } from "./write-context.ts";
 
 /** A copy in one region, as its name says. */
 export interface HistoryCopy extends ListedObject {
@@ -71,10 +71,8 @@ async function storeCopy(name: string, bytes: Uint8Array, key: string, context: 
   );
 }
 
-type HistoryContext = Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">;
-
 /** The copies of a key in the regions that answer; `enough` of them must. Throws what too many regions say. */
-export async function listHistory(key: string, enough: number, context: HistoryContext): Promise<HistoryCopy[]> {
+export async function listHistory(key: string, enough: number, context: RegionParts): Promise<HistoryCopy[]> {
   const outcomes = await askHistory(key, enough, context);
   const failed = outcomes.flatMap(({ error }) => error ?? []);
   if (outcomes.length - failed.length < enough) throw failed[0]!;
@@ -82,7 +80,7 @@ export async function listHistory(key: string, enough: number, context: HistoryC
 }
 
 /** The copies of a key in each region, or why a region did not list them; `enough` answers end the patience. */
-export function askHistory(key: string, enough: number, context: HistoryContext): Promise<Outcome<HistoryCopy[]>[]> {
+export function askHistory(key: string, enough: number, context: RegionParts): Promise<Outcome<HistoryCopy[]>[]> {
   const prefix = historyPrefix(key);
   const list = async (store: Store, signal: AbortSignal): Promise<HistoryCopy[]> => {
     const copies: HistoryCopy[] = [];

@@ -5,7 +5,7 @@ import { readRecordText } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
 import { repairName } from "./names.ts";
-import { majorityOf, type WriteContext } from "./write-context.ts";
+import { majorityOf, type RegionParts } from "./write-context.ts";
 
 /** What an object lacks. */
 export interface RepairEntry {
@@ -17,10 +17,8 @@ export interface RepairEntry {
   readonly regions: readonly string[];
 }
 
-type QueueContext = Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">;
-
 /** Enters an object in every region that answers. The entry is a hint, so a failure is not reported. */
-export async function enqueueRepair(entry: RepairEntry, context: QueueContext): Promise<void> {
+export async function enqueueRepair(entry: RepairEntry, context: RegionParts): Promise<void> {
   const body = Buffer.from(JSON.stringify(entry));
   const name = repairName(entry.key);
   const options = { bytes: body.length, contentType: "application/json" };
@@ -32,7 +30,7 @@ export async function enqueueRepair(entry: RepairEntry, context: QueueContext): 
  * Removes the entry of a key, once generation `generation` of it is whole. The entry of a newer one stays: its put
  * ended while a repair looked at the one before.
  */
-export async function dequeueRepair(key: string, generation: number, context: QueueContext): Promise<void> {
+export async function dequeueRepair(key: string, generation: number, context: RegionParts): Promise<void> {
   const name = repairName(key);
   const remove = async (store: Store, signal: AbortSignal): Promise<void> => {
     const response = await store.get(name, { signal });

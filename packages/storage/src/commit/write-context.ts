@@ -24,13 +24,13 @@ export interface WriterFence {
   check(record?: ManifestRecord, isContent?: boolean): Promise<void>;
 }
 
-/** What a caller of `putObject` or `removeObject` passes. */
+/** What `writeContextOf` makes a context of. */
 export interface WriteOptions {
   readonly config: Config;
   readonly stores: readonly Store[];
   readonly signal: AbortSignal;
-  /** The time of day, for `modified`. */
-  readonly nowMs: () => number;
+  /** The time of day in milliseconds since 1970, for `modified`. Default: `Date.now`. */
+  readonly nowMs?: () => number;
   /** Timers of waits and deadlines. Default: the system's. */
   readonly clock?: Clock;
   /** Spreads waits of writers that meet. Default: `Math.random`. */
@@ -45,7 +45,7 @@ export interface WriteOptions {
   readonly fence?: WriterFence;
   /** 32 hex digits that no other put ever uses. Default: at random. */
   readonly newUpload?: () => string;
-  /** Shared by the objects of a command, so that a region that hangs delays only the first. Default: a new one. */
+  /** Shared by all that is done with it, so that a region that hangs delays only the first. Default: a new one. */
   readonly breaker?: Breaker;
   /** Shared by the objects of a command, which removes its claims many at a time. Default: each removes its own. */
   readonly claimRemovals?: ClaimRemovals;
@@ -54,9 +54,12 @@ export interface WriteOptions {
 /** `WriteOptions` with their defaults, but without a signer or a fence when there is none. */
 export type WriteContext = Required<Omit<WriteOptions, "sign" | "fence">> & Pick<WriteOptions, "sign" | "fence">;
 
+/** The part of it that asks the regions. */
+export type RegionParts = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker" | "trust">;
+
 /** Fills in the defaults of `options`. */
 export function writeContextOf(options: WriteOptions): WriteContext {
-  const { config, stores, signal, nowMs, clock = systemClock, sign, fence } = options;
+  const { config, stores, signal, nowMs = Date.now, clock = systemClock, sign, fence } = options;
   const breaker = options.breaker ?? new Breaker(clock);
   return {
     config,
@@ -73,6 +76,12 @@ export function writeContextOf(options: WriteOptions): WriteContext {
     ...(sign && { sign }),
     ...(fence && { fence }),
   };
+}
+
+/** The same, but it has not seen yet which regions hang. */
+export function withNewBreaker<T extends WriteContext>(context: T): T {
+  const breaker = new Breaker(context.clock);
+  return { ...context, breaker, claimRemovals: new ClaimRemovals({ ...context, breaker }, 1) };
 }
 
 /** The fewest regions that any two of which overlap. */

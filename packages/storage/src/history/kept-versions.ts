@@ -3,7 +3,6 @@
  * that a trusted publisher has signed.
  */
 import { AgaroseError, isTombstone, parseManifest, readChecked, refuseTooLarge, type Manifest } from "@agarose/core";
-import type { Config } from "../config/config.ts";
 import type { Store } from "../buckets/store.ts";
 import { runTasks } from "../regions/ask-regions.ts";
 import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
@@ -30,16 +29,11 @@ export interface KeptVersions {
   readonly problems: readonly { readonly region: string; readonly problem: AgaroseError }[];
 }
 
-/** What it takes to read a history. */
-export type KeptContext = Pick<WriteContext, "stores" | "clock" | "signal" | "breaker" | "trust"> & {
-  readonly config: Pick<Config, "keep">;
-};
-
 /**
  * Reads the history of a key: one listing of each region, and one copy of each version. `enough` answers end the
  * patience. It rejects only when the caller aborts.
  */
-export async function keptVersions(key: string, enough: number, context: KeptContext): Promise<KeptVersions> {
+export async function keptVersions(key: string, enough: number, context: WriteContext): Promise<KeptVersions> {
   const outcomes = await askHistory(key, enough, context);
   const problems = outcomes.flatMap(({ store, error }) =>
     error ? [{ region: store.region.name, problem: error }] : [],
@@ -64,7 +58,7 @@ export async function keptVersions(key: string, enough: number, context: KeptCon
  */
 export function refuseUnread(
   { problems }: Pick<KeptVersions, "problems">,
-  { stores }: Pick<KeptContext, "stores">,
+  { stores }: Pick<WriteContext, "stores">,
 ): void {
   const unusable = problems.filter(({ problem: { code } }) => code.startsWith("MANIFEST_"));
   const other = problems.find((one) => !unusable.includes(one));
@@ -76,7 +70,7 @@ export function refuseUnread(
 async function readCopies(
   key: string,
   copies: readonly HistoryCopy[],
-  context: KeptContext,
+  context: WriteContext,
   problems: { readonly region: string; readonly problem: AgaroseError }[],
 ): Promise<Manifest | undefined> {
   const failed: typeof problems = [];
@@ -91,7 +85,7 @@ async function readCopies(
   return undefined;
 }
 
-async function readCopy(key: string, { store, name, upload }: HistoryCopy, context: KeptContext): Promise<Manifest> {
+async function readCopy(key: string, { store, name, upload }: HistoryCopy, context: WriteContext): Promise<Manifest> {
   const { trust, signal } = context;
   const response = await store.get(name, { signal });
   if (response.status !== 200) {
@@ -109,11 +103,11 @@ function damaged(key: string, { region: { name } }: Store, what: string): Agaros
   return new AgaroseError("SOURCE_FAILED", message, { key, region: name });
 }
 
-function regionsOf(copies: readonly HistoryCopy[], { stores }: KeptContext): string[] {
+function regionsOf(copies: readonly HistoryCopy[], { stores }: WriteContext): string[] {
   return stores.filter((store) => copies.some((copy) => copy.store === store)).map(({ region }) => region.name);
 }
 
-function untilMs(key: string, copies: readonly HistoryCopy[], { config }: KeptContext): number {
+function untilMs(key: string, copies: readonly HistoryCopy[], { config }: WriteContext): number {
   const storedMs = copies.map(({ store, modifiedMs }) => modifiedMs - (store.clockAheadMs ?? 0));
   return Math.max(...storedMs) + keepMsOf(key, config);
 }

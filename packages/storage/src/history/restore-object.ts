@@ -2,12 +2,13 @@
  * Brings a kept version of a key back: its content is read and put again, as a new upload under a new generation. What
  * is kept stays as it is, and so does what the restored version takes the place of.
  */
-import { AgaroseError, isTombstone, parseKey, type Codec, type Manifest, type ManifestRecord } from "@agarose/core";
+import { AgaroseError, isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core";
 import { listChunks } from "../objects/chunk-listing.ts";
-import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { shownManifest } from "../encryption/opened.ts";
-import { putObject, type PutContext, type PutResult } from "../objects/put-object.ts";
+import { putObject, type PutObject, type PutResult } from "../objects/put-object.ts";
+import type { DeploymentParts } from "../parts.ts";
 import { objectSource } from "../upload/object-source.ts";
 import { keptVersions } from "./kept-versions.ts";
 
@@ -26,11 +27,6 @@ export interface Restorable {
   readonly seen: number;
 }
 
-/** What `restoreVersion` works with. */
-export interface RestoreContext extends PutContext {
-  readonly codec: () => Promise<Codec>;
-}
-
 /**
  * Finds the version to bring back, and looks whether its chunks are listed. It writes nothing
  * but what settles the newest version (`settledSurvey`).
@@ -39,8 +35,7 @@ export interface RestoreContext extends PutContext {
  *   object must be removed and holds something else, KEY_INVALID, KEY_TOO_LONG, NO_QUORUM, CREDENTIALS_REFUSED,
  *   MANIFEST_NEWER, or why the history cannot be listed or read.
  */
-export async function findRestorable(key: string, wish: RestoreWish, options: WriteOptions): Promise<Restorable> {
-  const context = writeContextOf(options);
+export async function findRestorable(key: string, wish: RestoreWish, context: WriteContext): Promise<Restorable> {
   parseKey(key);
   const { newest } = await settledSurvey(key, context);
   const enough = majorityOf(context.stores);
@@ -63,15 +58,18 @@ export async function findRestorable(key: string, wish: RestoreWish, options: Wr
  * throws as `putObject` does, REPLACED_MEANWHILE when the key has changed since `findRestorable`, and NOT_ENOUGH_CHUNKS
  * or READ_TIMEOUT when the version cannot be read to its end. Then readers see what was there before.
  */
-export async function restoreVersion({ kept, seen }: Restorable, context: RestoreContext): Promise<PutResult> {
+export async function restoreVersion(
+  { kept, seen }: Restorable,
+  context: DeploymentParts,
+  { onBytes }: Pick<PutObject, "onBytes"> = {},
+): Promise<PutResult> {
   const { key, contentType, headers } = await shownManifest(kept, context.config);
   const onlyIf = (_: Manifest | undefined, newest: ManifestRecord | undefined): void => {
     if ((newest?.generation ?? 0) !== seen) throw replacedMeanwhile(key);
   };
-  const { config, stores, codec, signal, clock, random } = context;
-  const reading = { config, stores, codec, signal, ...(clock && { clock }), ...(random && { random }) };
-  const source = objectSource(kept, reading);
-  return putObject({ key, source, contentType, headers, force: false, onlyIf }, context);
+  const source = objectSource(kept, context);
+  const object = { key, source, contentType, headers, force: false, onlyIf, ...(onBytes && { onBytes }) };
+  return putObject(object, context);
 }
 
 async function haveOneContent(a: Manifest, b: Manifest, { config }: WriteContext): Promise<boolean> {

@@ -2,10 +2,8 @@
  * Checks the versions that the history of a key keeps, beside the key itself: a chunk that is lost of them would be
  * missed on the day on which somebody restores one.
  */
-import { acceptUnsigned, systemClock, type Manifest, LEAF_LIST } from "@agarose/core";
-import type { Config } from "../config/config.ts";
+import { LEAF_LIST, type Manifest } from "@agarose/core";
 import { listChunks, storedChunks } from "../objects/chunk-listing.ts";
-import { Breaker } from "../regions/ask-regions.ts";
 import { keepMsOf } from "../commit/history.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { checkLeafLists } from "../leaf-lists/leaf-lists.ts";
@@ -18,7 +16,6 @@ import {
   type ChunkDamage,
   type KeptVerdict,
   type ObjectVerdict,
-  type VerifyContext,
 } from "../objects/verify-object.ts";
 import { keptVersions } from "./kept-versions.ts";
 
@@ -29,16 +26,9 @@ export interface HistoryVerdict {
   readonly problems: readonly UnreachableRegion[];
 }
 
-/** What it takes to look at a history. */
-export type HistoryContext = VerifyContext & {
-  readonly config: Pick<Config, "keep">;
-  /** The time of day. Default: the system's. */
-  readonly nowMs?: () => number;
-};
-
 /** `verifyObject`, and the same for the versions that are kept of the key. Throws only when the caller aborts. */
-export async function verifyWithHistory(key: string, options: HistoryContext): Promise<ObjectVerdict> {
-  const [verdict, history] = await Promise.all([verifyObject(key, options), verifyHistory(key, options)]);
+export async function verifyWithHistory(key: string, context: WriteContext, quick = false): Promise<ObjectVerdict> {
+  const [verdict, history] = await Promise.all([verifyObject(key, context, quick), verifyHistory(key, context, quick)]);
   return withHistory(verdict, history);
 }
 
@@ -56,14 +46,13 @@ export function withHistory(verdict: ObjectVerdict, { kept, problems }: HistoryV
 /** The versions of a key whose time is not over. Of a key without `keep`, nothing is asked. */
 export async function youngVersions(
   key: string,
-  { config, nowMs = Date.now, ...options }: HistoryContext,
+  context: WriteContext,
 ): Promise<{ readonly manifests: readonly Manifest[]; readonly problems: readonly UnreachableRegion[] }> {
-  if (keepMsOf(key, config) === 0) return { manifests: [], problems: [] };
-  const context = { ...contextOf(options), config };
+  if (keepMsOf(key, context.config) === 0) return { manifests: [], problems: [] };
   const { versions, problems } = await keptVersions(key, context.breaker.countResponsive(context.stores), context);
   context.signal.throwIfAborted();
   return {
-    manifests: versions.filter(({ keptUntilMs }) => keptUntilMs > nowMs()).map(({ manifest }) => manifest),
+    manifests: versions.filter(({ keptUntilMs }) => keptUntilMs > context.nowMs()).map(({ manifest }) => manifest),
     problems: problems.map(({ region, problem }) => ({ region, problem: problem.message })),
   };
 }
@@ -76,12 +65,10 @@ export function keptVerdict(manifest: Manifest, damage: readonly ChunkDamage[]):
   return { generation, version, chunks, chunksSound, damage };
 }
 
-async function verifyHistory(key: string, options: HistoryContext): Promise<HistoryVerdict> {
-  const { manifests, problems } = await youngVersions(key, options);
-  const context = contextOf(options);
+async function verifyHistory(key: string, context: WriteContext, quick: boolean): Promise<HistoryVerdict> {
+  const { manifests, problems } = await youngVersions(key, context);
   const kept: KeptVerdict[] = [];
   for (const manifest of manifests) {
-    const quick = options.quick ?? false;
     const chunks = quick
       ? damageOf(manifest, await listChunks(manifest, context))
       : await checkChunks(manifest, context);
@@ -89,9 +76,4 @@ async function verifyHistory(key: string, options: HistoryContext): Promise<Hist
     kept.push(keptVerdict(manifest, [...chunks, ...damageOfLists(lists)]));
   }
   return { kept, problems };
-}
-
-function contextOf({ stores, signal, trust = acceptUnsigned, clock = systemClock, breaker }: VerifyContext) {
-  type Context = Pick<WriteContext, "stores" | "signal" | "trust" | "clock" | "breaker">;
-  return { stores, signal, trust, clock, breaker: breaker ?? new Breaker(clock) } satisfies Context;
 }

@@ -20,12 +20,10 @@ import { currentNames, regionsOf } from "../buckets/region-names.ts";
 import { readRecord } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
-import type { WriteContext } from "../commit/write-context.ts";
+import type { RegionParts } from "../commit/write-context.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import { uploadWholeChunk } from "../upload/chunk-upload.ts";
 import type { SourceReader } from "../upload/file-source.ts";
-
-type ReadContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker">;
 
 /** The leaf list of one region. */
 export interface LeafListVerdict {
@@ -46,7 +44,7 @@ export function leafListBytes(manifest: Manifest): number {
 export async function checkLeafLists(
   manifest: Manifest,
   quick: boolean,
-  context: ReadContext,
+  context: RegionParts,
 ): Promise<LeafListVerdict[]> {
   const leaves = currentNames(manifest.leaves ?? [], regionsOf(context.stores));
   const stores = context.stores.filter(({ region }) => leaves.includes(region.name));
@@ -91,7 +89,7 @@ export async function restoreLeafLists(
   manifest: Manifest,
   verdicts: readonly LeafListVerdict[],
   { file, codec }: { readonly file: SourceReader; readonly codec: () => Promise<Codec> },
-  context: ReadContext,
+  context: RegionParts,
 ): Promise<string[]> {
   const lacking = new Set(verdicts.filter(isRewritable).map(({ region }) => region));
   if (lacking.size === 0) return [];

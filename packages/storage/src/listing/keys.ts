@@ -1,24 +1,18 @@
 /**
  * The keys that the buckets hold: the manifests of all regions that answer, merged.
  */
-import { isTombstone, parseKey, AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
+import { isTombstone, parseKey, AgaroseError, toAgaroseError } from "@agarose/core";
 import { keyGroups, type KeyGroup, type Kind } from "./key-groups.ts";
 import { mayBeTombstone, mustBeTombstone } from "./listed-length.ts";
-import { majorityEtag, majorityRecord, type ListedContext } from "./listed-object.ts";
+import { majorityEtag, majorityRecord } from "./listed-object.ts";
 import { mapOrdered } from "./ordered-pool.ts";
-import type { Breaker } from "../regions/ask-regions.ts";
-import { majorityOf } from "../commit/write-context.ts";
-import { readRecord, type ReadContext } from "../objects/manifests.ts";
+import { majorityOf, type RegionParts, type WriteContext } from "../commit/write-context.ts";
+import { readRecord, type ReadHow } from "../objects/manifests.ts";
 import { checkManifests } from "../objects/verify-object.ts";
 
 const TOMBSTONES_AT_A_TIME = 16;
 
 type CheckedManifests = Awaited<ReturnType<typeof checkManifests>>;
-type ListingContext = Pick<ListedContext, "stores" | "signal" | "trust"> & {
-  readonly breaker?: Breaker;
-  /** Timers of deadlines. Default: the system's. */
-  readonly clock?: Clock;
-};
 
 /** A region that could not be listed, and why. */
 export interface FailedRegion {
@@ -39,10 +33,10 @@ export class KeyListing {
   /** Filled while the groups are read. */
   readonly regionsFailed: FailedRegion[] = [];
   readonly #prefix: string;
-  readonly #context: ListingContext;
+  readonly #context: RegionParts;
   readonly #options: KeyListingOptions;
 
-  constructor(prefix: string, context: ListingContext, options: KeyListingOptions = {}) {
+  constructor(prefix: string, context: RegionParts, options: KeyListingOptions = {}) {
     this.#prefix = prefix;
     this.#context = context;
     this.#options = options;
@@ -56,10 +50,10 @@ export class KeyListing {
     const listing = keyGroups(stores, this.#prefix, signal, {
       kinds: ["manifests", ...kinds],
       ...(after !== undefined && { after }),
-      ...(clock && { clock }),
+      clock,
       onFailure: ({ region: { name } }, error) => {
         errors.push(error);
-        breaker?.open(name);
+        breaker.open(name);
         this.regionsFailed.push({ region: name, problem: error.message });
       },
     });
@@ -104,11 +98,7 @@ export class KeyListing {
 }
 
 /** Throws NO_QUORUM when so many regions could not be listed that the others may lack a key. */
-export function requireMajority(
-  prefix: string,
-  failed: readonly FailedRegion[],
-  stores: ListingContext["stores"],
-): void {
+export function requireMajority(prefix: string, failed: readonly FailedRegion[], stores: RegionParts["stores"]): void {
   const [needed, answered] = [majorityOf(stores), stores.length - failed.length];
   // Of R regions, a majority holds each key, so the regions that answered must meet it.
   if (failed.length < needed) return;
@@ -134,7 +124,7 @@ export function givenKeys(keys: readonly string[], prefix: string | undefined): 
  */
 export async function removableKeys(
   prefix: string,
-  context: ListingContext,
+  context: RegionParts,
   onWarning: (line: string) => void,
 ): Promise<string[]> {
   const listing = new KeyListing(prefix, context);
@@ -146,7 +136,6 @@ export async function removableKeys(
 }
 
 type Groups = Pick<KeyListing, "groups">;
-type LiveContext = ListedContext & ReadContext;
 
 /**
  * The groups of objects that exist. A majority decides, tombstones included; a read that is not strong leaves out those
@@ -154,9 +143,10 @@ type LiveContext = ListedContext & ReadContext;
  */
 export async function* liveGroups(
   listing: Groups & Pick<KeyListing, "regionsFailed">,
-  context: LiveContext,
+  context: WriteContext,
+  how: ReadHow = {},
 ): AsyncGenerator<KeyGroup> {
-  if (context.consistency === "eventual") {
+  if (how.consistency === "eventual") {
     yield* groupsBut(listing, ({ newest }) => newest !== undefined && isTombstone(newest), context);
     return;
   }
@@ -165,13 +155,13 @@ export async function* liveGroups(
     for await (const group of listing.groups()) yield { group, silent: listing.regionsFailed.length };
   };
   const judged = mapOrdered(groups(), TOMBSTONES_AT_A_TIME, async ({ group, silent }) => {
-    return { group, isLive: await isLive(group, silent, context) };
+    return { group, isLive: await isLive(group, silent, context, how) };
   });
   for await (const { group, isLive: isThere } of judged) if (isThere) yield group;
 }
 
 /** Whether a majority has the object, of which `silent` regions have listed nothing because they do not answer. */
-async function isLive(group: KeyGroup, silent: number, context: LiveContext): Promise<boolean> {
+async function isLive(group: KeyGroup, silent: number, context: WriteContext, how: ReadHow): Promise<boolean> {
   const needed = majorityOf(context.stores);
   if (context.stores.length - silent - group.manifests.length >= needed) return false;
   const etag = majorityEtag(group, context);
@@ -182,7 +172,7 @@ async function isLive(group: KeyGroup, silent: number, context: LiveContext): Pr
   const listed = await majorityRecord(group, context);
   if (listed) return !isTombstone(listed);
   try {
-    const { record } = await readRecord(group.key, context);
+    const { record } = await readRecord(group.key, context, how);
     return record !== undefined && !isTombstone(record);
   } catch (cause) {
     context.signal.throwIfAborted();
@@ -198,18 +188,18 @@ async function isLive(group: KeyGroup, silent: number, context: LiveContext): Pr
  * The groups of a listing, without those whose tombstone every region has that answers. A removal that was killed left
  * some regions without it, and their readers see the object.
  */
-export function removableGroups(listing: Groups, context: ListingContext): AsyncGenerator<KeyGroup> {
+export function removableGroups(listing: Groups, context: RegionParts): AsyncGenerator<KeyGroup> {
   return groupsBut(listing, isGoneEverywhere, context);
 }
 
 /** Whether `removableGroups` leaves a group out. */
-export async function isRemoved(group: KeyGroup, context: ListingContext): Promise<boolean> {
+export async function isRemoved(group: KeyGroup, context: RegionParts): Promise<boolean> {
   if (!group.manifests.some(mayBeTombstone)) return false;
   return haveOneTombstone(group, context) || isGoneEverywhere(await checkManifests(group.key, context));
 }
 
 /** Whether all regions list one tombstone under the key. */
-function haveOneTombstone({ key, manifests }: KeyGroup, { stores }: ListingContext): boolean {
+function haveOneTombstone({ key, manifests }: KeyGroup, { stores }: RegionParts): boolean {
   const etag = manifests[0]?.etag;
   if (etag === undefined || manifests.length < stores.length) return false;
   return manifests.every((manifest) => manifest.etag === etag && mustBeTombstone(key, manifest));
@@ -223,7 +213,7 @@ function isGoneEverywhere({ newest, verdicts }: CheckedManifests): boolean {
 async function* groupsBut(
   listing: Groups,
   leavesOut: (checked: CheckedManifests) => boolean,
-  context: ListingContext,
+  context: RegionParts,
 ): AsyncGenerator<KeyGroup> {
   const judged = mapOrdered(listing.groups(), TOMBSTONES_AT_A_TIME, async (group) => {
     if (!group.manifests.some(mayBeTombstone)) return { group, isLeftOut: false };

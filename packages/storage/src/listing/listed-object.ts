@@ -2,23 +2,16 @@
  * What the listings and the manifests say of a listed object, with as few requests as that takes.
  */
 import { hash } from "node:crypto";
-import { isTombstone, systemClock, type Clock, type Manifest, type ManifestRecord } from "@agarose/core";
+import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core";
 import { readRegion, type RegionManifest } from "../regions/region-survey.ts";
-import { majorityOf, type WriteContext } from "../commit/write-context.ts";
-import { readRecord, type ReadContext } from "../objects/manifests.ts";
+import { majorityOf, type RegionParts, type WriteContext } from "../commit/write-context.ts";
+import { readRecord, type ReadHow } from "../objects/manifests.ts";
 import type { KeyGroup } from "./key-groups.ts";
-import { askRegions, type Breaker } from "../regions/ask-regions.ts";
+import { askRegions } from "../regions/ask-regions.ts";
 import type { Store } from "../buckets/store.ts";
 
-/** What it takes to look at a listed object. */
-export type ListedContext = Pick<WriteContext, "stores" | "signal" | "trust"> & {
-  readonly breaker: Breaker;
-  /** Timers of deadlines. Default: the system's. */
-  readonly clock?: Clock;
-};
-
 /** The ETag that a majority lists and no region contradicts. Equal ETags are equal manifests. */
-export function commonEtag({ manifests }: KeyGroup, { stores }: ListedContext): string | undefined {
+export function commonEtag({ manifests }: KeyGroup, { stores }: RegionParts): string | undefined {
   const etag = manifests[0]?.etag;
   const isCommon = manifests.length >= majorityOf(stores) && manifests.every((manifest) => manifest.etag === etag);
   return isCommon ? etag : undefined;
@@ -30,10 +23,11 @@ export function commonEtag({ manifests }: KeyGroup, { stores }: ListedContext): 
  */
 export async function currentManifest(
   group: KeyGroup,
-  context: ListedContext & ReadContext,
+  context: WriteContext,
+  how: ReadHow = {},
 ): Promise<Manifest | undefined> {
   const common = await commonRecord(group, context);
-  const record = common ?? (await readRecord(group.key, context)).record;
+  const record = common ?? (await readRecord(group.key, context, how)).record;
   return record === undefined || isTombstone(record) ? undefined : record;
 }
 
@@ -41,19 +35,19 @@ export async function currentManifest(
  * What all regions hold under a listed key, by one request; undefined where they differ or none answers. A region that
  * is late brings a request to each.
  */
-export async function commonRecord(group: KeyGroup, context: ListedContext): Promise<ManifestRecord | undefined> {
+export async function commonRecord(group: KeyGroup, context: RegionParts): Promise<ManifestRecord | undefined> {
   const etag = commonEtag(group, context);
   return etag === undefined ? undefined : listedRecord(etag, group, context);
 }
 
 /** What a majority lists under a key, as `commonRecord` reads it, though other regions may hold something else. */
-export async function majorityRecord(group: KeyGroup, context: ListedContext): Promise<ManifestRecord | undefined> {
+export async function majorityRecord(group: KeyGroup, context: RegionParts): Promise<ManifestRecord | undefined> {
   const etag = majorityEtag(group, context);
   return etag === undefined ? undefined : listedRecord(etag, group, context);
 }
 
 /** The ETag that a majority lists, whatever others list. */
-export function majorityEtag({ manifests }: KeyGroup, { stores }: Pick<ListedContext, "stores">): string | undefined {
+export function majorityEtag({ manifests }: KeyGroup, { stores }: Pick<RegionParts, "stores">): string | undefined {
   const etags = manifests.flatMap(({ etag }) => etag ?? []);
   return etags.find((one) => etags.filter((other) => other === one).length >= majorityOf(stores));
 }
@@ -61,7 +55,7 @@ export function majorityEtag({ manifests }: KeyGroup, { stores }: Pick<ListedCon
 async function listedRecord(
   etag: string,
   { key, manifests }: KeyGroup,
-  context: ListedContext,
+  context: RegionParts,
 ): Promise<ManifestRecord | undefined> {
   const listing = manifests.filter((manifest) => manifest.etag === etag);
   return recordOf(etag, key, { ...context, stores: listing.map(({ store }) => store) });
@@ -71,14 +65,11 @@ async function listedRecord(
  * The manifest that has an ETag, from the first region of `stores` that sends it; undefined where none does. What has
  * the MD5 that a majority has listed is known to be theirs, whatever the region is.
  */
-export async function recordOf(
-  etag: string,
-  key: string,
-  { stores, ...context }: ListedContext,
-): Promise<ManifestRecord | undefined> {
+export async function recordOf(etag: string, key: string, context: RegionParts): Promise<ManifestRecord | undefined> {
   const md5 = etag.replaceAll('"', "").toLowerCase();
   if (!/^[\da-f]{32}$/.test(md5)) return undefined;
   // Spread over the regions by key.
+  const { stores } = context;
   const first = key.length % stores.length;
   const holders = [...stores.slice(first), ...stores.slice(0, first)];
   const awaited = holders.filter(({ region }) => !context.breaker.isOpen(region.name));
@@ -86,6 +77,6 @@ export async function recordOf(
     readRegion(key, store, signal, context.trust);
   // The listing may be older than what the region has now, and a region may say anything of what it sends.
   const isGood = ({ record, bytes }: RegionManifest): boolean => record !== undefined && hash("md5", bytes!) === md5;
-  const outcomes = await askRegions(awaited, read, { enough: 1, isGood }, { clock: systemClock, ...context });
+  const outcomes = await askRegions(awaited, read, { enough: 1, isGood }, context);
   return outcomes.flatMap(({ value }) => (value && isGood(value) ? value.record! : []))[0];
 }

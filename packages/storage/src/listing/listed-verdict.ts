@@ -2,6 +2,7 @@
  * The verdict on an object from listings, where they leave no doubt.
  */
 import { chunkBytes, isTombstone, LEAF_LIST, roundRobin, type Manifest } from "@agarose/core";
+import type { WriteContext } from "../commit/write-context.ts";
 import type { Config } from "../config/config.ts";
 import { storedChunks } from "../objects/chunk-listing.ts";
 import { leafListBytes } from "../leaf-lists/leaf-lists.ts";
@@ -10,21 +11,19 @@ import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, Kind, RegionObject } from "./key-groups.ts";
 import { currentNames } from "../buckets/region-names.ts";
 import { mayBeTombstone } from "./listed-length.ts";
-import { commonRecord, type ListedContext } from "./listed-object.ts";
+import { commonRecord } from "./listed-object.ts";
 
 /** What `quickVerdict` needs listed of a key beside its manifests. */
 export function quickKinds({ keep }: Pick<Config, "keep">): readonly Kind[] {
   return keep.length > 0 ? ["chunks", "history"] : ["chunks"];
 }
 
-type QuickContext = ListedContext & { readonly config: Config };
-
 /**
  * Sound, or undefined when only a closer look can decide. Where the configuration gives all objects one code, no
  * request is sent; else one manifest is read, because the listing alone does not say how many chunks there should
  * be. A region that is late brings a request to each. A key with a history takes a closer look.
  */
-export async function quickVerdict(group: KeyGroup, context: QuickContext): Promise<ObjectVerdict | undefined> {
+export async function quickVerdict(group: KeyGroup, context: WriteContext): Promise<ObjectVerdict | undefined> {
   // What is kept of the key is in no manifest.
   if (group.history.length > 0) return undefined;
   const { code, codes } = context.config;
@@ -41,7 +40,7 @@ function haveOneManifest({ manifests }: KeyGroup, { regions }: Config): boolean 
   return manifests.every(({ etag, bytes }) => etag === first.etag && bytes === first.bytes);
 }
 
-async function byOneManifest(group: KeyGroup, context: QuickContext): Promise<ObjectVerdict | undefined> {
+async function byOneManifest(group: KeyGroup, context: WriteContext): Promise<ObjectVerdict | undefined> {
   const { config } = context;
   if (!haveOneManifest(group, config)) return undefined;
   const record = await commonRecord(group, context);

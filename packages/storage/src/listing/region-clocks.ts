@@ -2,22 +2,12 @@
  * The clocks of the regions. What a region says of the time of its objects is compared with the region's own clock
  * only, because the clock of this machine may be wrong by days.
  */
-import { AgaroseError, type Clock } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
 import { askRegions, Breaker } from "../regions/ask-regions.ts";
 import { CLOCK_PREFIX } from "../commit/names.ts";
+import type { WriteContext } from "../commit/write-context.ts";
 import { boundedNames } from "./bounded-names.ts";
 import type { Store } from "../buckets/store.ts";
-
-/** What `readRegionClocks` works with. */
-export interface ClockContext {
-  readonly stores: readonly Store[];
-  /** The clock of this machine, in milliseconds since 1970. */
-  readonly nowMs: () => number;
-  readonly clock: Clock;
-  /** Makes a name that no other run uses. */
-  readonly newName: () => string;
-  readonly signal: AbortSignal;
-}
 
 /** Milliseconds since an object was stored, by the clock of its region. */
 export type AgeOf = (object: { readonly store: Store; readonly modifiedMs: number }) => number;
@@ -42,7 +32,7 @@ const ABANDONED_MS = 3_600_000;
  * @throws CLOCKS_DISAGREE when the clocks of the regions and of this machine differ by more than five minutes, and
  *   STORE_FAILED, SOURCE_FAILED or CREDENTIALS_REFUSED when a region does not answer.
  */
-export async function readRegionClocks(context: ClockContext): Promise<AgeOf> {
+export async function readRegionClocks(context: WriteContext): Promise<AgeOf> {
   const { stores, clock } = context;
   const read = (store: Store, signal: AbortSignal): Promise<Reading> => readClock(store, { ...context, signal });
   const patience = { enough: stores.length };
@@ -59,8 +49,8 @@ export async function readRegionClocks(context: ClockContext): Promise<AgeOf> {
   };
 }
 
-async function readClock(store: Store, { nowMs, clock, newName, signal }: ClockContext): Promise<Reading> {
-  const name = `${CLOCK_PREFIX}${newName()}`;
+async function readClock(store: Store, { nowMs, clock, newUpload, signal }: WriteContext): Promise<Reading> {
+  const name = `${CLOCK_PREFIX}${newUpload()}`;
   const beforeMs = nowMs();
   await store.put(name, Buffer.from("{}"), { bytes: 2, contentType: "application/json", signal });
   const localMs = (beforeMs + nowMs()) / 2;

@@ -1,9 +1,9 @@
 /**
  * Does something to the keys that a caller gives, or to all that the buckets list, and reports what came of each.
  */
+import type { RegionParts } from "../commit/write-context.ts";
 import { givenKeys, KeyListing } from "./keys.ts";
 import type { KeyGroup, Kind } from "./key-groups.ts";
-import type { ListedContext } from "./listed-object.ts";
 import { mapOrdered } from "./ordered-pool.ts";
 import { WalkCursor, type Cursor } from "./walk-cursor.ts";
 
@@ -47,7 +47,7 @@ export interface Walk<R, T> {
  * @throws NO_QUORUM at its end when so few regions could be listed that keys may be missing. The cursor then stays
  *   where more regions answered.
  */
-export async function walkObjects<R, T>(walk: Walk<R, T>, none: T, context: ListedContext): Promise<T> {
+export async function walkObjects<R, T>(walk: Walk<R, T>, none: T, context: RegionParts): Promise<T> {
   const { options, objectsAtATime, kinds, act, add, onResult, settle = (totals) => Promise.resolve(totals) } = walk;
   const { isEnough = () => false } = walk;
   const keys = givenKeys(walk.keys, options.prefix);

@@ -8,10 +8,10 @@
 import { AgaroseError, isTombstone, toAgaroseError, type Manifest, type ManifestRecord } from "@agarose/core";
 import type { Config } from "../config/config.ts";
 import { ruleOf } from "../commit/history.ts";
-import { majorityOf, type WriteOptions } from "../commit/write-context.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { removeObject, type RemoveResult } from "../objects/remove-object.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
-import { commonEtag, majorityRecord, type ListedContext } from "../listing/listed-object.ts";
+import { commonEtag, majorityRecord } from "../listing/listed-object.ts";
 import type { AgeOf } from "../listing/region-clocks.ts";
 
 /** What came of one key that is older than its rule allows. */
@@ -26,17 +26,24 @@ export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
 
-/** What it takes to judge and to remove an object. */
-export type ExpireContext = WriteOptions & ListedContext & { readonly ageOf: AgeOf; readonly dryRun: boolean };
+/** How an object is judged, and whether it is removed. */
+export interface ExpireHow {
+  readonly ageOf: AgeOf;
+  readonly dryRun: boolean;
+}
 
 const DIFFERENT = "no majority of the regions holds one version that it also lists: run `agarose repair`";
 
 /** Judges a listed key; undefined where it is young, has no rule, or has no object. */
-export async function expireObject(group: KeyGroup, context: ExpireContext): Promise<ExpireOutcome | undefined> {
+export async function expireObject(
+  group: KeyGroup,
+  context: WriteContext,
+  { ageOf, dryRun }: ExpireHow,
+): Promise<ExpireOutcome | undefined> {
   const { key, manifests } = group;
   const rule = ruleOf(key, context.config.expire);
   if (!rule) return undefined;
-  const ageMs = ageOfMajority(manifests.map(context.ageOf), majorityOf(context.stores));
+  const ageMs = ageOfMajority(manifests.map(ageOf), majorityOf(context.stores));
   const isOld = ageMs >= rule.time;
   const isEqual = commonEtag(group, context) !== undefined;
   if (!isOld && isEqual) return undefined;
@@ -47,7 +54,7 @@ export async function expireObject(group: KeyGroup, context: ExpireContext): Pro
     if (isTombstone(listed) ? isEqual : !isOld) return undefined;
     // A run that was killed left its tombstone in a majority: the young one must come everywhere.
     const { bytes = 0, version, generation } = listed as Partial<Manifest> & ManifestRecord;
-    if (context.dryRun) return { key, ageMs, outcome: "due", bytes };
+    if (dryRun) return { key, ageMs, outcome: "due", bytes };
     const onlyIf = (newest: ManifestRecord | undefined): void => {
       if (!newest) throw replaced(key);
       // A run that was killed left its tombstone in a minority.

@@ -1,10 +1,7 @@
 /**
  * One walk over all keys that a rule of `expire` covers.
  */
-import { systemClock } from "@agarose/core";
-import { Breaker } from "../regions/ask-regions.ts";
-import type { WriteOptions } from "../commit/write-context.ts";
-import type { ListedContext } from "../listing/listed-object.ts";
+import type { WriteContext } from "../commit/write-context.ts";
 import { readRegionClocks } from "../listing/region-clocks.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
@@ -18,13 +15,6 @@ export interface ExpireOptions extends Pick<WalkOptions, "cursor"> {
   /** Called with each object that is older than its rule. */
   readonly onOutcome?: (outcome: ExpireOutcome) => Promise<void>;
 }
-
-/** What it takes. */
-export type ExpireWalkContext = WriteOptions &
-  Omit<ListedContext, "breaker" | "clock"> & {
-    /** Makes a name that no other run uses. */
-    readonly newName: () => string;
-  };
 
 /** Sums over the objects that are older than their rule. */
 export interface ExpireTotals {
@@ -47,18 +37,17 @@ const OBJECTS_AT_A_TIME = 8;
  */
 export async function expireObjects(
   { cursor, dryRun = false, onWarning, onOutcome }: ExpireOptions,
-  own: ExpireWalkContext,
+  context: WriteContext,
 ): Promise<ExpireTotals> {
-  const { config, clock = systemClock } = own;
-  const ageOf = await readRegionClocks({ ...own, clock });
-  const context = { ...own, clock, breaker: own.breaker ?? new Breaker(clock), ageOf, dryRun };
+  const { config } = context;
+  const ageOf = await readRegionClocks(context);
   const walk: Walk<ExpireOutcome, ExpireTotals> = {
     name: `expire${dryRun ? " dry" : ""} ${JSON.stringify(config.expire)}`,
     keys: [],
     options: { prefix: commonPrefix(config), ...(cursor !== undefined && { cursor }) },
     onWarning,
     objectsAtATime: OBJECTS_AT_A_TIME,
-    act: (_key, group) => expireObject(group!, context),
+    act: (_key, group) => expireObject(group!, context, { ageOf, dryRun }),
     add,
     ...(onOutcome && { onResult: onOutcome }),
   };

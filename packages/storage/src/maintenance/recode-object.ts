@@ -8,29 +8,24 @@ import {
   encodeManifest,
   isTombstone,
   parseKey,
-  type Codec,
   type Manifest,
   type ManifestRecord,
 } from "@agarose/core";
 import type { Config } from "../config/config.ts";
 import { holds } from "../regions/region-survey.ts";
-import { writeContextOf } from "../commit/write-context.ts";
+import type { WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
 import { hasDrainedLeaves, storedLayout, type ObjectLayout } from "../layout/object-layout.ts";
-import { putObject, type PutContext, type PutResult } from "../objects/put-object.ts";
+import { putObject, type PutResult } from "../objects/put-object.ts";
 import { currentNames } from "../buckets/region-names.ts";
+import type { DeploymentParts } from "../parts.ts";
 import { objectSource } from "../upload/object-source.ts";
 
-/** What `recodeObject` works with. */
-export interface RecodeContext extends PutContext {
-  readonly codec: () => Promise<Codec>;
-}
-
 /** `findRecodable`, then `recodeVersion`. Undefined when there is nothing to do. It throws as both do. */
-export async function recodeObject(key: string, options: RecodeContext): Promise<PutResult | undefined> {
-  const before = await findRecodable(key, options);
-  return before && recodeVersion(before, options);
+export async function recodeObject(key: string, context: DeploymentParts): Promise<PutResult | undefined> {
+  const before = await findRecodable(key, context);
+  return before && recodeVersion(before, context);
 }
 
 /**
@@ -39,8 +34,7 @@ export async function recodeObject(key: string, options: RecodeContext): Promise
  *
  * @throws KEY_INVALID, KEY_TOO_LONG, CONFIG_INVALID, LAYOUT_UNSAFE, NO_QUORUM, CREDENTIALS_REFUSED or MANIFEST_NEWER.
  */
-export async function findRecodable(key: string, options: RecodeContext): Promise<Manifest | undefined> {
-  const context = writeContextOf(options);
+export async function findRecodable(key: string, context: WriteContext): Promise<Manifest | undefined> {
   parseKey(key);
   const { newest, regions } = await settledSurvey(key, context);
   if (!newest || isTombstone(newest)) return undefined;
@@ -57,15 +51,14 @@ export async function findRecodable(key: string, options: RecodeContext): Promis
  * It throws as `putObject` does, and NOT_ENOUGH_CHUNKS or READ_TIMEOUT when the version cannot be read to its end. Then
  * readers see what was there before.
  */
-export async function recodeVersion(before: Manifest, options: RecodeContext): Promise<PutResult> {
+export async function recodeVersion(before: Manifest, context: DeploymentParts): Promise<PutResult> {
   const { key, generation } = before;
   const onlyIf = (_: Manifest | undefined, newest: ManifestRecord | undefined): void => {
     if (newest?.generation !== generation) throw replacedMeanwhile(key);
   };
-  const { config, stores, signal, clock, random } = writeContextOf(options);
-  const { contentType, headers } = await shownManifest(before, config);
-  const source = objectSource(before, { config, stores, codec: options.codec, signal, clock, random });
-  return putObject({ key, source, contentType, headers, force: false, onlyIf }, options);
+  const { contentType, headers } = await shownManifest(before, context.config);
+  const source = objectSource(before, context);
+  return putObject({ key, source, contentType, headers, force: false, onlyIf }, context);
 }
 
 /** Whether an object is stored as a put would store it now. Rejects with CONFIG_INVALID. */

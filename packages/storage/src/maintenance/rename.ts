@@ -1,11 +1,9 @@
 /** Gives manifests and buckets the name that a region has now. */
-import { isTombstone, systemClock } from "@agarose/core";
-import type { DeploymentParts } from "../parts.ts";
-import { Breaker } from "../regions/ask-regions.ts";
+import { isTombstone } from "@agarose/core";
 import { commitAgain } from "../commit/commit.ts";
 import { renameRegion } from "../commit/fence.ts";
 import { surveyRegions } from "../regions/region-survey.ts";
-import { writeContextOf, type WriteOptions } from "../commit/write-context.ts";
+import type { WriteContext } from "../commit/write-context.ts";
 import { hasFormerName } from "../buckets/region-names.ts";
 
 /**
@@ -14,8 +12,7 @@ import { hasFormerName } from "../buckets/region-names.ts";
  *
  * @throws NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED, MANIFEST_NEWER or ABORTED.
  */
-export async function renameRegions(key: string, options: WriteOptions): Promise<boolean> {
-  const context = writeContextOf(options);
+export async function renameRegions(key: string, context: WriteContext): Promise<boolean> {
   const survey = await surveyRegions(key, context);
   const { newest } = survey;
   if (!newest || isTombstone(newest) || !hasFormerName(newest, context.config.regions)) return false;
@@ -24,7 +21,6 @@ export async function renameRegions(key: string, options: WriteOptions): Promise
 }
 
 /** Writes the new name of each renamed region into its control record. Rejects where that fails. */
-export async function renameControl(deployment: DeploymentParts): Promise<void> {
-  const context = { ...deployment, clock: systemClock, breaker: new Breaker(systemClock) };
-  for (const store of deployment.stores) if (store.region.formerly !== undefined) await renameRegion(store, context);
+export async function renameControl(context: WriteContext): Promise<void> {
+  for (const store of context.stores) if (store.region.formerly !== undefined) await renameRegion(store, context);
 }

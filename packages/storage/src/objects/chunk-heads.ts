@@ -4,7 +4,7 @@
 import { chunkBytes, chunkName, type Manifest } from "@agarose/core";
 import { storeNamed } from "../buckets/region-names.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
-import type { WriteContext } from "../commit/write-context.ts";
+import type { RegionParts } from "../commit/write-context.ts";
 
 /**
  * The chunks of `chunks` that their regions do not have in full, ascending. A region that does not answer counts as
@@ -13,7 +13,7 @@ import type { WriteContext } from "../commit/write-context.ts";
 export async function findGoneChunks(
   manifest: Pick<Manifest, "key" | "upload" | "bytes" | "stripeBytes" | "k" | "placement">,
   chunks: readonly number[],
-  context: Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">,
+  context: RegionParts,
 ): Promise<number[]> {
   const { key, upload, placement } = manifest;
   const expected = chunkBytes(manifest);

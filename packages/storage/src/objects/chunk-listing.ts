@@ -6,7 +6,7 @@ import { boundedNames } from "../listing/bounded-names.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
 import { currentNames, regionsOf } from "../buckets/region-names.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
-import type { WriteContext } from "../commit/write-context.ts";
+import type { RegionParts } from "../commit/write-context.ts";
 
 /** A chunk as its region lists it. */
 export interface ListedChunk {
@@ -24,10 +24,7 @@ export function storedChunks({ bytes, inline, placement }: Manifest): number[] {
 }
 
 /** Lists the chunks of an object, in their order. Rejects only when the caller aborts. */
-export async function listChunks(
-  manifest: Manifest,
-  context: Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">,
-): Promise<ListedChunk[]> {
+export async function listChunks(manifest: Manifest, context: RegionParts): Promise<ListedChunk[]> {
   const { key, upload } = manifest;
   const placement = placementNow(manifest, context.stores);
   const chunks = storedChunks(manifest);

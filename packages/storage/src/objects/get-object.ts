@@ -9,35 +9,25 @@ import {
   observeLatency,
   openRead,
   RegionSource,
-  systemClock,
   type ByteRange,
-  type Clock,
-  type Codec,
   type LatencyEstimate,
   type Manifest,
   type ObjectRead,
-  type Random,
   type ReadReport,
   type RequestRecord,
 } from "@agarose/core";
 import { openIfEncrypted } from "../encryption/opened.ts";
-import type { EncryptionConfig } from "../encryption/secrets-of.ts";
+import type { DeploymentParts } from "../parts.ts";
 import { nodeSha256 } from "./sha256.ts";
 import type { Store } from "../buckets/store.ts";
 import { storeFetch, storeUrl } from "../buckets/stores.ts";
 
-/** What `getObject` reads with. */
-export interface GetContext {
-  readonly stores: readonly Store[];
-  /** Names the secrets. Default: there are none. */
-  readonly config?: EncryptionConfig;
-  readonly codec: () => Promise<Codec>;
-  readonly signal: AbortSignal;
+/** The parts that a read works with. */
+export type ReadParts = Pick<DeploymentParts, "config" | "stores" | "codec" | "signal" | "clock" | "random">;
+
+/** How an object is read. */
+export interface GetHow {
   readonly onBytes?: (bytes: number) => void;
-  /** Timers of hedged requests. Default: the system's. */
-  readonly clock?: Clock;
-  /** Spreads requests over sources that are equally near. Default: `Math.random`. */
-  readonly random?: Random;
   /** A read that may have begun already. Default: none has. */
   readonly early?: EarlyRead;
 }
@@ -52,18 +42,19 @@ export async function getObject(
   manifest: Manifest,
   range: ByteRange | undefined,
   write: (part: Uint8Array) => Promise<unknown>,
-  context: GetContext,
+  context: ReadParts,
+  { onBytes, early }: GetHow = {},
 ): Promise<ReadReport> {
   const encrypted = await openIfEncrypted(manifest, context.config);
   const shown = encrypted?.shown ?? manifest;
   const wanted = range ?? { start: 0, end: shown.bytes };
   const stored = encrypted ? encrypted.stored(wanted) : range;
-  const read = await (context.early?.take(manifest, stored) ?? openObject(manifest, stored, context));
+  const read = await (early?.take(manifest, stored) ?? openObject(manifest, stored, context));
   const hash = range ? undefined : createHash("sha256");
   for await (const part of encrypted?.decrypt(wanted, read.body) ?? read.body) {
     hash?.update(part);
     await write(part);
-    context.onBytes?.(part.length);
+    onBytes?.(part.length);
   }
   const actual = hash?.digest("hex");
   if (actual === undefined || actual === shown.sha256) return read.report;
@@ -84,7 +75,7 @@ export class EarlyRead {
   readonly #stop = new AbortController();
 
   /** Begins to read the range that `rangeOf` returns. It does nothing where that throws, or the object is encrypted. */
-  begin(manifest: Manifest, rangeOf: (manifest: Manifest) => ByteRange | undefined, context: GetContext): void {
+  begin(manifest: Manifest, rangeOf: (manifest: Manifest) => ByteRange | undefined, context: ReadParts): void {
     if (manifest.encryption) return;
     try {
       const range = rangeOf(manifest);
@@ -121,7 +112,7 @@ function nameOf({ upload, version }: Manifest): string {
 export function openObject(
   manifest: Manifest,
   range: ByteRange | undefined,
-  { stores, codec, signal, clock = systemClock, random = Math.random }: GetContext,
+  { stores, codec, signal, clock, random }: ReadParts,
 ): Promise<ObjectRead> {
   const latencies = new Map<string, LatencyEstimate>();
   return openRead({

@@ -2,13 +2,11 @@
  * Manifests through the stores.
  */
 import {
-  acceptUnsigned,
   AgaroseError,
   findManifest,
   isTombstone,
   LATENCY_UNKNOWN,
   readMajority,
-  systemClock,
   toAgaroseError,
   type FetchPort,
   type MajorityRead,
@@ -16,9 +14,8 @@ import {
 } from "@agarose/core";
 import { regionsByName, regionsOf } from "../buckets/region-names.ts";
 import { storeFetch, storeUrl } from "../buckets/stores.ts";
-import type { Breaker } from "../regions/ask-regions.ts";
 import { surveyRegions } from "../regions/region-survey.ts";
-import { pause, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { pause, type WriteContext } from "../commit/write-context.ts";
 import type { KnownRegions } from "../regions/known-regions.ts";
 import { completeNewest, LOOKS } from "../regions/settled.ts";
 import { nodeSha256 } from "./sha256.ts";
@@ -31,21 +28,17 @@ import { nodeSha256 } from "./sha256.ts";
  */
 export type Consistency = "strong" | "eventual";
 
-/** What a read of a manifest works with. */
-export interface ReadContext extends Pick<WriteOptions, "stores" | "signal" | "trust" | "clock" | "random"> {
+/** How a manifest is read. */
+export interface ReadHow {
   /** Default: `strong`. */
   readonly consistency?: Consistency | undefined;
   /** Of an eventual read: the newest generation that the caller has seen. */
   readonly generationMin?: number;
   /**
-   * With it, a strong read that cannot know whether the newest version was acknowledged gives it a generation of its
-   * own. Without it, such a read fails.
+   * Whether a strong read that cannot know whether the newest version was acknowledged fails, in place of giving it a
+   * generation of its own. Default: false.
    */
-  readonly config?: WriteOptions["config"] | undefined;
-  readonly sign?: WriteOptions["sign"] | undefined;
-  readonly breaker?: Breaker;
-  /** The time of day. Default: the system's. */
-  readonly nowMs?: () => number;
+  readonly isReadOnly?: boolean;
   /** What earlier reads have learned. Default: nothing. */
   readonly knownRegions?: KnownRegions;
   /** Receives the first sound manifest, before a majority has confirmed it. */
@@ -58,9 +51,9 @@ export interface ReadContext extends Pick<WriteOptions, "stores" | "signal" | "t
  * @throws OBJECT_NOT_FOUND; of a strong read NO_QUORUM, READ_UNCERTAIN; of an eventual one NO_SOURCE; MANIFEST_...,
  *   CREDENTIALS_REFUSED, KEY_INVALID, KEY_TOO_LONG, ABORTED.
  */
-export async function readManifest(key: string, context: ReadContext): Promise<Manifest> {
-  if (context.consistency === "eventual") return readFirst(key, context);
-  const { record } = await readRecord(key, context);
+export async function readManifest(key: string, context: WriteContext, how: ReadHow = {}): Promise<Manifest> {
+  if (how.consistency === "eventual") return readFirst(key, context, how);
+  const { record } = await readRecord(key, context, how);
   if (record && !isTombstone(record)) return record;
   const { length } = context.stores;
   throw new AgaroseError(
@@ -73,22 +66,20 @@ export async function readManifest(key: string, context: ReadContext): Promise<M
 }
 
 /** What a majority holds under a key, a tombstone included. It throws as a strong `readManifest` does. */
-export async function readRecord(key: string, context: ReadContext): Promise<MajorityRead> {
-  const { sign, config, nowMs = Date.now, ...reading } = context;
-  const writing = writeContextOf({ ...reading, ...(sign && { sign }), config: config!, nowMs });
+export async function readRecord(key: string, context: WriteContext, how: ReadHow = {}): Promise<MajorityRead> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const read = await askMajority(key, context, writing);
-      context.knownRegions?.found(key, read);
+      const read = await askMajority(key, context, how);
+      how.knownRegions?.found(key, read);
       return read;
     } catch (cause) {
       const error = toAgaroseError(cause);
       if (error.code !== "READ_UNCERTAIN") throw error;
       // A put that is under way settles it soon.
-      if (attempt < LOOKS) await pause(attempt, writing);
-      else if (attempt > LOOKS || !context.config) throw error;
+      if (attempt < LOOKS) await pause(attempt, context);
+      else if (attempt > LOOKS || how.isReadOnly) throw error;
       else {
-        const record = await complete(key, error, writing);
+        const record = await complete(key, error, context);
         if (record) return { record, behind: [] };
       }
     }
@@ -108,8 +99,9 @@ async function complete(key: string, uncertain: AgaroseError, context: WriteCont
   }
 }
 
-async function askMajority(key: string, context: ReadContext, { clock }: WriteContext): Promise<MajorityRead> {
-  const { stores, signal, trust = acceptUnsigned, knownRegions: known, onFirst } = context;
+async function askMajority(key: string, context: WriteContext, how: ReadHow): Promise<MajorityRead> {
+  const { stores, signal, trust, clock } = context;
+  const { knownRegions: known, onFirst } = how;
   return readMajority(key, {
     regions: stores.map(({ region: { name } }) => ({
       name,
@@ -130,7 +122,8 @@ async function askMajority(key: string, context: ReadContext, { clock }: WriteCo
 /** The first sound manifest, and none older than `generationMin` unless a majority has nothing newer. */
 async function readFirst(
   key: string,
-  { stores, signal, trust = acceptUnsigned, clock = systemClock, generationMin = 0 }: ReadContext,
+  { stores, signal, trust, clock }: WriteContext,
+  { generationMin = 0 }: ReadHow,
 ): Promise<Manifest> {
   let refused: AgaroseError | undefined;
   const fetch: FetchPort = storeFetch(stores);

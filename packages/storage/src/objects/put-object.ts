@@ -27,7 +27,7 @@ import { keepMsOf } from "../commit/history.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { emptySurvey, holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
-import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { encryptSource } from "../encryption/encrypted-source.ts";
 import { shownManifest } from "../encryption/opened.ts";
@@ -36,8 +36,8 @@ import { hasDrainedLeaves, layoutOf, storedLayout } from "../layout/object-layou
 import { nodeSha256 } from "./sha256.ts";
 import { examineContent } from "../upload/examined-content.ts";
 import { hashFile, readWhole } from "../upload/file-hash.ts";
+import type { DeploymentParts } from "../parts.ts";
 import type { FileState, Source, SourceReader } from "../upload/file-source.ts";
-import type { Encoder } from "../upload/stripe-encoder.ts";
 import { describedAsStored, isChecksum } from "../upload/object-headers.ts";
 import { uploadChunks, uploadLeaves, type UploadedChunks, type UploadInput } from "../upload/upload.ts";
 
@@ -60,11 +60,6 @@ export interface PutObject {
    * tombstone. With it, the put is committed only if no other writer comes between.
    */
   readonly onlyIf?: (current: Manifest | undefined, newest: ManifestRecord | undefined) => void;
-}
-
-/** What `putObject` works with. */
-export interface PutContext extends WriteOptions {
-  readonly encoder: () => Promise<Encoder>;
   /**
    * Whether no region listed a manifest of the key shortly before, which saves a look at each. What has come since is
    * seen all the same.
@@ -73,6 +68,9 @@ export interface PutContext extends WriteOptions {
   /** Receives counts of file bytes hashed and of chunk bytes uploaded. */
   readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
 }
+
+/** The parts that a put works with. */
+export type PutParts = WriteContext & Pick<DeploymentParts, "encoder">;
 
 /** What `putObject` did. */
 export interface PutResult {
@@ -107,8 +105,7 @@ const CHUNK_BYTES_MAX = 5 * 1024 ** 3;
  * FILE_UNREADABLE, CODING_INVALID, MANIFEST_TOO_LARGE, MANIFEST_UNTRUSTED when a majority holds what no trusted key has
  * signed, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED or ABORTED.
  */
-export async function putObject(given: PutObject, options: PutContext): Promise<PutResult> {
-  const context = writeContextOf(options);
+export async function putObject(given: PutObject, context: PutParts): Promise<PutResult> {
   const { config, signal } = context;
   parseKey(given.key);
   const described = { ...given, ...describedAsStored(given) };
@@ -120,13 +117,14 @@ export async function putObject(given: PutObject, options: PutContext): Promise<
     const examined = given.examine && (await examineContent(file, described, given.key, signal));
     const object = { ...described, ...examined };
     // First of all, because refused credentials show early.
-    const survey = await surveyFor(object, options, context);
+    const survey = await surveyFor(object, context);
     const { newest } = survey;
     object.onlyIf?.(newest && !isTombstone(newest) ? newest : undefined, newest);
     const secret = await secretsOf(config).forWriting(object.key);
     const copies = object.onlyIf !== undefined;
-    const storing = { ...options, copies };
-    const onHashed = (bytes: number): void => options.onBytes?.("hash", bytes);
+    const { onBytes } = given;
+    const storing = { copies, ...(onBytes && { onBytes }) };
+    const onHashed = (bytes: number): void => onBytes?.("hash", bytes);
     const unread = secret ? undefined : await stateOfUnstored(file, object, newest, context);
     if (unread) {
       const { draft } = draftOf(object, unread.bytes, config);
@@ -155,7 +153,7 @@ export async function putObject(given: PutObject, options: PutContext): Promise<
 /** What a manifest says in the open of any encrypted object. */
 const ENCRYPTED = { contentType: "application/octet-stream", headers: {} };
 
-function surveyFor({ key, onlyIf }: PutObject, { isAbsent }: PutContext, context: WriteContext): Promise<Survey> {
+function surveyFor({ key, onlyIf, isAbsent }: PutObject, context: WriteContext): Promise<Survey> {
   // A condition that what only a minority holds meets or fails would be one by what nobody has acknowledged.
   if (onlyIf) return settledSurvey(key, context);
   return isAbsent ? Promise.resolve(emptySurvey(context.stores)) : surveyRegions(key, context);
@@ -205,8 +203,8 @@ async function storeNew(
   draft: Draft,
   survey: Survey,
   source: Pick<UploadInput, "file" | "expected" | "onHashed">,
-  options: PutContext & Pick<CommitInput<Manifest>, "copies">,
-  context: WriteContext,
+  { copies, onBytes }: Pick<PutObject, "onBytes"> & Required<Pick<CommitInput<Manifest>, "copies">>,
+  context: PutParts,
 ): Promise<PutResult> {
   const { key, placement } = draft;
   const upload = context.newUpload();
@@ -218,9 +216,9 @@ async function storeNew(
     stores: placement.map((region) => context.stores.find((store) => store.region.name === region)!),
     chunks: placement.map((_, chunk) => chunk),
     needed: chunksNeeded(context.config, draft),
-    encoder: await options.encoder(),
+    encoder: await context.encoder(),
     context,
-    onBytes: (bytes) => options.onBytes?.("upload", bytes),
+    onBytes: (bytes) => onBytes?.("upload", bytes),
   };
   let uploaded: UploadedChunks | undefined;
   let leaves: readonly string[] = [];
@@ -245,7 +243,7 @@ async function storeNew(
       key,
       upload,
       survey,
-      copies: options.copies ?? false,
+      copies,
       isContent: true,
       ...(draft.inline === undefined && { prepare }),
       seal,

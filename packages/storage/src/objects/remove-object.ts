@@ -23,7 +23,7 @@ import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
-import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 
 /** What `removeObject` did. */
 export interface RemoveResult {
@@ -47,10 +47,9 @@ export interface RemoveResult {
  */
 export async function removeObject(
   key: string,
-  options: WriteOptions,
+  context: WriteContext,
   onlyIf?: (newest: ManifestRecord | undefined) => void,
 ): Promise<RemoveResult | undefined> {
-  const context = writeContextOf(options);
   parseKey(key);
   const survey = await (onlyIf ? settledSurvey : surveyRegions)(key, context);
   onlyIf?.(survey.newest);

@@ -2,7 +2,6 @@
  * Checks everything that is stored of one object: its manifest in every region, and every byte of every chunk.
  */
 import {
-  acceptUnsigned,
   chunkBytes,
   chunkHash,
   chunkName,
@@ -11,21 +10,17 @@ import {
   LEAF_LIST,
   stripeCount,
   stripeShape,
-  systemClock,
   toAgaroseError,
-  type Clock,
   type FetchedResponse,
   type Manifest,
   type ManifestRecord,
-  type SignatureCheck,
 } from "@agarose/core";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
-import { Breaker } from "../regions/ask-regions.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import { checkLeafLists, type LeafListVerdict } from "../leaf-lists/leaf-lists.ts";
-import type { WriteContext } from "../commit/write-context.ts";
+import type { RegionParts } from "../commit/write-context.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { SilenceLimit } from "./silence.ts";
 import { newestOf, surveyAll, type RegionManifest } from "../regions/region-survey.ts";
@@ -86,30 +81,12 @@ export interface ChunkDamage {
   readonly stripes: readonly number[];
 }
 
-type CheckContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker">;
-
 const CHUNKS_AT_A_TIME = 6;
 /** For a region that hung before and has not answered since. */
 const SUSPECT_MS_MAX = 2_500;
 
-/** What `verifyObject` works with. */
-export interface VerifyContext {
-  readonly stores: readonly Store[];
-  readonly signal: AbortSignal;
-  /** Whose manifests count. Default: everyone's. */
-  readonly trust?: SignatureCheck;
-  /** Whether to look at lengths only, without reading the chunks. */
-  readonly quick?: boolean;
-  /** Timers of deadlines. Default: the system's. */
-  readonly clock?: Clock;
-  /** Shared by the objects of a command, so that a region that hangs delays only the first. Default: a new one. */
-  readonly breaker?: Breaker;
-}
-
 /** Reads everything of `key`, or with `quick` only what the regions list of it. Throws only when the caller aborts. */
-export async function verifyObject(key: string, options: VerifyContext): Promise<ObjectVerdict> {
-  const { clock = systemClock, quick = false } = options;
-  const context = { ...options, clock, breaker: options.breaker ?? new Breaker(clock) };
+export async function verifyObject(key: string, context: RegionParts, quick = false): Promise<ObjectVerdict> {
   const { newest, verdicts } = await checkManifests(key, context);
   if (!newest || isTombstone(newest)) return verdictWithoutChunks(key, newest, verdicts);
   const [damage, lists] = await Promise.all([
@@ -176,7 +153,7 @@ export function damageOfLists(lists: readonly LeafListVerdict[]): ChunkDamage[] 
 }
 
 /** Reads all chunks of an object, and returns what is wrong with them. */
-export async function checkChunks(manifest: Manifest, context: CheckContext): Promise<ChunkDamage[]> {
+export async function checkChunks(manifest: Manifest, context: RegionParts): Promise<ChunkDamage[]> {
   const { stores } = context;
   const judged = mapOrdered(storedChunks(manifest), CHUNKS_AT_A_TIME, async (chunk) => {
     const region = manifest.placement[chunk]!;
@@ -192,10 +169,10 @@ export async function checkChunks(manifest: Manifest, context: CheckContext): Pr
 /** Reads the manifest of every region. The newest trusted one, or a tombstone, is what the object should be. */
 export async function checkManifests(
   key: string,
-  { stores, signal, trust = acceptUnsigned, clock = systemClock, breaker = new Breaker(clock) }: VerifyContext,
+  context: RegionParts,
 ): Promise<{ newest: ManifestRecord | undefined; verdicts: ManifestVerdict[] }> {
   // Nothing else waits for the answers, so a slow region gets its time, unless it hung before.
-  const regions = await surveyAll(key, { stores, signal, trust, clock, breaker }, breaker.countResponsive(stores));
+  const regions = await surveyAll(key, context, context.breaker.countResponsive(context.stores));
   const newest = newestOf(regions);
   return { newest, verdicts: manifestVerdicts(regions, newest) };
 }
@@ -228,7 +205,7 @@ export async function checkChunk(
   manifest: Manifest,
   chunk: number,
   store: Store,
-  context: CheckContext,
+  context: RegionParts,
 ): Promise<ChunkDamage | undefined> {
   const { signal, clock, breaker } = context;
   const region = store.region.name;

@@ -11,9 +11,7 @@ import {
 } from "@agarose/core";
 import { readRegion } from "./region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
-import type { WriteContext } from "../commit/write-context.ts";
-
-type EntryContext = Pick<WriteContext, "stores" | "clock" | "signal" | "breaker" | "trust">;
+import type { RegionParts } from "../commit/write-context.ts";
 
 /** So long, a region that was found behind is asked after the others. */
 const BEHIND_MS = 60_000;
@@ -25,7 +23,7 @@ const LAST_MS = 1e9;
 
 /** Remembers regions for the reads of one process, and enters what some of them lack into the repair queue. */
 export class KnownRegions {
-  readonly #context: EntryContext;
+  readonly #context: RegionParts;
   readonly #isLasting: boolean;
   readonly #latencies = new Map<string, LatencyEstimate>();
   readonly #behindUntilMs = new Map<string, number>();
@@ -34,7 +32,7 @@ export class KnownRegions {
   #pending: (() => Promise<void>)[] = [];
 
   /** @param isLasting whether the process goes on: entries are made by and by. Otherwise its end calls `flush`. */
-  constructor(context: EntryContext, isLasting: boolean) {
+  constructor(context: RegionParts, isLasting: boolean) {
     this.#context = context;
     this.#isLasting = isLasting;
   }

@@ -19,7 +19,7 @@ import {
 import type { Store } from "../buckets/store.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import { askRegions, type Patience } from "./ask-regions.ts";
-import { majorityOf, type WriteContext } from "../commit/write-context.ts";
+import { majorityOf, type RegionParts } from "../commit/write-context.ts";
 
 /** What one region holds. */
 export interface RegionManifest {
@@ -50,8 +50,6 @@ export interface Survey {
   readonly generation: number;
 }
 
-type SurveyContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker" | "trust">;
-
 /** Damaged manifests are not signed for. A generation that is further ahead was made up. */
 const STATED_AHEAD_MAX = 1_000_000;
 
@@ -70,7 +68,7 @@ const INVALID_CODES: ReadonlySet<string> = new Set([
  * only a newer program can read what a region has, and MANIFEST_UNTRUSTED, MANIFEST_TOO_LARGE or MANIFEST_INVALID when
  * a majority may hold a version that this writer cannot use.
  */
-export async function surveyRegions(key: string, context: SurveyContext): Promise<Survey> {
+export async function surveyRegions(key: string, context: RegionParts): Promise<Survey> {
   return judged(key, await surveyAll(key, context));
 }
 
@@ -83,7 +81,7 @@ export function emptySurvey(stores: readonly Store[]): Survey {
  * Reads the manifest of a key in a majority of the regions, which shows every generation that is committed. The other
  * regions are as they were in `before`. It throws as `surveyRegions` does.
  */
-export async function surveyAgain(before: Survey, key: string, context: SurveyContext): Promise<Survey> {
+export async function surveyAgain(before: Survey, key: string, context: RegionParts): Promise<Survey> {
   const asked = await askManifests(key, context, { enough: majorityOf(context.stores), isGood: isUsable });
   const now = new Map(asked.map((region) => [region.store, region]));
   return judged(
@@ -137,7 +135,7 @@ function statedWithin(limit: number, { stated }: RegionManifest): number | undef
 /** `surveyRegions` without a demand: `enough` answers end the patience. Throws only when the caller aborts. */
 export function surveyAll(
   key: string,
-  context: SurveyContext,
+  context: RegionParts,
   enough = majorityOf(context.stores),
 ): Promise<RegionManifest[]> {
   return askManifests(key, context, { enough });
@@ -145,7 +143,7 @@ export function surveyAll(
 
 async function askManifests(
   key: string,
-  context: SurveyContext,
+  context: RegionParts,
   patience: Patience<RegionManifest>,
 ): Promise<RegionManifest[]> {
   const { stores, trust } = context;

@@ -4,11 +4,10 @@
  * A put does not wait for a region that hangs while the others suffice, and those beside it leave the region out for 30
  * seconds. One request that took a moment too long would cost a region the chunks of them all, until a repair.
  */
-import { Breaker } from "../regions/ask-regions.ts";
-import type { WriteContext } from "../commit/write-context.ts";
+import { withNewBreaker } from "../commit/write-context.ts";
 import type { PutResult } from "../objects/put-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
-import type { RepairContext } from "./repair-object.ts";
+import type { DeploymentParts } from "../parts.ts";
 import { repairOne } from "./repair-outcome.ts";
 
 const OBJECTS_AT_A_TIME = 4;
@@ -21,10 +20,7 @@ type Stored = Pick<PutResult, "key" | "placement" | "missing" | "regionsWithoutM
  * nothing any more, by key. A region that fails again is left for `agarose repair`, and so is the rest when the caller
  * aborts: the objects are stored, and their results must not get lost.
  */
-export async function completeLate(
-  results: readonly Stored[],
-  context: RepairContext & Pick<WriteContext, "clock">,
-): Promise<ReadonlySet<string>> {
+export async function completeLate(results: readonly Stored[], context: DeploymentParts): Promise<ReadonlySet<string>> {
   const lacking = results.map((result) => ({ key: result.key, regions: regionsLacking(result) }));
   const waiting = lacking.filter(({ regions }) => regions.size > 0);
   const complete = new Set<string>();
@@ -33,11 +29,11 @@ export async function completeLate(
   const answering = new Set(
     regions.map(({ name }) => name).filter((name) => lacking.some((other) => !other.regions.has(name))),
   );
-  const own = { ...context, breaker: new Breaker(context.clock) };
+  const own = withNewBreaker(context);
   const isWorthATry = (late: ReadonlySet<string>): boolean => [...late].every((name) => answering.has(name));
   const tries = mapOrdered(waiting, OBJECTS_AT_A_TIME, async ({ key, regions: late }) => {
     if (!isWorthATry(late)) return;
-    const { outcome } = await repairOne(key, true, own);
+    const { outcome } = await repairOne(key, own, { quick: true });
     if (outcome === "repaired" || outcome === "sound") complete.add(key);
     else for (const name of late) answering.delete(name);
   });

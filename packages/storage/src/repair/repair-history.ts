@@ -4,10 +4,10 @@
  */
 import { LEAF_LIST, type Manifest } from "@agarose/core";
 import { listChunks } from "../objects/chunk-listing.ts";
-import { writeContextOf } from "../commit/write-context.ts";
 import { keptVerdict, youngVersions, type HistoryVerdict } from "../history/verify-history.ts";
 import { damageOf, type KeptVerdict } from "../objects/verify-object.ts";
-import { rescueAll, type RepairContext } from "./repair-object.ts";
+import type { DeploymentParts } from "../parts.ts";
+import { rescueAll, type RepairHow, type Rescue } from "./repair-object.ts";
 
 /** What a repair of a history found, wrote and left. */
 export interface HistoryRepair {
@@ -17,12 +17,12 @@ export interface HistoryRepair {
 }
 
 /** Repairs the versions that are kept of a key. One that cannot be read is reported, and the rest is repaired. */
-export async function repairHistory(key: string, options: RepairContext): Promise<HistoryRepair> {
-  const { manifests, problems } = await youngVersions(key, options);
+export async function repairHistory(key: string, context: DeploymentParts, how: RepairHow): Promise<HistoryRepair> {
+  const { manifests, problems } = await youngVersions(key, context);
   const [before, after]: [KeptVerdict[], KeptVerdict[]] = [[], []];
   let chunksWritten = 0;
   for (const manifest of manifests) {
-    const { damage, written, lists } = await rescueOne(manifest, options);
+    const { damage, written, lists } = await rescueOne(manifest, context, how);
     const left = damage.filter(({ chunk, region }) =>
       chunk === LEAF_LIST ? !lists.includes(region) : !written.includes(chunk),
     );
@@ -33,10 +33,9 @@ export async function repairHistory(key: string, options: RepairContext): Promis
   return { before: { kept: before, problems }, after: { kept: after, problems }, chunksWritten };
 }
 
-async function rescueOne(manifest: Manifest, options: RepairContext): ReturnType<typeof rescueAll> {
-  const context = writeContextOf(options);
+async function rescueOne(manifest: Manifest, context: DeploymentParts, how: RepairHow): Promise<Rescue> {
   try {
-    return await rescueAll(manifest, options, context);
+    return await rescueAll(manifest, context, how);
   } catch {
     context.signal.throwIfAborted();
     // A machine that must not write says so, rather than that the version stays damaged.

@@ -9,7 +9,6 @@ import {
   LEAF_LIST,
   stripeCount,
   toAgaroseError,
-  type Codec,
   type Manifest,
   type ManifestRecord,
 } from "@agarose/core";
@@ -21,9 +20,9 @@ import { commitAgain } from "../commit/commit.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { dequeueRepair } from "../commit/repair-queue.ts";
-import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { checkLeafLists, restoreLeafLists } from "../leaf-lists/leaf-lists.ts";
-import type { Encoder } from "../upload/stripe-encoder.ts";
+import type { DeploymentParts } from "../parts.ts";
 import { uploadChunks } from "../upload/upload.ts";
 import {
   checkChunk,
@@ -39,10 +38,8 @@ import {
 } from "../objects/verify-object.ts";
 import { SalvageReader, type SalvagePlan } from "./salvage-reader.ts";
 
-/** What a repair uses: the regions, the codec, and how closely to look. */
-export interface RepairContext extends WriteOptions {
-  readonly codec: () => Promise<Codec>;
-  readonly encoder: () => Promise<Encoder>;
+/** How closely a repair looks, and what it can store. */
+export interface RepairHow {
   /** Whether to find damage by what the regions list only. Then no chunk of a sound object is read. */
   readonly quick?: boolean;
   /** The longest chunk that this runtime stores. Objects with longer ones are refused unread. Default: no limit. */
@@ -70,8 +67,7 @@ export interface RepairReport {
  *   NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be stored or is too
  *   long, KEYS_OUTDATED or REGION_MISPLACED before it writes anything.
  */
-export async function repairObject(key: string, options: RepairContext): Promise<RepairReport> {
-  const context = writeContextOf(options);
+export async function repairObject(key: string, context: DeploymentParts, how: RepairHow = {}): Promise<RepairReport> {
   const { newest, regions } = await surveyRegions(key, context);
   refuseStrangers(key, regions);
   const verdicts = manifestVerdicts(regions, newest);
@@ -81,8 +77,8 @@ export async function repairObject(key: string, options: RepairContext): Promise
     const before = verdictWithoutChunks(key, newest, verdicts);
     return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
   }
-  if (!isTombstone(newest)) refuseLongChunks(newest, options);
-  const { damage, written, lists } = isTombstone(newest) ? NOTHING : await rescueAll(newest, options, context);
+  if (!isTombstone(newest)) refuseLongChunks(newest, how);
+  const { damage, written, lists } = isTombstone(newest) ? NOTHING : await rescueAll(newest, context, how);
   const before = isTombstone(newest)
     ? verdictWithoutChunks(key, newest, verdicts)
     : verdictOfChunks(newest, verdicts, damage);
@@ -116,7 +112,7 @@ function refuseStrangers(key: string, regions: readonly RegionManifest[]): void 
 }
 
 /** A repair that could store nothing would read the object in vain, and again in each walk. STORE_FAILED. */
-function refuseLongChunks(manifest: Manifest, { chunkBytesMax = Number.POSITIVE_INFINITY }: RepairContext): void {
+function refuseLongChunks(manifest: Manifest, { chunkBytesMax = Number.POSITIVE_INFINITY }: RepairHow): void {
   const bytes = manifest.inline === undefined ? chunkBytes(manifest) : 0;
   if (bytes <= chunkBytesMax) return;
   const { key } = manifest;
@@ -139,16 +135,20 @@ const NOTHING: Rescue = { damage: [], written: [], lists: [] };
 const EXTRA_READS = 2;
 
 /** Finds the chunks and leaf lists that are not as they must be, and writes them again. */
-export async function rescueAll(manifest: Manifest, options: RepairContext, context: WriteContext): Promise<Rescue> {
-  const chunks = await rescueChunks(manifest, options, context);
-  const verdicts = await checkLeafLists(manifest, options.quick ?? false, context);
+export async function rescueAll(
+  manifest: Manifest,
+  context: DeploymentParts,
+  { quick = false }: RepairHow,
+): Promise<Rescue> {
+  const chunks = await rescueChunks(manifest, quick, context);
+  const verdicts = await checkLeafLists(manifest, quick, context);
   const damage = damageOfLists(verdicts);
   if (damage.length === 0) return { ...chunks, lists: [] };
   await context.fence?.check();
   const present = (await listChunks(manifest, context)).filter(({ code }) => code === undefined);
-  const file = new SalvageReader(manifest, planOf(manifest, present, true, context), await options.codec(), context);
+  const file = new SalvageReader(manifest, planOf(manifest, present, true, context), await context.codec(), context);
   try {
-    const lists = await restoreLeafLists(manifest, verdicts, { file, codec: options.codec }, context);
+    const lists = await restoreLeafLists(manifest, verdicts, { file, codec: context.codec }, context);
     return { ...chunks, damage: [...chunks.damage, ...damage], lists };
   } finally {
     await file.close();
@@ -158,28 +158,28 @@ export async function rescueAll(manifest: Manifest, options: RepairContext, cont
 /** Finds the chunks that are not as they must be, and writes them again. */
 async function rescueChunks(
   manifest: Manifest,
-  options: RepairContext,
-  context: WriteContext,
+  quick: boolean,
+  context: DeploymentParts,
 ): Promise<Omit<Rescue, "lists">> {
   const listed = await listChunks(manifest, context);
   const lost = damageOf(manifest, listed);
   const gone = lost.filter(isRewritable).map(({ chunk }) => chunk);
-  if (gone.length === 0 && (options.quick || listed.length === 0)) return { damage: lost, written: [] };
+  if (gone.length === 0 && (quick || listed.length === 0)) return { damage: lost, written: [] };
   const present = listed.filter(({ code }) => code === undefined);
-  const plan = planOf(manifest, present, options.quick ?? false, context);
-  const codec = await options.codec();
+  const plan = planOf(manifest, present, quick, context);
+  const codec = await context.codec();
   const reader = new SalvageReader(manifest, plan, codec, context);
   try {
-    if (gone.length > 0) await writeChunks(manifest, gone, reader, options, context);
+    if (gone.length > 0) await writeChunks(manifest, gone, reader, context);
     else await reader.drain();
     const found = await hiddenDamage(manifest, present, plan, reader, context);
     const late = found.filter(isRewritable).map(({ chunk }) => chunk);
     const sound = plan.chunks.filter((chunk) => !found.some((one) => one.chunk === chunk));
-    if (late.length > 0 && reader.isHeld) await writeChunks(manifest, late, reader, options, context);
+    if (late.length > 0 && reader.isHeld) await writeChunks(manifest, late, reader, context);
     else if (late.length > 0) {
       const again = new SalvageReader(manifest, { chunks: sound, width: manifest.k }, codec, context);
       try {
-        await writeChunks(manifest, late, again, options, context);
+        await writeChunks(manifest, late, again, context);
       } finally {
         await again.close();
       }
@@ -251,8 +251,7 @@ async function writeChunks(
   manifest: Manifest,
   chunks: readonly number[],
   file: SalvageReader,
-  { encoder }: RepairContext,
-  context: WriteContext,
+  context: DeploymentParts,
 ): Promise<void> {
   await context.fence?.check();
   await uploadChunks({
@@ -265,7 +264,7 @@ async function writeChunks(
     stores: manifest.placement.map((region) => storeNamed(context.stores, region)!),
     chunks,
     needed: chunks.length,
-    encoder: await encoder(),
+    encoder: await context.encoder(),
     context,
     onBytes: () => {},
   });
@@ -330,7 +329,7 @@ async function look(
 ): Promise<ObjectVerdict> {
   const { newest, verdicts } = await checkManifests(record.key, context);
   if (!newest || isTombstone(newest) || isTombstone(record) || newest.upload !== record.upload) {
-    return verifyObject(record.key, { ...context, quick: true });
+    return verifyObject(record.key, context, true);
   }
   const gone = new Set(await findGoneChunks(newest, written, context));
   const damage = before.damage.filter(({ chunk, region }) =>

@@ -3,8 +3,9 @@
  */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withHistory } from "../history/verify-history.ts";
+import type { DeploymentParts } from "../parts.ts";
 import { repairHistory } from "./repair-history.ts";
-import { repairObject, type RepairContext, type RepairReport } from "./repair-object.ts";
+import { repairObject, type RepairHow, type RepairReport } from "./repair-object.ts";
 
 /** What came of one repair. */
 export type RepairOutcome = { readonly key: string } & (
@@ -13,16 +14,11 @@ export type RepairOutcome = { readonly key: string } & (
 );
 
 /** Repairs an object and the versions that are kept of its key. Rejects only when the caller aborts. */
-export async function repairOne(
-  key: string,
-  quick: boolean,
-  context: Omit<RepairContext, "quick" | "nowMs"> & { readonly nowMs?: () => number },
-): Promise<RepairOutcome> {
+export async function repairOne(key: string, context: DeploymentParts, how: RepairHow): Promise<RepairOutcome> {
   try {
-    const options = { nowMs: Date.now, ...context, quick };
     // First, because an object that cannot be read any more is one to be restored.
-    const history = await repairHistory(key, options);
-    const own = await repairObject(key, options);
+    const history = await repairHistory(key, context, how);
+    const own = await repairObject(key, context, how);
     const before = withHistory(own.before, history.before);
     const after = withHistory(own.after, history.after);
     const report = { ...own, before, after, chunksWritten: own.chunksWritten + history.chunksWritten };

@@ -16,7 +16,7 @@ import {
 } from "@agarose/core";
 import { storeNamed } from "../buckets/region-names.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
-import type { WriteContext } from "../commit/write-context.ts";
+import type { RegionParts } from "../commit/write-context.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import type { SourceReader } from "../upload/file-source.ts";
 import { ChunkStream } from "./chunk-stream.ts";
@@ -37,8 +37,6 @@ export interface FoundDamage {
   readonly stripes: number[];
 }
 
-type SalvageContext = Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">;
-
 /** Quick from the start to the end. The last stripe stays in memory; any other position begins another read. */
 export class SalvageReader implements SourceReader {
   /** By chunk, what was missing, wrong or out of reach so far. */
@@ -46,7 +44,7 @@ export class SalvageReader implements SourceReader {
   readonly #manifest: Manifest;
   readonly #plan: SalvagePlan;
   readonly #codec: Codec;
-  readonly #context: SalvageContext;
+  readonly #context: RegionParts;
   readonly #digests: Map<number, Hash>;
   #streams: ChunkStream[] = [];
   #spares: number[] = [];
@@ -54,7 +52,7 @@ export class SalvageReader implements SourceReader {
   #digested = 0;
   #data: Uint8Array = new Uint8Array();
 
-  constructor(manifest: Manifest, plan: SalvagePlan, codec: Codec, context: SalvageContext) {
+  constructor(manifest: Manifest, plan: SalvagePlan, codec: Codec, context: RegionParts) {
     this.#manifest = manifest;
     this.#plan = plan;
     this.#codec = codec;

@@ -4,14 +4,14 @@
  */
 import type { Manifest, OpenedObject } from "@agarose/core";
 import { openIfEncrypted } from "../encryption/opened.ts";
-import { openObject, type GetContext } from "../objects/get-object.ts";
+import { openObject, type ReadParts } from "../objects/get-object.ts";
 import type { FileHash, Source, SourceReader } from "./file-source.ts";
 
 /**
  * The plain content of the version that `manifest` names. Opening it throws as `openIfEncrypted` does, and reading it
  * as `openObject` does.
  */
-export function objectSource(manifest: Manifest, context: GetContext): Source {
+export function objectSource(manifest: Manifest, context: ReadParts): Source {
   return { open: async () => new ObjectReader(manifest, await openIfEncrypted(manifest, context.config), context) };
 }
 
@@ -20,13 +20,13 @@ class ObjectReader implements SourceReader {
   readonly known: FileHash;
   readonly #manifest: Manifest;
   readonly #encrypted: OpenedObject | undefined;
-  readonly #context: GetContext;
+  readonly #context: ReadParts;
   #stop = new AbortController();
   #parts: AsyncIterator<Uint8Array, unknown> | undefined;
   #rest: Uint8Array = new Uint8Array();
   #position = 0;
 
-  constructor(manifest: Manifest, encrypted: OpenedObject | undefined, context: GetContext) {
+  constructor(manifest: Manifest, encrypted: OpenedObject | undefined, context: ReadParts) {
     const { bytes, sha256 } = encrypted?.shown ?? manifest;
     this.known = { bytes, sha256 };
     this.#manifest = manifest;

@@ -11,6 +11,7 @@ import type { scrubObjects } from "../../src/maintenance/scrub/scrub-objects.ts"
 import type { announce, Fence, untilFenced } from "../../src/commit/fence.ts";
 import type { repairObject } from "../../src/repair/repair-object.ts";
 import type { upgradeObject } from "../../src/maintenance/upgrade-object.ts";
+import type { writeContextOf } from "../../src/commit/write-context.ts";
 import type { getObject } from "../../src/objects/get-object.ts";
 import type { readManifest } from "../../src/objects/manifests.ts";
 import type { putObject } from "../../src/objects/put-object.ts";
@@ -37,6 +38,7 @@ export interface Engines {
   readonly Fence: typeof Fence;
   readonly announce: typeof announce;
   readonly untilFenced: typeof untilFenced;
+  readonly writeContextOf: typeof writeContextOf;
 }
 
 const FILES: Record<keyof Engines, string> = {
@@ -58,6 +60,7 @@ const FILES: Record<keyof Engines, string> = {
   Fence: "commit/fence.ts",
   announce: "commit/fence.ts",
   untilFenced: "commit/fence.ts",
+  writeContextOf: "commit/write-context.ts",
 };
 
 /** The sources of the storage library. */

@@ -220,7 +220,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a strong read takes the first answer",
-    edits: [["objects/manifests.ts", 'if (context.consistency === "eventual") return', "return"]],
+    edits: [["objects/manifests.ts", 'if (how.consistency === "eventual") return', "return"]],
   },
   {
     name: "what a writer cannot use counts as nothing",

@@ -2,19 +2,13 @@
  * One operation of a schedule: what its process calls, and what the model hears of it.
  */
 import { createHash, hash } from "node:crypto";
-import {
-  acceptUnsigned,
-  AgaroseError,
-  toAgaroseError,
-  type Code,
-  type Codec,
-  type Manifest,
-  type SignatureCheck,
-} from "@agarose/core";
+import { AgaroseError, toAgaroseError, type Code, type Codec, type Manifest } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { ExpireOutcome } from "../../src/maintenance/expire-object.ts";
 import type { Config } from "../../src/config/config.ts";
 import type { RepairOutcome } from "../../src/repair/repair-outcome.ts";
+import type { DeploymentParts } from "../../src/parts.ts";
+import type { GarbageUpload } from "../../src/maintenance/gc/search.ts";
 import type { PutObject, PutResult } from "../../src/objects/put-object.ts";
 import type { Source } from "../../src/upload/file-source.ts";
 import { Breaker } from "../../src/regions/ask-regions.ts";
@@ -179,11 +173,7 @@ async function readWhole(context: OperationContext): Promise<{ readonly value: s
   const { engines, stores, history, tick, note } = context;
   const entry = begin({ kind: "read" }, context);
   try {
-    const found = await engines.readManifest(KEY, {
-      ...writing(context),
-      stores: stores.reading,
-      trust: trustOf(context),
-    });
+    const found = await engines.readManifest(KEY, { ...storing(context), stores: stores.reading });
     note(`strongly read generation ${found.generation}`);
     entry.value = found.sha256;
   } catch (error) {
@@ -217,18 +207,16 @@ async function put(
   context: OperationContext,
   onlyIf?: PutObject["onlyIf"],
 ): Promise<Result> {
-  const { engines, encoder, process } = context;
-  const source = sourceOf(content, readMs, process);
-  const described = { contentType: "text/plain", headers: {}, force: false };
+  const source = sourceOf(content, readMs, context.process);
+  const described = { contentType: "text/plain", headers: {}, force: false, isAbsent };
   const object = { key: KEY, source, ...described, ...(onlyIf && { onlyIf }) };
-  const options = { ...writing(context), encoder, newUpload: uploadNamer(context), isAbsent };
-  return putResult(await engines.putObject(object, options), context);
+  return putResult(await context.engines.putObject(object, naming(context)), context);
 }
 
 /** To the model, a restore is a put of what the version that it has chosen holds. */
 async function restore({ isRemoved }: Operation & { verb: "restore" }, context: OperationContext): Promise<void> {
   const { engines, note } = context;
-  const options = storing(context);
+  const options = naming(context);
   const found = await chosen(() => engines.findRestorable(KEY, { isRemoved }, options), context);
   if (!found) return;
   const run = async (): Promise<Result> => {
@@ -251,7 +239,7 @@ async function recode({ isDrained = false }: Operation & { verb: "recode" }, con
     code: k === 1 ? { k, m: m - 1 } : { k: k - 1, m },
     regions: config.regions.map((region, index) => ({ ...region, drain: index === 0 })),
   };
-  const options = { ...storing(context), config: { ...config, ...(isDrained ? drained : { code }) } };
+  const options = { ...naming(context), config: { ...config, ...(isDrained ? drained : { code }) } };
   const before = await chosen(() => engines.findRecodable(KEY, options), context);
   if (!before) return;
   const run = async (): Promise<Result> => {
@@ -274,9 +262,9 @@ async function chosen<T>(find: () => Promise<T>, { note }: OperationContext): Pr
   }
 }
 
-function storing(context: OperationContext) {
-  const { encoder, codec } = context;
-  return { ...writing(context), encoder, codec, newUpload: uploadNamer(context) };
+/** The parts of a writer of whose uploads the model hears. */
+function naming(context: OperationContext): DeploymentParts {
+  return { ...storing(context), newUpload: uploadNamer(context) };
 }
 
 function uploadNamer({ process, model }: OperationContext): () => string {
@@ -300,7 +288,7 @@ function putResult(done: PutResult, context: OperationContext): Result {
 }
 
 async function remove(context: OperationContext): Promise<Result> {
-  const done = await context.engines.removeObject(KEY, writing(context));
+  const done = await context.engines.removeObject(KEY, storing(context));
   if (!done) return { state: "nothing" };
   const regions = done.regionsWithoutTombstone.map(({ region }) => region);
   return { state: "done", generation: done.generation, regionsWithout: indices(regions, context) };
@@ -308,12 +296,11 @@ async function remove(context: OperationContext): Promise<Result> {
 
 /** To the model, an rm that must leave what is younger than the rule says. */
 async function expire(context: OperationContext): Promise<void> {
-  const { engines, config, process, note } = context;
+  const { engines, config, note } = context;
   const run = async (): Promise<Result> => {
     const outcomes: ExpireOutcome[] = [];
     const onOutcome = async (outcome: ExpireOutcome): Promise<void> => void outcomes.push(outcome);
-    const walked = { ...writing(context), trust: trustOf(context), newName: process.newUpload };
-    await chosen(() => engines.expireObjects({ onWarning: note, onOutcome }, walked), context);
+    await chosen(() => engines.expireObjects({ onWarning: note, onOutcome }, storing(context)), context);
     const [own] = outcomes;
     if (own) note(`${own.outcome} by expire`);
     if (own?.outcome === "failed") throw own.error;
@@ -326,13 +313,10 @@ async function expire(context: OperationContext): Promise<void> {
 
 /** Operations that change nothing for readers. */
 async function maintain(operation: Operation, context: OperationContext): Promise<void> {
-  const { engines, codec, encoder, note, stores, process } = context;
+  const { engines, note, stores } = context;
   try {
     if (operation.verb === "repair") {
-      const { before, after, ...written } = await engines.repairObject(KEY, {
-        ...writing(context),
-        codec,
-        encoder,
+      const { before, after, ...written } = await engines.repairObject(KEY, storing(context), {
         quick: operation.quick,
       });
       note(`repaired: ${JSON.stringify({ before: before.sound, after: after.sound, ...written })}`);
@@ -342,34 +326,24 @@ async function maintain(operation: Operation, context: OperationContext): Promis
         outcomes.push(object.outcome === "failed" ? `failed ${object.error.code}` : object.outcome);
       };
       const deep = operation.isDeep ? { share: 1 } : {};
-      const { found, left } = await engines.scrubObjects(
-        { deep, onWarning: note, onRepair },
-        { ...writing(context), codec, encoder },
-      );
+      const { found, left } = await engines.scrubObjects({ deep, onWarning: note, onRepair }, storing(context));
       note(`scrubbed: ${JSON.stringify({ found, left, outcomes })}`);
     } else if (operation.verb === "rename") {
-      if (await engines.renameRegions(KEY, writing(context))) note("renamed");
+      if (await engines.renameRegions(KEY, storing(context))) note("renamed");
     } else if (operation.verb === "upgrade") {
-      note((await engines.upgradeObject(KEY, { ...writing(context), acceptsNewest: true })) ?? "removed");
+      note((await engines.upgradeObject(KEY, { ...storing(context), acceptsNewest: true })) ?? "removed");
     } else if (operation.verb === "gc") {
       const uploads: string[] = [];
-      await engines.collectGarbage({
-        ...writing(context),
-        newName: process.newUpload,
+      const search = {
         prefix: "",
         olderThanMs: (operation.olderThanHours ?? 24) * HOUR_MS,
         removes: true,
-        onUpload: ({ upload, state }) => uploads.push(`${upload.slice(0, 4)} ${state}`),
-      });
+        onUpload: ({ upload, state }: GarbageUpload) => uploads.push(`${upload.slice(0, 4)} ${state}`),
+      };
+      await engines.collectGarbage(search, storing(context));
       note(uploads.join(", ") || "no garbage");
     } else {
-      const { clock } = process;
-      const verdict = await engines.verifyObject(KEY, {
-        stores: stores.reading,
-        signal: process.signal,
-        clock,
-        trust: trustOf(context),
-      });
+      const verdict = await engines.verifyObject(KEY, { ...storing(context), stores: stores.reading });
       note(`verified: ${verdict.sound ? "sound" : "damaged"}`);
     }
   } catch (error) {
@@ -413,27 +387,24 @@ async function readOnce(
   generationMin: number,
   own: OperationContext,
 ): Promise<{ manifest: Manifest; sha256: string }> {
-  const { engines, stores, codec, process } = own;
-  const { clock, random } = process;
-  const { signal } = process;
-  const reading = { stores: stores.reading, signal, trust: trustOf(own), clock, random };
-  const consistency = "eventual" as const;
-  const manifest = await engines.readManifest(KEY, { ...reading, consistency, generationMin });
+  const { engines, stores, process } = own;
+  const reading = { ...storing(own), stores: stores.reading };
+  const manifest = await engines.readManifest(KEY, reading, { consistency: "eventual", generationMin });
   await sleep(process, pauseMs);
   const hasher = createHash("sha256");
-  const context = { stores: stores.reading, codec, signal: process.signal, clock, random };
-  await engines.getObject(manifest, undefined, async (part) => hasher.update(part), context);
+  await engines.getObject(manifest, undefined, async (part) => hasher.update(part), reading);
   return { manifest, sha256: hasher.digest("hex") };
 }
 
-function writing(context: OperationContext) {
-  const { config, stores, process, publisher } = context;
+/** The parts of this process. */
+export function storing(context: OperationContext): DeploymentParts {
+  const { config, stores, process, publisher, codec, encoder } = context;
   const { nowMs, clock, random, newUpload } = process;
   const own = fenceContext(context);
   const fence = own && new context.engines.Fence(own);
   const { publicKeys: _keys, ...keys } = publisher ?? {};
   const usual = { config, stores: stores.writing, signal: process.signal, nowMs, clock, random, newUpload };
-  return { ...usual, ...keys, ...(fence && { fence }) };
+  return { ...context.engines.writeContextOf({ ...usual, ...keys, ...(fence && { fence }) }), codec, encoder };
 }
 
 /** Undefined where no schedule rotates keys. */
@@ -443,10 +414,6 @@ function fenceContext({ config, stores, process, publisher, machine }: Operation
   const { sign, trust, publicKeys } = publisher;
   const own = { ...config, publicKeys: [...publicKeys] };
   return { config: own, stores: stores.writing, signal, clock, breaker: new Breaker(clock), sign, trust };
-}
-
-function trustOf({ publisher }: OperationContext): SignatureCheck {
-  return publisher?.trust ?? acceptUnsigned;
 }
 
 function indices(names: readonly string[], { config }: OperationContext): number[] {

@@ -17,7 +17,7 @@ import { Forger } from "./world/forger.ts";
 import { format1Of } from "./format1.ts";
 import { isLinearizable, type HistoryEntry } from "./linearizability.ts";
 import { Model, seenRecord, Violation } from "./model.ts";
-import { contentOf, KEY, runOperation, sha256Of, type OperationContext } from "./operations.ts";
+import { contentOf, KEY, runOperation, sha256Of, storing, type OperationContext } from "./operations.ts";
 import { Process, type Fate } from "./world/process.ts";
 import { MACHINES, PUBLISHER, type Machine, type Publisher } from "./world/publisher.ts";
 import type { Operation, Schedule } from "./schedules/schedule.ts";
@@ -259,8 +259,8 @@ class Simulation {
     // What a region that lied has not stored may be too much beside what others have missed.
     if (this.#schedule.hostile !== undefined) return;
     const process = new Process(id, `history ${id}`, this.#loop, this.#schedule.seed);
-    const { stores, codec } = this.#contextOf(process);
-    const { signal, clock, random } = process;
+    const own = this.#contextOf(process);
+    const context = { ...storing(own), stores: own.stores.reading };
     for (const { suffix, region, sha256 } of this.#model.keptCopies(this.#loop.nowMs)) {
       const { bytes } = this.#buckets[region]!.objects.get(`${HISTORY}${suffix}`)!;
       const manifest = (await parseManifest(bytes, {
@@ -269,7 +269,6 @@ class Simulation {
         sha256: nodeSha256,
       })) as Manifest;
       const hasher = createHash("sha256");
-      const context = { stores: stores.reading, codec, signal, clock, random };
       const read = this.#engines.getObject(manifest, undefined, async (part) => hasher.update(part), context);
       let problem: unknown;
       let isOver = false;
@@ -293,10 +292,8 @@ class Simulation {
 
   async #verify(id: number) {
     const process = new Process(id, `verify ${id}`, this.#loop, this.#schedule.seed);
-    const { stores, process: own } = this.#contextOf(process);
-    const { signal, clock } = own;
-    const trust = this.#publisher?.trust ?? acceptUnsigned;
-    const verdict = this.#engines.verifyObject(KEY, { stores: stores.reading, signal, clock, trust });
+    const own = this.#contextOf(process);
+    const verdict = this.#engines.verifyObject(KEY, { ...storing(own), stores: own.stores.reading });
     let isOver = false;
     const end = (): void => void (isOver = true);
     verdict.then(end, end);

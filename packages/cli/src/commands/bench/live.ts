@@ -7,13 +7,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AgaroseError, encodeKey, objectUrl, systemClock, toAgaroseError } from "@agarose/core";
+import { AgaroseError, encodeKey, objectUrl, toAgaroseError } from "@agarose/core";
 import { describeMachine } from "@agarose/dev-world/machine";
 import type { PageRead, PageReads } from "@agarose/dev-world/page-reads";
 import { summarize } from "@agarose/dev-world/statistics";
 import { clientConfigOf } from "../../lib/files/client-config.ts";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { putObject } from "@agarose/storage/objects/put-object";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { fileSource } from "@agarose/storage/upload/file-source";
@@ -107,7 +106,7 @@ async function upload(objects: readonly BenchObject[], context: CommandContext):
     for (const { key, content } of objects) {
       await writeFile(path, content);
       const object = { key, source: fileSource(path), contentType: CONTENT_TYPE, headers: {}, force: false };
-      await putObject(object, { ...context, nowMs: Date.now });
+      await putObject(object, context);
     }
   } finally {
     await rm(folder, { recursive: true });
@@ -126,11 +125,10 @@ async function upload(objects: readonly BenchObject[], context: CommandContext):
 }
 
 async function removeAll(objects: readonly BenchObject[], context: CommandContext): Promise<void> {
-  const breaker = new Breaker(systemClock);
   // After Ctrl-C too.
   const { signal } = new AbortController();
   for (const { key } of objects) {
-    await removeObject(key, { ...context, signal, breaker, nowMs: Date.now }).catch((error: unknown) => {
+    await removeObject(key, { ...context, signal }).catch((error: unknown) => {
       logLine(`left     ${key}: ${toAgaroseError(error).message}; remove it with \`agarose rm -r ${PREFIX}/\``);
     });
   }

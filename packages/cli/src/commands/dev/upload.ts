@@ -3,7 +3,7 @@ import mime from "mime";
 import type { World } from "@agarose/dev-world";
 import { loadConfig } from "@agarose/storage/config/config";
 import { WRITING } from "../../lib/context.ts";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
+import { partsOf, type DeploymentParts } from "@agarose/storage/parts";
 import { getObject } from "@agarose/storage/objects/get-object";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
@@ -40,28 +40,22 @@ export async function openUploader(world: Pick<World, "config" | "s3Url">): Prom
   const abort = new AbortController();
   const sign = signerOf(config);
   const trust = trustOf(config);
-  const context = {
-    config,
-    stores,
-    trust,
-    ...(sign && { sign }),
-    encoder: loadEncoder,
-    nowMs: Date.now,
-    signal: abort.signal,
-  };
+  // New for each upload: a region that a test has broken may work again a moment later.
+  const parts = (): DeploymentParts => partsOf({ config, stores, trust, ...(sign && { sign }), signal: abort.signal });
   return {
     put({ key, path, contentType = mime.getType(key) ?? "application/octet-stream", headers = {}, code }) {
-      const own = code ? { ...context, config: { ...config, code } } : context;
+      const own = code ? { ...parts(), config: { ...config, code } } : parts();
       return putObject({ key, source: fileSource(path), contentType, headers, force: false, examine: true }, own);
     },
     async copy(key, region) {
       const { signal } = abort;
-      const manifest = await readManifest(key, { ...context, signal });
-      const parts: Uint8Array[] = [];
-      const write = async (part: Uint8Array): Promise<unknown> => parts.push(part.slice());
-      await getObject(manifest, undefined, write, { stores, codec: loadCodec, signal });
+      const context = parts();
+      const manifest = await readManifest(key, context);
+      const body: Uint8Array[] = [];
+      const write = async (part: Uint8Array): Promise<unknown> => body.push(part.slice());
+      await getObject(manifest, undefined, write, context);
       const store = stores.find((one) => one.region.name === region)!;
-      await putCopy(store, key, Buffer.concat(parts), { contentType: manifest.contentType, signal });
+      await putCopy(store, key, Buffer.concat(body), { contentType: manifest.contentType, signal });
       return copyName(key);
     },
     close() {

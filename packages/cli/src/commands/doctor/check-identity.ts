@@ -1,8 +1,7 @@
 /** Whether each bucket is that of its region alone, and whether this machine has the keys that are in force. */
 import { randomUUID } from "node:crypto";
-import { acceptUnsigned, systemClock, toAgaroseError } from "@agarose/core";
+import { acceptUnsigned, toAgaroseError } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { announce, announcementOf, Fence, newestOf, readAll, type FenceContext } from "@agarose/storage/commit/fence";
 import type { Store } from "@agarose/storage/buckets/store";
 import type { Check } from "./check.ts";
@@ -21,7 +20,7 @@ export interface IdentityOptions {
 
 /** Looks into the buckets, and with `fix` mends what it can. Rejects only when the caller aborts. */
 export async function checkIdentity(command: CommandContext, { fix, writable }: IdentityOptions): Promise<Check[]> {
-  const context: FenceContext = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
+  const context: FenceContext = command;
   const stores = command.stores.filter(({ region }) => writable.includes(region.name));
   const shared = await sharedBuckets(stores, command.signal);
   if (shared.length > 0) return shared;

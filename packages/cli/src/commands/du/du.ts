@@ -1,9 +1,7 @@
 /**
  * `agarose du`: what objects take in the buckets, and what that costs.
  */
-import { systemClock } from "@agarose/core";
 import { READING, withContext } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printResult } from "../../ui/output.ts";
 import { measureUse, type RegionUse, type Use } from "./measure-use.ts";
 import type { Values } from "../../command.ts";
@@ -14,8 +12,7 @@ export type DuOptions = Values<typeof args>;
 
 /** Runs `agarose du [PREFIX]`. The command exits with 1 when a region or a manifest could not be read. */
 export async function du({ prefix, ...options }: DuOptions): Promise<number> {
-  return withContext(options, READING, async (command) => {
-    const context = { ...command, breaker: new Breaker(systemClock) };
+  return withContext(options, READING, async (context) => {
     const { use, unknown, problems } = await measureUse(prefix, options, context);
     printResult(context.json, { ...use, unknown }, linesOf(use, options));
     for (const [region, problem] of problems) logLine(`warning: ${region} is missing in these sums: ${problem}`);

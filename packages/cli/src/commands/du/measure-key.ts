@@ -2,12 +2,12 @@
  * What the regions hold of one key: which of it is an object, which is its history, and which is left of uploads that
  * no manifest names.
  */
-import { isTombstone, systemClock, type ManifestRecord } from "@agarose/core";
-import type { Config } from "@agarose/storage/config/config";
+import { isTombstone, type ManifestRecord } from "@agarose/core";
 import { keepMsOf, uploadOf } from "@agarose/storage/commit/history";
 import { newestOf, surveyAll } from "@agarose/storage/regions/region-survey";
 import type { KeyGroup, RegionObject } from "@agarose/storage/listing/key-groups";
-import { commonRecord, type ListedContext } from "@agarose/storage/listing/listed-object";
+import type { WriteContext } from "@agarose/storage/commit/write-context";
+import { commonRecord } from "@agarose/storage/listing/listed-object";
 
 /** Bytes in one region. */
 export interface RegionBytes {
@@ -46,18 +46,11 @@ export function addBytes(a: RegionBytes, b: RegionBytes): RegionBytes {
   };
 }
 
-/** What it takes to measure a key. */
-export type MeasureContext = ListedContext & {
-  readonly config: Pick<Config, "keep">;
-  /** The time of day, by which copies grow old. */
-  readonly nowMs: () => number;
-};
-
 /**
  * Measures a listed key: one request where all `stores` list the same manifest, else one to each. `stores` are those
  * that could be listed. What any region's manifest names is no orphan, whichever generation it is of.
  */
-export async function measureKey(group: KeyGroup, context: MeasureContext): Promise<KeyUse> {
+export async function measureKey(group: KeyGroup, context: WriteContext): Promise<KeyUse> {
   const { records, problem } = await recordsOf(group, context);
   const named = new Set(records.flatMap((record) => (isTombstone(record) ? [] : record.upload)));
   const keeps = keptUploads(group, context);
@@ -88,19 +81,19 @@ export async function measureKey(group: KeyGroup, context: MeasureContext): Prom
 }
 
 /** The uploads that `gc` leaves because a copy of their manifest is young in a region. */
-function keptUploads({ key, history }: KeyGroup, { config, nowMs }: MeasureContext): ReadonlySet<string> {
+function keptUploads({ key, history }: KeyGroup, { config, nowMs }: WriteContext): ReadonlySet<string> {
   const fromMs = nowMs() - keepMsOf(key, config);
   return new Set(history.filter(({ modifiedMs }) => modifiedMs > fromMs).map(({ suffix }) => uploadOf(suffix)));
 }
 
 async function recordsOf(
   group: KeyGroup,
-  context: ListedContext,
+  context: WriteContext,
 ): Promise<{ readonly records: readonly ManifestRecord[]; readonly problem?: string }> {
   if (group.manifests.length === 0) return { records: [] };
   const common = await commonRecord(group, context);
   if (common && group.manifests.length === context.stores.length) return { records: [common] };
-  const regions = await surveyAll(group.key, { ...context, clock: systemClock }, context.stores.length);
+  const regions = await surveyAll(group.key, context, context.stores.length);
   const records = regions.flatMap(({ record }) => record ?? []);
   const unknown = regions.find(({ state }) => state !== "sound" && state !== "absent");
   if (!unknown) return { records };

@@ -68,7 +68,7 @@ export async function measureUse(
   let [objects, objectBytes, unknown] = [0, 0, 0];
   const measured = mapOrdered(groups, KEYS_AT_A_TIME, async (group) => {
     const stores = context.stores.filter(({ region }) => !problems.has(region.name));
-    const use = await measureKey(group, { ...context, stores, nowMs: Date.now });
+    const use = await measureKey(group, { ...context, stores });
     await look(group, use);
     return { key: group.key, ...use };
   });

@@ -1,9 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
-import { manifestName, systemClock } from "@agarose/core";
+import { manifestName } from "@agarose/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import type { AgeOf } from "@agarose/storage/listing/region-clocks";
@@ -38,8 +37,7 @@ function expire(
 ): Promise<ExpireOutcome | undefined> {
   const ageOf: AgeOf = ({ store }) => hoursOf(store.region.name) * HOUR_MS;
   const config = { ...world.config, expire: RULES };
-  const own = { stores: world.stores, config, signal, nowMs: Date.now, clock: systemClock, trust: async () => {} };
-  return expireObject(group, { ...own, breaker: new Breaker(systemClock), ageOf, dryRun });
+  return expireObject(group, world.parts({ config, trust: async () => {} }), { ageOf, dryRun });
 }
 
 describe("an object", () => {
@@ -169,7 +167,7 @@ describe("an object", () => {
     }
     expect(await expire(readAgain, () => 25)).toMatchObject({ outcome: "skipped" });
     expect(isReplaced, "the fault fired").toBe(true);
-    const { generation: newest } = await readManifest("tmp/replaced", { stores: world.stores, signal: signal });
+    const { generation: newest } = await readManifest("tmp/replaced", world.parts());
     expect(newest).toBeGreaterThan(generation);
     expect((await world.get("tmp/replaced")).length).toBe(5_000);
   });

@@ -1,7 +1,6 @@
 /**
  * `agarose expire`: removes the objects that are older than the rules of the configuration allow.
  */
-import { randomUUID } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import { confirm } from "../../ui/confirm.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
@@ -32,7 +31,7 @@ export async function expire(options: Options): Promise<number> {
     try {
       const onOutcome = (outcome: ExpireOutcome): Promise<void> => report.item(outcome, [lineOf(outcome)]);
       const expiring = { ...options, onOutcome, onWarning: logLine };
-      const totals = await expireObjects(expiring, { ...context, nowMs: Date.now, newName: randomUUID });
+      const totals = await expireObjects(expiring, context);
       await report.end({ ...totals }, [summaryOf(totals, options)]);
       return totals.failed === 0 ? EXIT_OK : EXIT_FAILED;
     } catch (error) {

@@ -35,11 +35,10 @@ import { secretsOf } from "@agarose/storage/encryption/secrets-of";
 import { recordOf } from "@agarose/storage/listing/listed-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
-import { readManifest, type Consistency } from "@agarose/storage/objects/manifests";
+import { readManifest, type Consistency, type ReadHow } from "@agarose/storage/objects/manifests";
 import { putObject } from "@agarose/storage/objects/put-object";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import type { DeploymentParts } from "@agarose/storage/parts";
-import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { fileSource, type Source } from "@agarose/storage/upload/file-source";
 import { describedAsStored, headerText } from "@agarose/storage/upload/object-headers";
@@ -51,7 +50,6 @@ import type { Spool } from "./spool.ts";
 
 /** What reads and writes work on. */
 export type DeploymentContext = DeploymentParts & {
-  readonly breaker: Breaker;
   readonly knownRegions: KnownRegions;
   /** Of reads and lists. What a write decides by is strong all the same. */
   readonly consistency: Consistency;
@@ -65,6 +63,10 @@ export interface BackendOptions {
   readonly nowMs: () => number;
   /** Is told of a failure; it may call `use`. */
   readonly recover: (cause: unknown) => Promise<void>;
+}
+
+function howOf({ consistency, knownRegions }: DeploymentContext): ReadHow {
+  return { consistency, knownRegions };
 }
 
 const MANIFESTS_AT_A_TIME = 16;
@@ -136,14 +138,18 @@ export class DeploymentBackend implements Backend {
       early.begin(first, () => rangeOf?.({ ...validatorsOf(first), bytes: first.bytes }), context);
     };
     try {
-      const manifest = await readManifest(key, { ...context, nowMs: this.#nowMs, ...(rangeOf && { onFirst }) });
+      const manifest = await readManifest(
+        key,
+        { ...context, nowMs: this.#nowMs },
+        { ...howOf(context), ...(rangeOf && { onFirst }) },
+      );
       const shown = await shownManifest(manifest, context.config);
       return {
         ...validatorsOf(manifest),
         bytes: shown.bytes,
         contentType: shown.contentType,
         headers: withoutOwnMd5(shown.headers),
-        send: (range, begin, response) => send(manifest, range, begin, response, { ...context, early }),
+        send: (range, begin, response) => send(manifest, range, begin, response, context, early),
         close: () => early.stop(),
       };
     } catch (error) {
@@ -209,8 +215,6 @@ export class DeploymentBackend implements Backend {
   }
 }
 
-type ReadContext = DeploymentContext & { readonly nowMs: () => number };
-
 /**
  * Describes the objects of a page: by one manifest each, where a majority has just listed its ETag, else by a read of a
  * majority.
@@ -218,14 +222,14 @@ type ReadContext = DeploymentContext & { readonly nowMs: () => number };
 async function describePage(
   keys: readonly string[],
   etags: ReadonlyMap<string, string>,
-  reading: ReadContext,
+  reading: DeploymentContext,
 ): Promise<readonly ListedObject[]> {
   const objects: ListedObject[] = [];
   const described = mapOrdered(keys, MANIFESTS_AT_A_TIME, async (key): Promise<ListedObject | undefined> => {
     try {
       const etag = etags.get(key);
       const current = etag === undefined ? undefined : await recordOf(etag, key, reading);
-      const manifest = current && !isTombstone(current) ? current : await readManifest(key, reading);
+      const manifest = current && !isTombstone(current) ? current : await readManifest(key, reading, howOf(reading));
       return { key, ...currentOf(manifest) };
     } catch (error) {
       // It was removed after the keys were listed.
@@ -243,7 +247,8 @@ async function send(
   range: ByteRange | undefined,
   begin: () => void,
   response: ServerResponse,
-  context: DeploymentContext & { readonly early: EarlyRead },
+  context: DeploymentContext,
+  early: EarlyRead,
 ): Promise<void> {
   let last: Uint8Array | undefined;
   const write = async (part: Uint8Array): Promise<void> => {
@@ -253,7 +258,7 @@ async function send(
     if (!response.headersSent) begin();
     if (!response.write(before)) await once(response, "drain", { signal: context.signal });
   };
-  await getObject(manifest, range, write, context);
+  await getObject(manifest, range, write, context, { early });
   if (!response.headersSent) begin();
   response.end(last);
 }

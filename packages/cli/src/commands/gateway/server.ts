@@ -3,7 +3,6 @@ import { startS3Server, Uploads, type Credentials, type S3Server, type S3ServerO
 import { AgaroseError, systemClock } from "@agarose/core";
 import type { Consistency } from "@agarose/storage/objects/manifests";
 import type { DeploymentParts } from "@agarose/storage/parts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { DeploymentBackend, type DeploymentContext } from "./deployment-backend.ts";
 import { Spool } from "./spool.ts";
@@ -43,8 +42,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { credentials, spoolBytes, nowMs = Date.now, consistency = "strong" } = options;
   const ending = new AbortController();
   const contextOf = (own: DeploymentParts): DeploymentContext => {
-    const breaker = new Breaker(systemClock);
-    const shown = { ...own, signal: ending.signal, breaker, clock: systemClock };
+    const shown = { ...own, signal: ending.signal };
     return { ...shown, consistency, knownRegions: new KnownRegions(shown, true) };
   };
   const giveBack = options.uploads === undefined ? () => {} : await takeFolder(options.uploads);

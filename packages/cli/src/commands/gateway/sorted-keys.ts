@@ -7,12 +7,12 @@
  */
 import { compareUtf8, S3Error } from "@agarose/s3-server";
 import type { DeploymentParts } from "@agarose/storage/parts";
-import type { Breaker } from "@agarose/storage/regions/ask-regions";
+import type { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
 import type { Consistency } from "@agarose/storage/objects/manifests";
 import { majorityEtag } from "@agarose/storage/listing/listed-object";
 
-type Context = DeploymentParts & { readonly breaker: Breaker; readonly consistency: Consistency };
+type Context = DeploymentParts & { readonly knownRegions: KnownRegions; readonly consistency: Consistency };
 
 interface Listed {
   readonly keys: readonly string[];
@@ -60,8 +60,9 @@ export class SortedKeys {
     const listing = new KeyListing(prefix, this.#context);
     const keys: string[] = [];
     const etags = new Map<string, string>();
-    const isEventual = this.#context.consistency === "eventual";
-    for await (const group of liveGroups(listing, this.#context)) {
+    const { consistency, knownRegions } = this.#context;
+    const isEventual = consistency === "eventual";
+    for await (const group of liveGroups(listing, this.#context, { consistency, knownRegions })) {
       keys.push(group.key);
       const etag = isEventual || etags.size === ETAGS_MAX ? undefined : majorityEtag(group, this.#context);
       if (etag !== undefined) etags.set(group.key, etag);

@@ -1,8 +1,8 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { systemClock, type AgaroseError } from "@agarose/core";
+import { type AgaroseError } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { CLOCK_PREFIX, claimName, garbageName, GARBAGE_PREFIX } from "@agarose/storage/commit/names";
 import { removeObject } from "@agarose/storage/objects/remove-object";
@@ -35,9 +35,8 @@ const gc = async (
   const stores = world.stores.map((store) => olderBy(hours * HOUR_MS, store, aged));
   const uploads: GarbageUpload[] = [];
   const onUpload = (upload: GarbageUpload): unknown => uploads.push(upload);
-  const own = { nowMs, clock: systemClock, newName: randomUUID, signal, onUpload, forgets };
-  const { config } = world;
-  const report = await collectGarbage({ stores, config, prefix, removes, olderThanMs: 24 * HOUR_MS, ...own });
+  const search = { prefix, removes, olderThanMs: 24 * HOUR_MS, onUpload, forgets };
+  const report = await collectGarbage(search, world.parts({ stores, nowMs }));
   expect(report.found).toBe(uploads.length);
   return { ...report, uploads };
 };
@@ -277,7 +276,7 @@ test("claims to generations that are passed go after two hours, and those of a p
 test("where asked for, tombstones go after 30 days, once nothing of the object is left", async () => {
   const forget = (days: number): Promise<Found> => gc(24 * days, true, "", Date.now, "", true);
   await world.put("page", body());
-  await removeObject("page", { ...world, nowMs: Date.now, signal });
+  await removeObject("page", world.parts());
   expect(await forget(29)).toMatchObject({ tombstonesRemoved: 0 });
   expect(await forget(31)).toMatchObject({ tombstonesRemoved: 1 });
   expect(await world.names()).toEqual([]);
@@ -290,7 +289,7 @@ test("a removed key keeps its order for ever, so an old signed manifest never co
   await world.put("page", Buffer.from("older than what comes"));
   const { body: kept } = await hostile!.get(name);
   const replayed = Buffer.from(await new Response(kept as BodyInit).arrayBuffer());
-  await removeObject("page", { ...world, nowMs: Date.now, signal });
+  await removeObject("page", world.parts());
   // The chunks of the first put are marked, then deleted, and then nothing but the tombstone is left.
   for (let run = 0; run < 3; run++) await gc(24 * 365);
   expect(await chunks()).toEqual([]);
@@ -402,18 +401,8 @@ test("100,000 objects are searched in constant memory, and read only where there
   }
   expect(keys).toBe(OBJECTS);
   expect(most).toBeLessThan(20_000_000);
-  const search = {
-    stores,
-    config: { keep: [] },
-    prefix: "",
-    removes: false,
-    olderThanMs: 0,
-    nowMs: Date.now,
-    clock: systemClock,
-    newName: randomUUID,
-    onUpload: () => {},
-  };
-  const report = await collectGarbage({ ...search, signal });
+  const search = { prefix: "", removes: false, olderThanMs: 0, onUpload: () => {} };
+  const report = await collectGarbage(search, world.parts({ stores }));
   // Every 1,000th has two.
   expect(read).toBe((OBJECTS / 1_000) * REGIONS.length);
   expect(report.skipped).toHaveLength(OBJECTS / 1_000);
@@ -433,16 +422,9 @@ test("uploads are reported while the search continues, so that memory does not g
     return { region: { name }, list, get } as unknown as Store;
   });
   const listedAtUpload: number[] = [];
-  const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: 0, signal };
   const onUpload = (): unknown => listedAtUpload.push(listed);
-  const { found } = await collectGarbage({
-    stores,
-    config: { keep: [] },
-    prefix: "",
-    removes: false,
-    ...own,
-    onUpload,
-  });
+  const search = { prefix: "", removes: false, olderThanMs: 0, onUpload };
+  const { found } = await collectGarbage(search, world.parts({ stores }));
   expect(found).toBe(1_000);
   // Up to 16 keys are looked at ahead.
   for (const [index, count] of listedAtUpload.entries())

@@ -1,15 +1,13 @@
 /**
  * `agarose gc`: finds chunks that no manifest names. With --delete one run marks them, and a later one deletes them.
  */
-import { randomUUID } from "node:crypto";
-import { systemClock } from "@agarose/core";
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
 import { ReportStream } from "../../ui/report-stream.ts";
 import { WalkCursor } from "@agarose/storage/listing/walk-cursor";
 import { collectGarbage, NOTHING_FOUND } from "@agarose/storage/maintenance/gc/collect-garbage";
-import type { GarbageUpload } from "@agarose/storage/maintenance/gc/search";
+import type { GarbageSearch, GarbageUpload } from "@agarose/storage/maintenance/gc/search";
 import { durationText } from "../../ui/units.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
@@ -19,31 +17,29 @@ export type GcOptions = Values<typeof args>;
 
 /** Runs `agarose gc`. Ages are by the clocks of the buckets, as `--older-than` is. */
 export async function gc({ prefix, ...options }: GcOptions): Promise<number> {
-  return withContext(options, WRITING, async ({ config, stores, signal, fence }) => {
+  return withContext(options, WRITING, async (context) => {
+    const { stores, signal, fence } = context;
     const removes = options.delete === true && options.dryRun !== true;
     const forgets = options.forgetRemoved ?? false;
     if (removes) await confirm(dangerOf(prefix, forgets, options.olderThan), options, signal);
     // What another deployment or region stored must not look like garbage.
     if (removes) await fence?.check();
-    const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan };
     const walk = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
     const cursor = await WalkCursor.open(options.cursor, walk, stores, NOTHING_FOUND);
     const { after, totals } = cursor;
     const stream = new ReportStream(options, "uploads");
     const onUpload = (upload: GarbageUpload): Promise<void> => stream.item(upload, [lineOf(upload)]);
     try {
-      const report = await collectGarbage({
-        stores,
-        config,
+      const search: GarbageSearch = {
         prefix,
         removes,
         forgets,
-        ...own,
-        signal,
+        olderThanMs: options.olderThan,
         onUpload,
         ...(after !== undefined && totals && { resumed: { after, report: totals } }),
         onKey: (key, found) => cursor.pass(key, found),
-      });
+      };
+      const report = await collectGarbage(search, context);
       await cursor.end();
       const { found, bytes, skipped, leftovers } = report;
       const hint = hintOf(removes, found, options.olderThan);

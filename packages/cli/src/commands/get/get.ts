@@ -10,14 +10,12 @@ import {
   parseRange,
   readKind,
   shownBytes,
-  systemClock,
   type ByteRange,
   type Manifest,
   type ReadReport,
 } from "@agarose/core";
 import { READING, withContext, type CommandContext } from "../../lib/context.ts";
 import { writeAll, writeNamed } from "@agarose/storage/files/whole-file";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
@@ -37,9 +35,8 @@ const STDOUT = "-";
 export async function get({ key, file, ...options }: GetOptions): Promise<void> {
   if (file === STDOUT && options.json) throw new AgaroseError("USAGE", "stdout cannot take both the object and --json");
   parseKey(key);
-  await withContext(options, READING, async (command) => {
+  await withContext(options, READING, async (context) => {
     const { consistency } = options;
-    const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
     const knownRegions = new KnownRegions(context, false);
     const early = new EarlyRead();
     const onFirst = (first: Manifest): void =>
@@ -49,8 +46,8 @@ export async function get({ key, file, ...options }: GetOptions): Promise<void> 
         context,
       );
     try {
-      const manifest = await readManifest(key, { ...context, consistency, knownRegions, onFirst });
-      await show(key, file, manifest, options, { ...context, early });
+      const manifest = await readManifest(key, context, { consistency, knownRegions, onFirst });
+      await show(key, file, manifest, options, context, early);
     } finally {
       early.stop();
     }
@@ -63,17 +60,18 @@ async function show(
   file: string | undefined,
   manifest: Manifest,
   options: Pick<GetOptions, "range">,
-  context: CommandContext & { readonly early: EarlyRead },
+  context: CommandContext,
+  early: EarlyRead,
 ): Promise<void> {
   const shown = await shownManifest(manifest, context.config);
   const range = options.range === undefined ? undefined : rangeOf(options.range, shown.bytes);
   const startedMs = performance.now();
   if (file === STDOUT) {
-    await read(manifest, range, writeStdout, context);
+    await read(manifest, range, writeStdout, context, early);
     return;
   }
   const path = await targetPath(key, file);
-  const report = await writeNamed(path, (write) => read(manifest, range, write, context), {
+  const report = await writeNamed(path, (write) => read(manifest, range, write, context, early), {
     onLeftover: logLeftover,
   });
   const bytes = range ? range.end - range.start : shown.bytes;
@@ -93,12 +91,13 @@ async function read(
   manifest: Manifest,
   range: ByteRange | undefined,
   write: (part: Uint8Array) => Promise<unknown>,
-  context: CommandContext & { readonly early: EarlyRead },
+  context: CommandContext,
+  early: EarlyRead,
 ): Promise<ReadReport> {
   const progress = startProgress("get", { quiet: context.json });
   progress.addTotal(range ? range.end - range.start : shownBytes(manifest));
   try {
-    return await getObject(manifest, range, write, { ...context, onBytes: (bytes) => progress.add(bytes) });
+    return await getObject(manifest, range, write, context, { onBytes: (bytes) => progress.add(bytes), early });
   } finally {
     progress.stop();
   }

@@ -1,8 +1,7 @@
 /** Puts keys and secrets into force in the buckets, where every machine that writes looks for them. */
-import { acceptUnsigned, AgaroseError, systemClock, toAgaroseError } from "@agarose/core";
+import { acceptUnsigned, AgaroseError, toAgaroseError } from "@agarose/core";
 import type { Config } from "@agarose/storage/config/config";
 import { withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import {
   announce,
   announcementOf,
@@ -35,13 +34,7 @@ export function putInForce(
   options: GlobalOptions,
 ): Promise<void> {
   return withConfig(config, options, WRITING, async (command) => {
-    const breaker = new Breaker(systemClock);
-    const context: FenceContext = {
-      ...command,
-      clock: systemClock,
-      breaker,
-      ...(isFirst && { trust: acceptUnsigned }),
-    };
+    const context: FenceContext = { ...command, ...(isFirst && { trust: acceptUnsigned }) };
     if (isFirst) await refuseSigned(context);
     await announce({ ...(await announcementOf(context)), ...change }, context);
     if (waits) await untilFenced(context);

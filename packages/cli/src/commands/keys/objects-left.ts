@@ -1,9 +1,8 @@
 /**
  * Finds what a step of a rotation would make unreadable: objects, removed ones included, and versions that are kept.
  */
-import { systemClock, type ManifestRecord } from "@agarose/core";
+import { type ManifestRecord } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { keepMsOf } from "@agarose/storage/commit/history";
 import { keptVersions, refuseUnread } from "@agarose/storage/history/kept-versions";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
@@ -22,9 +21,8 @@ export async function objectsLeft(
   isLeft: (record: ManifestRecord) => boolean,
   options: GlobalOptions,
 ): Promise<string[]> {
-  return withContext(options, READING, async (command) => {
-    const { stores, signal, config } = command;
-    const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
+  return withContext(options, READING, async (context) => {
+    const { stores, signal, config } = context;
     const listed = keyGroups(stores, prefix, signal, { kinds: ["manifests"] });
     const look = async ({ key }: KeyGroup): Promise<string[]> => {
       const { newest } = await checkManifests(key, context);

@@ -1,13 +1,12 @@
 /**
  * `agarose ls`: lists objects.
  */
-import { isTombstone, shownBytes, systemClock, toAgaroseError } from "@agarose/core";
+import { isTombstone, shownBytes, toAgaroseError } from "@agarose/core";
 import { READING, withContext, type CommandContext } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
-import { readManifest, type ReadContext } from "@agarose/storage/objects/manifests";
+import { readManifest, type ReadHow } from "@agarose/storage/objects/manifests";
 import { EXIT_OK, formatBytes, logLine, printable } from "../../ui/output.ts";
 import { modifiedOf, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { majorityRecord } from "@agarose/storage/listing/listed-object";
@@ -29,23 +28,20 @@ interface LsEntry {
   readonly problem?: string;
 }
 
-type LsContext = CommandContext & ReadContext & { readonly breaker: Breaker };
-
 const MANIFESTS_AT_A_TIME = 16;
 
 /** Runs `agarose ls [PREFIX]`. Keys come in the order of their encoded names; lengths are in bytes. */
 export async function ls({ prefix, ...options }: LsOptions): Promise<number> {
-  return withContext(options, READING, async (command) => {
+  return withContext(options, READING, async (context) => {
     const { consistency } = options;
-    const own = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
-    const knownRegions = new KnownRegions(own, false);
-    const context = { ...own, consistency, knownRegions };
+    const knownRegions = new KnownRegions(context, false);
+    const how = { consistency, knownRegions };
     const listing = new KeyListing(prefix, context, { after: options.after });
     const report = new ReportStream(options);
     try {
-      const entries = mapOrdered(liveGroups(listing, context), MANIFESTS_AT_A_TIME, async (group) => {
+      const entries = mapOrdered(liveGroups(listing, context, how), MANIFESTS_AT_A_TIME, async (group) => {
         const entry = { key: group.key, modified: modifiedOf(group) };
-        return options.long ? describe(entry, group, context) : entry;
+        return options.long ? describe(entry, group, context, how) : entry;
       });
       for await (const entry of entries) await report.item(entry, [lineOf(entry)]);
       const { regionsFailed, complete } = listing;
@@ -60,11 +56,11 @@ export async function ls({ prefix, ...options }: LsOptions): Promise<number> {
   });
 }
 
-async function describe(entry: LsEntry, group: KeyGroup, context: LsContext): Promise<LsEntry> {
-  const { config, signal, consistency } = context;
+async function describe(entry: LsEntry, group: KeyGroup, context: CommandContext, how: ReadHow): Promise<LsEntry> {
+  const { config, signal } = context;
   try {
-    const listed = consistency === "strong" ? await majorityRecord(group, context) : undefined;
-    const manifest = listed && !isTombstone(listed) ? listed : await readManifest(entry.key, context);
+    const listed = how.consistency === "strong" ? await majorityRecord(group, context) : undefined;
+    const manifest = listed && !isTombstone(listed) ? listed : await readManifest(entry.key, context, how);
     // Without the secret, the type is what everyone sees.
     const { contentType, version } = await shownManifest(manifest, config).catch(() => manifest);
     return { ...entry, bytes: shownBytes(manifest), contentType, version };

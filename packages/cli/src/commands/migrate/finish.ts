@@ -1,7 +1,6 @@
 /** Whether the regions and names that a migration leaves out may go. */
-import { AgaroseError, CHUNK_PREFIX, isTombstone, systemClock } from "@agarose/core";
+import { AgaroseError, CHUNK_PREFIX, isTombstone } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { keptVersions } from "@agarose/storage/history/kept-versions";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
 import { formatCount } from "../../ui/output.ts";
@@ -66,8 +65,7 @@ async function isFinished({ key }: KeyGroup, left: readonly string[], context: C
 async function keepsFormerName({ key, history }: KeyGroup, context: CommandContext): Promise<boolean> {
   const { regions } = context.config;
   if (history.length === 0 || regions.every(({ formerly }) => formerly === undefined)) return false;
-  const own = { ...context, clock: systemClock, breaker: new Breaker(systemClock) };
-  const { versions, problems } = await keptVersions(key, context.stores.length, own);
+  const { versions, problems } = await keptVersions(key, context.stores.length, context);
   // What cannot be read may have the name.
   if (problems.length > 0) throw problems[0]!.problem;
   return versions.some(({ manifest }) => hasFormerName(manifest, regions));

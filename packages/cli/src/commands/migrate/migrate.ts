@@ -100,7 +100,7 @@ function walk(
       const requests = hasOldName ? COMMIT_REQUESTS * context.stores.length : missing;
       if (dryRun) return requests > 0 ? { requests } : undefined;
       const isRenamed = hasOldName && (await renameRegions(key, context));
-      const result = await repairOne(key, true, context);
+      const result = await repairOne(key, context, { quick: true });
       if (result.outcome === "failed") throw result.error;
       const silent = result.after.manifests.flatMap(({ region, state }) => (state === "unreachable" ? [region] : []));
       if (silent.length > 0) {

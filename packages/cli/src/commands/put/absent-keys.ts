@@ -1,18 +1,10 @@
 /**
  * Which keys nothing was ever stored under, by listings: one request for a thousand keys in place of one for each.
  */
-import { encodeKey, type AgaroseError, type Clock } from "@agarose/core";
-import type { Breaker } from "@agarose/storage/regions/ask-regions";
-import { majorityOf } from "@agarose/storage/commit/write-context";
+import { encodeKey, type AgaroseError } from "@agarose/core";
+import { majorityOf, type RegionParts } from "@agarose/storage/commit/write-context";
 import type { Store } from "@agarose/storage/buckets/store";
 import { keyGroups } from "@agarose/storage/listing/key-groups";
-
-interface ListingContext {
-  readonly stores: readonly Store[];
-  readonly clock: Clock;
-  readonly breaker: Breaker;
-  readonly signal: AbortSignal;
-}
 
 /** Below it, looking at each key is as quick. */
 const KEYS_MIN = 10;
@@ -25,7 +17,7 @@ const LISTED_PER_KEY = 100;
  */
 export async function findAbsentKeys(
   keys: readonly string[],
-  { stores, clock, breaker, signal }: ListingContext,
+  { stores, clock, breaker, signal }: RegionParts,
 ): Promise<ReadonlySet<string>> {
   if (keys.length < KEYS_MIN) return new Set();
   const absent = new Set(keys);

@@ -3,7 +3,7 @@
  */
 import { stat } from "node:fs/promises";
 import mime from "mime";
-import { isTombstone, parseKey, systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
+import { isTombstone, parseKey, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../ui/output.ts";
 import { startProgress, type Progress } from "../../ui/progress.ts";
@@ -12,11 +12,10 @@ import { findAbsentKeys } from "./absent-keys.ts";
 import type { InputFile, SkippedEntry } from "../../lib/files/folder-entries.ts";
 import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
 import { mapAdaptive } from "@agarose/storage/listing/adaptive-pool";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { layoutOf } from "@agarose/storage/layout/object-layout";
-import { putObject, type PutContext, type PutResult } from "@agarose/storage/objects/put-object";
+import { putObject, type PutObject, type PutResult } from "@agarose/storage/objects/put-object";
 import { completeLate } from "@agarose/storage/repair/late-regions";
 import { hashFile } from "@agarose/storage/upload/file-hash";
 import { fileSource } from "@agarose/storage/upload/file-source";
@@ -49,21 +48,19 @@ export async function put({ paths, ...options }: PutOptions): Promise<number> {
     }
     if (options.dryRun) return planPuts(files, skipped, headers, options, context);
     const progress = startProgress("put", { quiet: context.json });
-    const breaker = new Breaker(systemClock);
-    const claimRemovals = new ClaimRemovals({ ...context, clock: systemClock, breaker });
-    const shared = { breaker, claimRemovals };
+    const claimRemovals = new ClaimRemovals(context);
+    const own = { ...context, claimRemovals };
     try {
       const sizes = await announceTotal(files, context, progress);
-      const listing = { ...context, clock: systemClock, breaker };
       const absent = await findAbsentKeys(
         files.map(({ key }) => key),
-        listing,
+        context,
       );
       const reports = await mapAdaptive(
         files,
         width,
         (file) => (jobs === undefined ? unitsOf(sizes.get(file)) : 1),
-        (file) => putFile(file, headers, options, { ...context, ...shared, isAbsent: absent.has(file.key) }, progress),
+        (file) => putFile(file, { headers, isAbsent: absent.has(file.key) }, options, own, progress),
       );
       await claimRemovals.flush();
       const completed = await withLateRegions(reports, context);
@@ -98,9 +95,8 @@ async function planPuts(
   options: Omit<PutOptions, "paths">,
   context: CommandContext,
 ): Promise<number> {
-  const breaker = new Breaker(systemClock);
   const plans: Plan[] = [];
-  const look = (file: InputFile): Promise<Plan> => planPut(file, headers, options, { ...context, breaker });
+  const look = (file: InputFile): Promise<Plan> => planPut(file, headers, options, context);
   for await (const plan of mapOrdered(files, PLANNED_AT_A_TIME, look)) plans.push(plan);
   const lineOf = ({ key, outcome, generation }: Plan): string =>
     `would be ${outcome.padEnd(9)}  ${printable(key)}${generation === undefined ? "" : `  generation ${generation}`}`;
@@ -116,7 +112,7 @@ async function planPut(
   { path, key }: InputFile,
   headers: Record<string, string>,
   options: Omit<PutOptions, "paths">,
-  context: CommandContext & { readonly breaker: Breaker },
+  context: CommandContext,
 ): Promise<Plan> {
   parseKey(key);
   const { newest } = await checkManifests(key, context);
@@ -142,7 +138,7 @@ async function planPut(
 /** The reports once more, after late regions have got what they were left out of. */
 async function withLateRegions(reports: readonly PutReport[], context: CommandContext): Promise<PutReport[]> {
   const stored = reports.filter((report) => report.outcome !== "failed");
-  const complete = await completeLate(stored, { ...context, clock: systemClock, nowMs: Date.now });
+  const complete = await completeLate(stored, context);
   return reports.map((report) =>
     report.outcome !== "failed" && complete.has(report.key)
       ? { ...report, missing: [], regionsWithoutManifest: [] }
@@ -153,9 +149,9 @@ async function withLateRegions(reports: readonly PutReport[], context: CommandCo
 /** Stores one file. A failure is reported and does not keep the others from being stored. */
 async function putFile(
   { path, key }: InputFile,
-  headers: Record<string, string>,
+  own: Pick<PutObject, "headers" | "isAbsent">,
   options: Omit<PutOptions, "paths">,
-  context: CommandContext & Pick<PutContext, "breaker" | "claimRemovals" | "isAbsent">,
+  context: CommandContext,
   progress: Progress,
 ): Promise<PutReport> {
   const spooled = path === STDIN ? await spoolStdin(process.stdin, context.signal) : undefined;
@@ -165,11 +161,12 @@ async function putFile(
       key,
       source: fileSource(spooled?.path ?? path),
       contentType,
-      headers,
+      ...own,
       force: options.force ?? false,
       examine: true,
+      onBytes: (_pass: string, bytes: number) => progress.add(bytes),
     };
-    return await putObject(object, { ...context, nowMs: Date.now, onBytes: (_pass, bytes) => progress.add(bytes) });
+    return await putObject(object, context);
   } catch (error) {
     if (context.signal.aborted) throw error;
     return { key, outcome: "failed", error: toAgaroseError(error) };

@@ -2,10 +2,9 @@
  * Stores objects again whose code or placement is not what a configuration says, one key after the other: `recode`, and
  * the second step of `migrate`.
  */
-import { AgaroseError, systemClock, toAgaroseError, type Code, type Manifest } from "@agarose/core";
+import { AgaroseError, toAgaroseError, type Code, type Manifest } from "@agarose/core";
 import type { Config } from "@agarose/storage/config/config";
 import type { CommandContext } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { layoutOf, storedLayout } from "@agarose/storage/layout/object-layout";
 import type { PutResult } from "@agarose/storage/objects/put-object";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
@@ -14,7 +13,7 @@ import { currentManifest } from "@agarose/storage/listing/listed-object";
 import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
 import { addEffort, effortOf, NO_EFFORT, type Effort } from "./estimate.ts";
-import { isLaidOut, recodeObject, type RecodeContext } from "@agarose/storage/maintenance/recode-object";
+import { isLaidOut, recodeObject } from "@agarose/storage/maintenance/recode-object";
 
 /** What to do, and how. */
 export interface RecodeOptions extends WalkOptions, ReportOptions {
@@ -44,7 +43,7 @@ export interface RecodeWalk {
 }
 
 /** What `complete` works with. */
-export type Complete = RecodeContext & CommandContext & { readonly breaker: Breaker; readonly dryRun: boolean };
+export type Complete = CommandContext & { readonly dryRun: boolean };
 
 /** What there was to complete: or, in a dry run, is. */
 export interface Completion {
@@ -81,7 +80,7 @@ export async function recodeObjects(
   const { config } = command;
   // Refuses a layout that is unsafe before anything else happens.
   layoutOf(config, prefix, 0);
-  const context = { ...command, nowMs: Date.now, breaker: new Breaker(systemClock), dryRun };
+  const context = { ...command, dryRun };
   const report = new ReportStream(options);
   const completed = async (group: KeyGroup, manifest?: Manifest): Promise<Outcome | undefined> => {
     const { key } = group;
@@ -96,7 +95,7 @@ export async function recodeObjects(
     objectsAtATime: dryRun ? OBJECTS_AT_A_TIME_DRY : OBJECTS_AT_A_TIME,
     async act(key, group) {
       try {
-        const manifest = await currentManifest(group!, dryRun ? { ...context, config: undefined } : context);
+        const manifest = await currentManifest(group!, context, { isReadOnly: dryRun });
         if (!manifest) return complete && (await completed(group!));
         const own = configOf?.(key) ?? config;
         const layout = storedLayout(manifest, own);

@@ -5,10 +5,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { manifestName, type Manifest } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
+import { loadEncoder } from "@agarose/storage/parts";
 import { recodeObject } from "@agarose/storage/maintenance/recode-object";
 
-const { signal } = new AbortController();
 let world: World;
 
 beforeEach(async () => {
@@ -226,8 +225,7 @@ test("reads around a region that is down, and does not hide a put that comes mea
   await world.put("key", body);
   world.faults.set("tokyo", DOWN);
   const config = { ...world.config, code: { k: 2, m: 4 } };
-  const options = { config, stores: world.stores, codec: loadCodec, encoder: loadEncoder, nowMs: Date.now, signal };
-  const recoded = await recodeObject("key", options);
+  const recoded = await recodeObject("key", world.parts({ config }));
   expect(world.fired.get("tokyo")).toBeGreaterThan(0);
   expect(recoded).toMatchObject({ outcome: "stored", generation: 2, missing: [expect.any(Number)] });
   world.faults.clear();
@@ -236,7 +234,7 @@ test("reads around a region that is down, and does not hide a put that comes mea
     await world.put("key", newer);
     return loadEncoder();
   };
-  const other = { ...options, config: { ...config, code: { k: 3, m: 3 } }, encoder };
+  const other = world.parts({ config: { ...config, code: { k: 3, m: 3 } }, encoder });
   await expect(recodeObject("key", other)).rejects.toMatchObject({ code: "REPLACED_MEANWHILE" });
   expect(await world.get("key")).toEqual(newer);
 });

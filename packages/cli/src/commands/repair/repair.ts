@@ -1,11 +1,10 @@
 /**
  * `agarose repair`: verifies objects and rewrites what is missing or damaged.
  */
-import { AgaroseError, parseKey, systemClock, toAgaroseError } from "@agarose/core";
+import { AgaroseError, parseKey, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { verifyWithHistory } from "@agarose/storage/history/verify-history";
-import type { RepairReport } from "@agarose/storage/repair/repair-object";
+import type { RepairHow, RepairReport } from "@agarose/storage/repair/repair-object";
 import { repairOne, type RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { refuseUnknown, unreachableRegions, type UnreachableRegion } from "@agarose/storage/objects/verdicts";
 import { repairLines, unreachableLine } from "../../ui/verdict-lines.ts";
@@ -31,8 +30,6 @@ interface Totals {
   readonly regionsUnreachable: readonly UnreachableRegion[];
 }
 
-type RepairContext = CommandContext & { readonly breaker: Breaker };
-
 const NONE: Totals = { sound: 0, repaired: 0, damaged: 0, failed: 0, regionsUnreachable: [] };
 /** One reads, encodes and uploads with all there is. */
 const OBJECTS_AT_A_TIME = 1;
@@ -43,10 +40,9 @@ const QUEUED_REMEMBERED_MAX = 100_000;
 /** Runs `agarose repair`. The command exits with 1 while an object is still damaged. */
 export async function repair({ keys, ...options }: RepairOptions): Promise<number> {
   if (options.queued && keys.length > 0) throw new AgaroseError("USAGE", "give either keys or --queued");
-  return withContext(options, WRITING, async (command) => {
+  return withContext(options, WRITING, async (context) => {
     const { quick = false, dryRun = false } = options;
     const repairKey = dryRun ? lookAt : repairOne;
-    const context = { ...command, breaker: new Breaker(systemClock) };
     const report = new ReportStream(options);
     const done = new Set<string>();
     const walk: Walk<RepairOutcome, Totals> = {
@@ -60,7 +56,7 @@ export async function repair({ keys, ...options }: RepairOptions): Promise<numbe
         if (group && done.has(key)) return undefined;
         const listed = quick && group ? await quickVerdict(group, context) : undefined;
         if (listed) return { key, outcome: "sound", ...unchanged(listed) };
-        const outcome = await repairKey(key, quick, context);
+        const outcome = await repairKey(key, context, { quick });
         if (!group && outcome.outcome !== "failed") refuseUnknown([outcome.before]);
         return outcome;
       },
@@ -87,9 +83,9 @@ export async function repair({ keys, ...options }: RepairOptions): Promise<numbe
 }
 
 /** What a repair would find, for a dry run: it writes nothing, so that what is damaged stays so. */
-async function lookAt(key: string, quick: boolean, context: RepairContext): Promise<RepairOutcome> {
+async function lookAt(key: string, context: CommandContext, { quick = false }: RepairHow): Promise<RepairOutcome> {
   try {
-    const verdict = await verifyWithHistory(key, { ...context, quick });
+    const verdict = await verifyWithHistory(key, context, quick);
     return { key, outcome: verdict.sound ? "sound" : "damaged", ...unchanged(verdict) };
   } catch (error) {
     context.signal.throwIfAborted();
@@ -104,10 +100,10 @@ async function lookAt(key: string, quick: boolean, context: RepairContext): Prom
  */
 async function emptyQueue(
   walk: Walk<RepairOutcome, Totals>,
-  repairKey: typeof lookAt,
+  repairKey: typeof repairOne | typeof lookAt,
   done: Set<string>,
   report: ReportStream,
-  context: RepairContext,
+  context: CommandContext,
 ): Promise<Totals> {
   const { stores, signal, breaker } = context;
   const failed: FailedRegion[] = [];
@@ -122,7 +118,9 @@ async function emptyQueue(
   });
   let totals = NONE;
   const repairAll = async (keys: AsyncIterable<{ readonly key: string }>): Promise<void> => {
-    for await (const outcome of mapOrdered(keys, walk.objectsAtATime, ({ key }) => repairKey(key, true, context))) {
+    for await (const outcome of mapOrdered(keys, walk.objectsAtATime, ({ key }) =>
+      repairKey(key, context, { quick: true }),
+    )) {
       await report.item(outcome, repairLines(outcome));
       totals = add(totals, outcome);
       if (done.size < QUEUED_REMEMBERED_MAX) done.add(outcome.key);
@@ -138,7 +136,7 @@ async function emptyQueue(
 async function* seenByPops(
   prefix: string,
   done: ReadonlySet<string>,
-  { config }: RepairContext,
+  { config }: CommandContext,
 ): AsyncGenerator<{ readonly key: string }> {
   const keys = await keysBehind(config.pops);
   for (const key of keys) if (key.startsWith(prefix) && !done.has(key) && isKey(key)) yield { key };

@@ -3,7 +3,6 @@
  */
 import { adminTokenOf } from "@agarose/storage/pops/admin-token";
 import type { CommandContext } from "../../lib/context.ts";
-import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import { verifyObject, type ObjectVerdict } from "@agarose/storage/objects/verify-object";
 import { stateOf } from "@agarose/storage/objects/verdicts";
 import { formatBytes, formatCount, printable } from "../../ui/output.ts";
@@ -39,7 +38,7 @@ const ENDANGERED_MAX = 20;
 const POP_TIMEOUT_MS = 10_000;
 
 /** Gathers all facts by listings: it reads no chunk. Rejects when no region answers. */
-export async function gather(prefix: string, context: CommandContext & { readonly breaker: Breaker }): Promise<Facts> {
+export async function gather(prefix: string, context: CommandContext): Promise<Facts> {
   const counts = new Map<number, number>();
   let endangered: Endangered[] = [];
   const note = (verdict: ObjectVerdict): void => {
@@ -53,7 +52,7 @@ export async function gather(prefix: string, context: CommandContext & { readonl
   const [{ use, unknown, problems }, pops] = await Promise.all([
     measureUse(prefix, { cost: true }, context, async (group, { objectBytes }) => {
       if (objectBytes === undefined) return;
-      note((await quickVerdict(group, context)) ?? (await verifyObject(group.key, { ...context, quick: true })));
+      note((await quickVerdict(group, context)) ?? (await verifyObject(group.key, context, true)));
     }),
     Promise.all(context.config.pops.map((pop) => askPop(pop))),
   ]);

@@ -2,10 +2,8 @@
  * `agarose report`: one HTML file that shows what a deployment holds, how far each object is from being lost, and what
  * its PoPs do.
  */
-import { systemClock } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
 import { writeNamed } from "@agarose/storage/files/whole-file";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../ui/output.ts";
 import { gather } from "./gather.ts";
 import { pageOf } from "./page.ts";
@@ -19,7 +17,7 @@ export interface ReportOptions extends GlobalOptions {
 /** Runs `agarose report`. The command exits with 1 when a region, a PoP or an object needs attention. */
 export async function report(options: ReportOptions): Promise<number> {
   return withContext(options, READING, async (command) => {
-    const facts = await gather(options.prefix ?? "", { ...command, breaker: new Breaker(systemClock) });
+    const facts = await gather(options.prefix ?? "", command);
     await writeNamed(options.output, (write) => write(Buffer.from(pageOf(facts))));
     const { use, attention } = facts;
     printResult(command.json, { file: options.output, ...facts }, [

@@ -1,9 +1,7 @@
 /**
  * `agarose restore`: brings a version back that `keep` keeps.
  */
-import { systemClock } from "@agarose/core";
 import { withContext, WRITING } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { printResult } from "../../ui/output.ts";
 import { startProgress } from "../../ui/progress.ts";
@@ -16,8 +14,7 @@ export type RestoreOptions = Values<typeof args>;
 
 /** Runs `agarose restore KEY`. The command exits with 1 when nothing that fits is kept, or it cannot be read. */
 export async function restore({ key, version, dryRun = false, ...options }: RestoreOptions): Promise<void> {
-  await withContext(options, WRITING, async (command) => {
-    const context = { ...command, nowMs: Date.now, breaker: new Breaker(systemClock) };
+  await withContext(options, WRITING, async (context) => {
     const found = await findRestorable(key, version === undefined ? {} : { version }, context);
     if (dryRun) {
       const due = dueOf(found);
@@ -27,7 +24,7 @@ export async function restore({ key, version, dryRun = false, ...options }: Rest
     const progress = startProgress("restore", { quiet: context.json });
     progress.addTotal(found.kept.bytes);
     try {
-      const put = await restoreVersion(found, { ...context, onBytes: (_pass, bytes) => progress.add(bytes) });
+      const put = await restoreVersion(found, context, { onBytes: (_pass, bytes) => progress.add(bytes) });
       progress.stop();
       const report = reportOf(found, put);
       printResult(context.json, report, [restoredLine(report)]);

@@ -1,10 +1,9 @@
 /**
  * `agarose rm`: removes objects. A tombstone takes the place of each manifest, so that no region brings it back.
  */
-import { AgaroseError, isTombstone, parseKey, systemClock, toAgaroseError } from "@agarose/core";
+import { AgaroseError, isTombstone, parseKey, toAgaroseError } from "@agarose/core";
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { removableKeys } from "@agarose/storage/listing/keys";
 import { removeObject, type RemoveResult } from "@agarose/storage/objects/remove-object";
@@ -43,10 +42,9 @@ export async function rm({ keys: names, ...options }: RmOptions): Promise<number
   return withContext(options, WRITING, async (context) => {
     const keys = isMany ? await keysBelow(all ? [""] : names, context) : names;
     if (isMany && keys.length > 0) await confirm(dangerOf(keys, names, all), options, context.signal);
-    const breaker = new Breaker(systemClock);
     const found: (RmReport | undefined)[] = [];
     const act = dryRun ? lookAtOne : removeOne;
-    const removing = mapOrdered(keys, OBJECTS_AT_A_TIME, (key) => act(key, context, breaker));
+    const removing = mapOrdered(keys, OBJECTS_AT_A_TIME, (key) => act(key, context));
     for await (const report of removing) found.push(report);
     const reports = found.flatMap((report) => report ?? []);
     if (!isMany) refuseUnknown(keys[found.indexOf(undefined)]);
@@ -93,8 +91,7 @@ async function undelete(keys: readonly string[], options: Omit<RmOptions, "keys"
   }
   checkNames(keys, options);
   keys.forEach(parseKey);
-  return withContext(options, WRITING, async (command) => {
-    const context = { ...command, nowMs: Date.now, breaker: new Breaker(systemClock) };
+  return withContext(options, WRITING, async (context) => {
     const reports: (RestoreReport | RestoreDue | Failed)[] = [];
     for (const key of keys) {
       try {
@@ -133,9 +130,9 @@ async function keysBelow(prefixes: readonly string[], context: CommandContext): 
 }
 
 /** Removes one object. A failure is reported and does not keep the others from being removed. */
-async function removeOne(key: string, context: CommandContext, breaker: Breaker): Promise<RmReport | undefined> {
+async function removeOne(key: string, context: CommandContext): Promise<RmReport | undefined> {
   try {
-    const result = await removeObject(key, { ...context, breaker, nowMs: Date.now });
+    const result = await removeObject(key, context);
     return result && { ...result, outcome: "removed" };
   } catch (error) {
     context.signal.throwIfAborted();
@@ -144,9 +141,9 @@ async function removeOne(key: string, context: CommandContext, breaker: Breaker)
 }
 
 /** Whether there is anything to remove, for a dry run. */
-async function lookAtOne(key: string, context: CommandContext, breaker: Breaker): Promise<Due | Failed | undefined> {
+async function lookAtOne(key: string, context: CommandContext): Promise<Due | Failed | undefined> {
   try {
-    const { newest, verdicts } = await checkManifests(key, { ...context, breaker });
+    const { newest, verdicts } = await checkManifests(key, context);
     const isGone = newest !== undefined && isTombstone(newest) && verdicts.every(({ state }) => state === "sound");
     const isAbsent = verdicts.every(({ state }) => state === "missing" || state === "unreachable");
     return isGone || isAbsent ? undefined : { key, outcome: "due" };

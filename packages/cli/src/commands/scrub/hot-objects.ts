@@ -5,15 +5,15 @@
  * Another code is another version: a put, and caches that begin again. So an object keeps the code until others have
  * twice its requests.
  */
-import { chunkBytes, LEAF_LIST, systemClock, toAgaroseError, type AgaroseError, type Manifest } from "@agarose/core";
+import { chunkBytes, LEAF_LIST, toAgaroseError, type AgaroseError, type Manifest } from "@agarose/core";
 import { adminTokenOf } from "@agarose/storage/pops/admin-token";
 import type { Config } from "@agarose/storage/config/config";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { hotConfig, layoutOf, type ObjectLayout } from "@agarose/storage/layout/object-layout";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
 import { logLine } from "../../ui/output.ts";
 import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import { recodeObject, type RecodeContext } from "@agarose/storage/maintenance/recode-object";
+import type { DeploymentParts } from "@agarose/storage/parts";
+import { recodeObject } from "@agarose/storage/maintenance/recode-object";
 import { popReport } from "../status/pop-report.ts";
 
 /** What a walk has done for `hot`. */
@@ -30,8 +30,6 @@ export interface HotTotals {
 export type HotOutcome = { readonly key: string } & (
   { readonly outcome: "heated" | "cooled" } | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
-
-type Context = RecodeContext & { readonly trust: NonNullable<RecodeContext["trust"]> };
 
 /** Requests per period, by key. */
 type Popularity = ReadonlyMap<string, number>;
@@ -73,7 +71,7 @@ export class HotObjects {
    */
   async settle(
     prefix: string,
-    context: Context,
+    context: DeploymentParts,
     { dryRun, item }: { readonly dryRun: boolean; readonly item: (object: HotOutcome) => Promise<void> },
   ): Promise<HotTotals | undefined> {
     const config = this.#config;
@@ -105,7 +103,7 @@ export class HotObjects {
 }
 
 /** Stores an object again. Returns why it could not be. Rejects only when the caller aborts. */
-async function recoded(key: string, context: Context): Promise<AgaroseError | undefined> {
+async function recoded(key: string, context: DeploymentParts): Promise<AgaroseError | undefined> {
   try {
     await recodeObject(key, context);
     return undefined;
@@ -157,8 +155,8 @@ function hasCode({ k, m }: Manifest, { hot }: Config): boolean {
 }
 
 /** Undefined for what is no object: a PoP names what it was asked for. */
-async function manifestOf(key: string, context: Context): Promise<Manifest | undefined> {
-  const { newest } = await checkManifests(key, { ...context, breaker: new Breaker(systemClock) });
+async function manifestOf(key: string, context: DeploymentParts): Promise<Manifest | undefined> {
+  const { newest } = await checkManifests(key, context);
   return newest && "placement" in newest ? newest : undefined;
 }
 

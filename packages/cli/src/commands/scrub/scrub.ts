@@ -54,18 +54,17 @@ async function walkOnce(options: Options, context: CommandContext): Promise<numb
   const report = new ReportStream(options);
   const startMs = Date.now();
   const hot = hotObjects(options, context);
-  const own = { ...context, nowMs: Date.now };
   try {
     const see = hot && { onGroup: (group: KeyGroup) => hot.see(group) };
     const onDamaged = (object: Omit<Damaged, "isDeep">): Promise<void> => report.item(object, [damagedLine(object)]);
     const onRepair = (object: RepairOutcome): Promise<void> => report.item(object, repairLines(object));
     const walk = { ...options, ...see, deep, onDamaged, onRepair, onWarning: logLine };
-    const totals = await scrubObjects(walk, own);
+    const totals = await scrubObjects(walk, context);
     const item = (object: HotOutcome): Promise<void> => report.item(object, [hotLine(object)]);
     const isWhole = totals.regionsUnreachable.length === 0;
     if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses the code of `hot`");
     const heat = isWhole
-      ? await hot?.settle(options.prefix ?? "", own, { dryRun: options.dryRun ?? false, item })
+      ? await hot?.settle(options.prefix ?? "", context, { dryRun: options.dryRun ?? false, item })
       : undefined;
     if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
     const { objects: checked, ...counts } = totals;

@@ -82,7 +82,7 @@ async function compare(job: SyncJob, context: SyncContext): Promise<Difference> 
   const paths = new Set<string>();
   const found: Wanted[] = [];
   let unchanged = 0;
-  const groups = withKnown(liveGroups(listing, context), context.known);
+  const groups = withKnown(liveGroups(listing, context, context), context.known);
   const judged = mapOrdered(groups, COMPARED_AT_A_TIME, async ({ item: group, known }) => {
     const path = group.key.slice(prefix.length);
     if (path === "" || !filter.takes(path)) return undefined;
@@ -136,7 +136,7 @@ async function judge(
   const etag = commonEtag(group, context);
   if (status?.isFile() && !job.checksum && areKnown(known, status, etag)) return { isEqual: true, known };
   const isStrong = context.consistency === "strong";
-  const manifest = await (isStrong ? currentManifest(group, context) : readManifest(group.key, context));
+  const manifest = await (isStrong ? currentManifest(group, context) : readManifest(group.key, context, context));
   if (manifest === undefined) {
     const message = `no region has a usable manifest of ${JSON.stringify(group.key)}: run \`agarose verify\``;
     throw new AgaroseError("NO_SOURCE", message, { key: group.key });
@@ -202,7 +202,7 @@ async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncCo
           const file = join(job.folder, path);
           await makeFolder(job.folder, dirname(path), folders);
           const fetchInto = (write: WritePart): Promise<unknown> =>
-            getObject(manifest, undefined, write, { ...context, onBytes: (bytes) => progress.add(bytes) });
+            getObject(manifest, undefined, write, context, { onBytes: (bytes) => progress.add(bytes) });
           // What a link leads to may be outside of the folder.
           await writeWholeFile(file, fetchInto, { follow: false, onLeftover: logLeftover });
           await setTime(file, manifest.modified);

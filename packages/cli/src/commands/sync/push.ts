@@ -4,14 +4,14 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import mime from "mime";
-import { AgaroseError, isTombstone, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
+import { AgaroseError, isTombstone, toAgaroseError, type Manifest } from "@agarose/core";
 import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
 import { enqueueRepair } from "@agarose/storage/commit/repair-queue";
 import { majorityOf } from "@agarose/storage/commit/write-context";
 import { isRemoved, KeyListing } from "@agarose/storage/listing/keys";
 import { isAsConfigured, shownManifest } from "@agarose/storage/encryption/opened";
 import { layoutOf } from "@agarose/storage/layout/object-layout";
-import { putObject, type PutContext, type PutResult } from "@agarose/storage/objects/put-object";
+import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { completeLate } from "@agarose/storage/repair/late-regions";
 import { hashFile } from "@agarose/storage/upload/file-hash";
@@ -175,7 +175,7 @@ async function judge(
   if (silent.length > 0 && !job.dryRun) {
     const { generation } = same;
     const entry = { key: group.key, generation, missing: [], regions: silent };
-    await enqueueRepair(entry, { ...context, clock: systemClock });
+    await enqueueRepair(entry, context);
   }
   return { verdict: "equal", known: same.known, isKept: silent.length > 0 };
 }
@@ -260,7 +260,7 @@ async function storeAll(
   { listed, isAbsenceKnown }: Difference,
   context: SyncContext,
 ): Promise<(PutResult | undefined)[]> {
-  const { config, width, hasJobs, progress, breaker } = context;
+  const { config, width, hasJobs, progress } = context;
   if (job.dryRun) {
     for (const { key, status } of files) await context.report({ key, outcome: "stored", bytes: status.size });
     return [];
@@ -269,7 +269,7 @@ async function storeAll(
     const { k, placement } = layoutOf(config, key, status.size);
     progress.addTotal(Math.round(status.size * (1 + placement.length / k)));
   }
-  const claimRemovals = new ClaimRemovals({ ...context, clock: systemClock, breaker });
+  const claimRemovals = new ClaimRemovals(context);
   const stored = await mapAdaptive(
     files,
     width,
@@ -277,7 +277,7 @@ async function storeAll(
     async (file) => {
       const isAbsent = isAbsenceKnown && !listed.has(file.key);
       try {
-        const result = await storeSettled(file, job, { ...context, claimRemovals, isAbsent, nowMs: Date.now });
+        const result = await storeSettled(file, isAbsent, job, { ...context, claimRemovals });
         if (result.outcome === "kept") {
           const regions = result.regionsWithoutManifest.map(({ region }) => region);
           await context.report({ key: file.key, outcome: "kept", regions });
@@ -300,7 +300,7 @@ async function storeAll(
 /** Gives late regions what they were left out of, and warns of what they still lack. */
 async function completeAll(results: readonly (PutResult | undefined)[], context: SyncContext): Promise<void> {
   const stored = results.filter((result) => result !== undefined).filter(({ outcome }) => outcome !== "kept");
-  const complete = await completeLate(stored, { ...context, clock: systemClock, nowMs: Date.now });
+  const complete = await completeLate(stored, context);
   const isLacking = ({ key, missing, regionsWithoutManifest }: PutResult): boolean =>
     missing.length + regionsWithoutManifest.length > 0 && !complete.has(key);
   const lacking = stored.filter(isLacking).length;
@@ -316,8 +316,9 @@ async function completeAll(results: readonly (PutResult | undefined)[], context:
 /** Stores a file again when it has changed meanwhile, so that what is stored is what the folder has in the end. */
 async function storeSettled(
   { path, key }: LocalFile,
+  wasAbsent: boolean,
   { headers }: SyncJob,
-  context: SyncContext & PutContext,
+  context: SyncContext,
 ): Promise<PutResult> {
   const { progress } = context;
   const object = { key, source: fileSource(path), contentType: typeOf(key), headers, force: false, examine: true };
@@ -330,8 +331,8 @@ async function storeSettled(
   for (let tries = 0; tries < TRIES; tries++) {
     const before = signatureOf(await look());
     let failure: unknown;
-    const isAbsent: boolean = context.isAbsent === true && !isStored;
-    const result: PutResult | undefined = await putObject(object, { ...context, isAbsent, onBytes }).catch(
+    const isAbsent: boolean = wasAbsent && !isStored;
+    const result: PutResult | undefined = await putObject({ ...object, isAbsent, onBytes }, context).catch(
       (error: unknown) => {
         failure = error;
         return undefined;
@@ -353,7 +354,7 @@ async function removeAll(job: SyncJob, keys: readonly string[], context: SyncCon
   const removed: string[] = [];
   const removing = mapOrdered(keys, REMOVED_AT_A_TIME, async (key) => {
     try {
-      if (!job.dryRun) await removeObject(key, { ...context, nowMs: Date.now });
+      if (!job.dryRun) await removeObject(key, context);
       await context.report({ key, outcome: "removed" });
       return key;
     } catch (error) {

@@ -5,7 +5,6 @@ import type { AgaroseError } from "@agarose/core";
 import { sampleOf, type Danger } from "../../ui/confirm.ts";
 import type { CommandContext } from "../../lib/context.ts";
 import type { SkippedEntry } from "../../lib/files/folder-entries.ts";
-import type { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { Consistency } from "@agarose/storage/objects/manifests";
 import { formatCount } from "../../ui/output.ts";
 import type { AdaptiveWidth } from "@agarose/storage/listing/adaptive-pool";
@@ -31,7 +30,6 @@ export interface SyncJob {
 
 /** What a sync works with. */
 export interface SyncContext extends CommandContext {
-  readonly breaker: Breaker;
   /** Of what comes to the folder. */
   readonly consistency: Consistency;
   readonly known: KnownEqual;

@@ -487,7 +487,7 @@ test("what a client of the gateway has put is unchanged while its bytes are, and
   expect((await sync("dist", "app")).answer).toMatchObject({ stored: 0, unchanged: 3 });
   const { stdout } = await world.run(["put", "dist/index.html", "--key", "app/index.html", "--json"]);
   expect(String(stdout)).toContain('"unchanged"');
-  const read = () => readManifest("app/index.html", { stores: world.stores, signal: new AbortController().signal });
+  const read = () => readManifest("app/index.html", world.parts());
   expect((await read()).headers).toEqual(headers);
   await write({ "dist/index.html": "<h1>2" });
   expect((await sync("dist", "app")).outcomes).toEqual(["stored app/index.html"]);

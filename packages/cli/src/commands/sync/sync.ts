@@ -3,10 +3,9 @@
  */
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { AgaroseError, parseKey, systemClock } from "@agarose/core";
+import { AgaroseError, parseKey } from "@agarose/core";
 import { confirm, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { parseHeaders, widthOf } from "@agarose/storage/upload/put-options";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
 import { startProgress, type ProgressReport } from "../../ui/progress.ts";
@@ -74,7 +73,6 @@ export async function sync({ source, target, ...options }: SyncOptions): Promise
     const progress = startProgress("sync", { quiet: context.json, ...(options.jsonLines && { onReport }) });
     const own = {
       ...context,
-      breaker: new Breaker(systemClock),
       consistency,
       known,
       width,

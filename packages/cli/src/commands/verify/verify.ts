@@ -1,9 +1,7 @@
 /**
  * `agarose verify`: reads every stored byte of objects and says what is damaged and what still reads.
  */
-import { systemClock } from "@agarose/core";
 import { READING, withContext } from "../../lib/context.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import {
   hasKeptDamage,
   refuseUnknown,
@@ -41,9 +39,8 @@ const OBJECTS_AT_A_TIME_QUICK = 16;
 
 /** Runs `agarose verify`. The command exits with 1 when an object is damaged or a region did not answer. */
 export async function verify({ keys, ...options }: VerifyOptions): Promise<number> {
-  return withContext(options, READING, async (command) => {
+  return withContext(options, READING, async (context) => {
     const quick = options.quick ?? false;
-    const context = { ...command, breaker: new Breaker(systemClock), quick };
     const report = new ReportStream(options);
     const walk: Walk<ObjectVerdict, Totals> = {
       name: quick ? "verify quick" : "verify",
@@ -53,7 +50,7 @@ export async function verify({ keys, ...options }: VerifyOptions): Promise<numbe
       objectsAtATime: quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME,
       async act(key, group) {
         const listed = quick && group ? await quickVerdict(group, context) : undefined;
-        const verdict = listed ?? (await verifyWithHistory(key, context));
+        const verdict = listed ?? (await verifyWithHistory(key, context, quick));
         if (!group) refuseUnknown([verdict]);
         return group && verdict.removed && !hasKeptDamage(verdict) ? undefined : verdict;
       },

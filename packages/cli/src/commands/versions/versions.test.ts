@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { chunkName, manifestName, type Manifest } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
-import type { VersionEntry } from "./list-versions.ts";
+import type { VersionEntry } from "@agarose/storage/history/list-versions";
 
 let world: World;
 

@@ -1,7 +1,7 @@
 /** What commands leave of replaced versions, for as long as `keep` says. */
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { manifestName, systemClock } from "@agarose/core";
+import { manifestName } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 import { collectGarbage } from "@agarose/storage/maintenance/gc/collect-garbage";
 import type { Config } from "@agarose/storage/config/config";
@@ -10,7 +10,6 @@ import { removeObject } from "@agarose/storage/objects/remove-object";
 
 const HOUR_MS = 3_600_000;
 const KEEP_HOURS = 720;
-const { signal } = new AbortController();
 
 let world: World;
 let config: Config;
@@ -23,16 +22,15 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const put = (key: string) => world.put(key, randomBytes(5_000), { config });
-const remove = (key: string) =>
-  removeObject(key, { config, stores: world.stores, signal, nowMs: Date.now, clock: systemClock });
+const remove = (key: string) => removeObject(key, world.parts({ config }));
 const chunksOf = (key: string, upload: string) => world.names(`chunks/${key}@${upload}`);
 
 /** A run of gc, as if copies and marks were as old as given. */
 async function gc(key: string, copyHours: number, markHours = 0) {
   const hours = { "history/": copyHours, "garbage/": markHours };
   const stores = world.stores.map((store) => olderBy(hours, store));
-  const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: 24 * HOUR_MS, signal };
-  return collectGarbage({ stores, config, prefix: key, removes: true, ...own, onUpload: () => {} });
+  const search = { prefix: key, removes: true, olderThanMs: 24 * HOUR_MS, onUpload: () => {} };
+  return collectGarbage(search, world.parts({ config, stores }));
 }
 
 /** A store that lists objects of some prefixes as older than they are, but for probes of its clock. */

@@ -5,10 +5,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { chunkName, manifestName, type Manifest } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 import type { Config } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
+import { loadEncoder } from "@agarose/storage/parts";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
-
-const { signal } = new AbortController();
 
 let world: World;
 let config: Config;
@@ -28,14 +26,7 @@ afterEach(() => {
 afterAll(() => world.close());
 
 const put = (key: string, bytes: Uint8Array, more = {}) => world.put(key, bytes, { config, ...more });
-const options = () => ({
-  config,
-  stores: world.stores,
-  codec: loadCodec,
-  encoder: loadEncoder,
-  nowMs: Date.now,
-  signal,
-});
+const options = () => world.parts({ config });
 
 async function run(...args: string[]) {
   const { code, stdout, stderr } = await world.run([...args, "--json"]);

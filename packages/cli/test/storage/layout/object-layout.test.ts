@@ -7,7 +7,6 @@ import type { Config } from "@agarose/storage/config/config";
 import { chooseCodes, layoutOf } from "@agarose/storage/layout/object-layout";
 import { readManifest } from "@agarose/storage/objects/manifests";
 
-const { signal } = new AbortController();
 let world: World;
 let auto: Config;
 
@@ -21,7 +20,7 @@ afterEach(() => {
 });
 afterAll(() => world.close());
 
-const manifestOf = (key: string) => readManifest(key, { stores: world.stores, signal: signal });
+const manifestOf = (key: string) => readManifest(key, world.parts());
 
 describe("code auto", () => {
   test("stores an object of at most 16 KiB in its manifest alone, and reads, verifies and replaces it", async () => {

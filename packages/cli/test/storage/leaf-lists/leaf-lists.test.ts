@@ -1,10 +1,10 @@
 /** The leaf list of an object through the commands that clean, check and mend: gc, verify and repair. */
-import { randomBytes, randomUUID } from "node:crypto";
-import { chunkName, LEAF_LIST, systemClock } from "@agarose/core";
+import { randomBytes } from "node:crypto";
+import { chunkName, LEAF_LIST } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectGarbage } from "@agarose/storage/maintenance/gc/collect-garbage";
+import type { GarbageUpload } from "@agarose/storage/maintenance/gc/search";
 import { repairObject } from "@agarose/storage/repair/repair-object";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import type { PutResult } from "@agarose/storage/objects/put-object";
 import { verifyObject } from "@agarose/storage/objects/verify-object";
 import { chunkPlace, REGIONS, startTestWorld, type World } from "../../world.ts";
@@ -12,7 +12,6 @@ import { chunkPlace, REGIONS, startTestWorld, type World } from "../../world.ts"
 const KEY = "video.mp4";
 /** Three stripes, each of whose shards has five blocks. */
 const BODY = randomBytes(2_300_000);
-const { signal } = new AbortController();
 
 let world: World;
 let put: PutResult;
@@ -26,8 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const repair = (quick = false) =>
-  repairObject(KEY, { ...world, codec: loadCodec, encoder: loadEncoder, nowMs: Date.now, signal, quick });
+const repair = (quick = false) => repairObject(KEY, world.parts(), { quick });
 
 /** The regions that have the list now, as it was put. */
 async function holders(): Promise<string[]> {
@@ -43,18 +41,8 @@ async function holders(): Promise<string[]> {
 test("a garbage collection keeps it as long as the object, and takes it with a version that was replaced", async () => {
   const collect = async () => {
     const states: string[] = [];
-    await collectGarbage({
-      stores: world.stores,
-      config: world.config,
-      prefix: "",
-      removes: true,
-      olderThanMs: 0,
-      nowMs: Date.now,
-      clock: systemClock,
-      newName: randomUUID,
-      signal,
-      onUpload: ({ state }) => states.push(state),
-    });
+    const onUpload = ({ state }: GarbageUpload): unknown => states.push(state);
+    await collectGarbage({ prefix: "", removes: true, olderThanMs: 0, onUpload }, world.parts());
     return states;
   };
   await collect();
@@ -95,7 +83,7 @@ test("one that is lost everywhere, with as many chunks as the code can lose, is 
 
 test("one that is lost is found and mended without reading a chunk of the object", async () => {
   await world.tamper("dublin", listName, () => undefined);
-  const verdict = await verifyObject(KEY, { stores: world.stores, signal, quick: true });
+  const verdict = await verifyObject(KEY, world.parts(), true);
   expect(verdict.damage).toMatchObject([{ chunk: LEAF_LIST, region: "dublin", code: "CHUNK_MISSING" }]);
   expect(await repair(true)).toMatchObject({ after: { sound: true }, chunksWritten: 1 });
   expect(await holders()).toEqual([...REGIONS]);

@@ -8,18 +8,15 @@ import {
   manifestName,
   parseManifest,
   sealTombstone,
-  systemClock,
   type ManifestRecord,
   type Signer,
 } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type Fault, type World } from "../../world.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KeyListing, liveGroups, removableKeys } from "@agarose/storage/listing/keys";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { nodeSha256 } from "@agarose/storage/objects/sha256";
 import { mayBeTombstone, mustBeTombstone } from "@agarose/storage/listing/listed-length";
 
-const { signal } = new AbortController();
 let world: World;
 
 beforeAll(async () => void (world = await startTestWorld({ auto: true })));
@@ -69,8 +66,7 @@ test.each(KEYS)("every tombstone that is written is known by its length, signed 
 });
 
 async function listed(prefix: string): Promise<string[]> {
-  const { stores } = world;
-  const context = { stores, signal, trust: acceptUnsigned, breaker: new Breaker(systemClock) };
+  const context = world.parts();
   const keys: string[] = [];
   for await (const { key } of liveGroups(new KeyListing(prefix, context), context)) keys.push(key);
   return keys;
@@ -88,8 +84,7 @@ function countReads(): () => number {
 }
 
 const removed = async (key: string): Promise<void> => {
-  const { config, stores } = world;
-  await removeObject(key, { config, stores, nowMs: Date.now, signal });
+  await removeObject(key, world.parts());
 };
 
 test("a list of one object and many tombstones reads none of them, also while a region is down", async () => {
@@ -100,8 +95,7 @@ test("a list of one object and many tombstones reads none of them, also while a 
   }
   const reads = countReads();
   expect(await listed("many/")).toEqual(["many/live"]);
-  const context = { stores: world.stores, signal, trust: acceptUnsigned };
-  expect(await removableKeys("many/", context, (line) => expect.unreachable(line))).toEqual(["many/live"]);
+  expect(await removableKeys("many/", world.parts(), (line) => expect.unreachable(line))).toEqual(["many/live"]);
   world.faults.set("tokyo", DOWN);
   expect(await listed("many/")).toEqual(["many/live"]);
   expect(world.fired.get("tokyo")).toBeGreaterThan(0);
@@ -117,8 +111,7 @@ test("a removal that a region missed is gone from lists, and stays removable for
   const reads = countReads();
   expect(await listed("missed")).toEqual([]);
   expect(reads()).toBe(0);
-  const context = { stores: world.stores, signal, trust: acceptUnsigned };
-  expect(await removableKeys("missed", context, (line) => expect.unreachable(line))).toEqual(["missed"]);
+  expect(await removableKeys("missed", world.parts(), (line) => expect.unreachable(line))).toEqual(["missed"]);
 });
 
 /** Answers lists of manifests with another length or ETag of what they name. */

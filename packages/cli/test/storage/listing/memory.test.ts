@@ -1,19 +1,16 @@
 /** What `ls` and `repair` keep in memory while they walk over many objects. */
 import { hash } from "node:crypto";
-import { acceptUnsigned, encodeManifest, sealManifest, systemClock, type ManifestDraft } from "@agarose/core";
+import { encodeManifest, sealManifest, type ManifestDraft } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { heapInUse } from "../../heap.ts";
 import { manifestName, startTestWorld, type World } from "../../world.ts";
 import { repairObject } from "@agarose/storage/repair/repair-object";
 import type { RegionConfig } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
 import { nodeSha256 } from "@agarose/storage/objects/sha256";
 import type { ListedObject, Store } from "@agarose/storage/buckets/store";
 import { walkObjects } from "@agarose/storage/listing/walk-objects";
 
-const { signal } = new AbortController();
 const CONTENT = Buffer.from("a small object");
 
 let world: World;
@@ -88,7 +85,7 @@ async function seal(key: string): Promise<Uint8Array> {
 test("ls goes over 100,000 objects in constant memory", async () => {
   const OBJECTS = 100_000;
   const stores = world.config.regions.map((region) => storeOf(region, OBJECTS, () => {}));
-  const context = { stores, signal, trust: acceptUnsigned, breaker: new Breaker(systemClock) };
+  const context = world.parts({ stores });
   const before = heapInUse();
   let most = 0;
   let keys = 0;
@@ -104,8 +101,7 @@ test("repair mends 2,000 objects in constant memory", async () => {
   const OBJECTS = 2_000;
   let written = 0;
   const stores = world.config.regions.map((region) => storeOf(region, OBJECTS, () => written++));
-  const context = { config: world.config, stores, codec: loadCodec, encoder: loadEncoder, trust: acceptUnsigned };
-  const walking = { ...context, json: false, signal, breaker: new Breaker(systemClock) };
+  const walking = world.parts({ stores });
   const inUse: number[] = [];
   const mended = await walkObjects<boolean, number>(
     {
@@ -113,7 +109,7 @@ test("repair mends 2,000 objects in constant memory", async () => {
       keys: [],
       options: {},
       objectsAtATime: 1,
-      act: async (key) => (await repairObject(key, { ...walking, quick: true, nowMs: Date.now })).after.sound,
+      act: async (key) => (await repairObject(key, walking, { quick: true })).after.sound,
       add(count, isSound) {
         if (count % 400 === 0) inUse.push(heapInUse());
         return count + (isSound ? 1 : 0);

@@ -6,18 +6,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { heapInUse } from "../../heap.ts";
-import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
+import { chunkName, roundRobin } from "@agarose/core";
 import { repairObject } from "@agarose/storage/repair/repair-object";
 import type { Config, RegionConfig } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import type { PutResult } from "@agarose/storage/objects/put-object";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { ListedObject, Store } from "@agarose/storage/buckets/store";
 import { verdictByListing } from "@agarose/storage/listing/listed-verdict";
 import { walkObjects } from "@agarose/storage/listing/walk-objects";
 import { chunkPlace, CREDENTIALS, DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../world.ts";
-
-const { signal } = new AbortController();
 
 interface Line {
   readonly key?: string;
@@ -266,8 +262,7 @@ describe("verify --quick", () => {
 test("50,000 objects are judged by listings alone, in constant memory", async () => {
   const OBJECTS = 50_000;
   const stores = world.config.regions.map((region) => listedStore(region, OBJECTS, world.config));
-  const context = { config: world.config, stores, codec: loadCodec, encoder: loadEncoder, trust: acceptUnsigned };
-  const walking = { ...context, json: false, signal, breaker: new Breaker(systemClock) };
+  const walking = world.parts({ stores });
   const before = heapInUse();
   let most = 0;
   const total = await walkObjects<boolean, number>(
@@ -356,8 +351,7 @@ describe("the repair queue", () => {
         },
       });
     });
-    const context = { config: world.config, stores, codec: loadCodec, encoder: loadEncoder, signal };
-    await repairObject("page", { ...context, quick: true, nowMs: Date.now });
+    await repairObject("page", world.parts({ stores }), { quick: true });
     expect((await put)!.missing).not.toEqual([]);
     expect(await world.names("repairs/")).not.toEqual([]);
     const queued = await world.run(["repair", "--queued", "--json-lines"]);

@@ -21,7 +21,6 @@ import {
 } from "../../world.ts";
 
 let world: World;
-const { signal } = new AbortController();
 
 beforeAll(async () => {
   world = await startTestWorld();
@@ -88,7 +87,7 @@ describe("what was put is what is got", () => {
     await file.close();
     const object = { key: "sparse", source: fileSource(path), contentType: "x/y", headers: {}, force: false };
     const config = { ...world.config, stripeBytes: 10_000 };
-    await putObject(object, { ...world, config, encoder: loadEncoder, nowMs: Date.now, signal });
+    await putObject(object, world.parts({ config }));
     expect((await world.get("sparse")).equals(await readFile(path))).toBe(true);
   });
 
@@ -101,7 +100,7 @@ describe("what was put is what is got", () => {
       onBytes: (pass, bytes) => (uploaded += pass === "upload" ? bytes : 0),
     });
     expect((await world.get("large")).equals(body)).toBe(true);
-    const manifest = await readManifest("large", { stores: world.stores, signal: signal });
+    const manifest = await readManifest("large", world.parts());
     expect(stripeCount(manifest)).toBe(100);
     expect(uploaded).toBe(6 * chunkBytes(manifest));
     expect(manifest.sha256).toBe(createHash("sha256").update(body).digest("hex"));
@@ -236,7 +235,7 @@ describe("versions", () => {
       return loadEncoder();
     };
     const object = { key: "changing", source: fileSource(path), contentType: "x/y", headers: {}, force: false };
-    const put = putObject(object, { ...world, encoder, nowMs: Date.now, signal });
+    const put = putObject(object, world.parts({ encoder }));
     await expect(put).rejects.toMatchObject({ code: "FILE_UNREADABLE", message: expect.stringContaining("changed") });
     expect(changed).toBe(true);
     expect(await world.names("chunks/")).toEqual(before);
@@ -290,7 +289,9 @@ describe("reading through faults", () => {
 
   test("wrong credentials are CREDENTIALS_REFUSED, for put and get", async () => {
     const stores = storesOf(world.config, { ...CREDENTIALS, secretAccessKey: "wrong" });
-    await expect(readManifest("robust", { stores, signal })).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
+    await expect(readManifest("robust", world.parts({ stores }))).rejects.toMatchObject({
+      code: "CREDENTIALS_REFUSED",
+    });
     await expect(world.put("x", body, { stores })).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
     for (const store of stores) store.close();
   });
@@ -374,10 +375,7 @@ describe("refused before anything is stored", () => {
 
   test("a folder and a file that is not there", async () => {
     const put = (path: string) =>
-      putObject(
-        { key: "k", source: fileSource(path), contentType: "x/y", headers: {}, force: false },
-        { ...world, encoder: loadEncoder, nowMs: Date.now, signal },
-      );
+      putObject({ key: "k", source: fileSource(path), contentType: "x/y", headers: {}, force: false }, world.parts());
     await expect(put(world.dir)).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
     await expect(put(join(world.dir, "nothing"))).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
   });

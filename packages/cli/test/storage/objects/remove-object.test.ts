@@ -2,14 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { manifestName } from "@agarose/core";
-import { repairObject } from "@agarose/storage/repair/repair-object";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
+import { repairObject, type RepairHow } from "@agarose/storage/repair/repair-object";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 let world: World;
 let key: string;
-const { signal } = new AbortController();
 
 beforeAll(async () => {
   world = await startTestWorld();
@@ -26,9 +24,8 @@ afterEach(() => {
 
 afterAll(() => world.close());
 
-const remove = () => removeObject(key, { ...world, nowMs: Date.now, signal });
-const repair = (more = {}) =>
-  repairObject(key, { ...world, codec: loadCodec, encoder: loadEncoder, nowMs: Date.now, signal, ...more });
+const remove = () => removeObject(key, world.parts());
+const repair = (how: RepairHow = {}) => repairObject(key, world.parts(), how);
 const recordIn = async (region: string): Promise<Record<string, unknown>> =>
   JSON.parse((await world.read(region, manifestName(key))).toString()) as Record<string, unknown>;
 
@@ -79,7 +76,7 @@ test("rm names the chunks that it leaves in a region that is not configured", as
   const put = await world.put(key, Buffer.from("content"));
   const [region, name] = chunkPlace(put, 2);
   const stores = world.stores.filter((store) => store.region.name !== region);
-  const removed = await removeObject(key, { ...world, stores, nowMs: Date.now, signal });
+  const removed = await removeObject(key, world.parts({ stores }));
   expect(removed).toMatchObject({
     chunksRemoved: 5,
     leftovers: [{ region, name, problem: "the region is not configured" }],

@@ -1,15 +1,13 @@
 /** What the command line reads once a region has missed a write, and while regions are away. */
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { acceptUnsigned, manifestName, systemClock } from "@agarose/core";
+import { manifestName } from "@agarose/core";
 import { CREDENTIALS, DOWN, REGIONS, startTestWorld, storesOf, type World } from "../../world.ts";
-import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { repairName } from "@agarose/storage/commit/names";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
 
-const { signal } = new AbortController();
 const NEAREST = REGIONS[0];
 /** Inline objects need no chunks, so that only manifests decide. */
 let world: World;
@@ -21,9 +19,8 @@ afterEach(() => {
 });
 afterAll(() => world.close());
 
-const options = () => ({ config: world.config, stores: world.stores, nowMs: Date.now, signal });
+const options = () => world.parts();
 const text = (value: string): Buffer => Buffer.from(value);
-const reading = () => ({ ...options(), clock: systemClock, breaker: new Breaker(systemClock), trust: acceptUnsigned });
 
 /** Does something while regions are down. */
 async function without<T>(regions: readonly string[], run: () => Promise<T>): Promise<T> {
@@ -83,14 +80,14 @@ test("a read that finds a region behind asks it last, and enters the key into th
   await world.put(key, text("first"));
   await without([NEAREST], () => world.put(key, text("second")));
   for (const region of REGIONS) await world.store(region).remove([repairName(key)]);
-  const known = new KnownRegions(reading(), false);
-  await readManifest(key, { stores: world.stores, signal, knownRegions: known });
+  const known = new KnownRegions(options(), false);
+  await readManifest(key, options(), { knownRegions: known });
   await known.flush();
   const entry = JSON.parse(String(await world.read("sydney", repairName(key)))) as object;
   expect(entry).toMatchObject({ key, generation: 2, regions: [NEAREST] });
   const asked: string[] = [];
   for (const region of REGIONS) world.faults.set(region, () => (asked.push(region), false));
-  await readManifest(key, { stores: world.stores, signal, knownRegions: known });
+  await readManifest(key, options(), { knownRegions: known });
   expect(asked.slice(0, 4)).not.toContain(NEAREST);
   world.faults.clear();
   expect((await world.run(["scrub"])).code).toBe(0);
@@ -135,7 +132,7 @@ test("a reader that may not write says so, with both numbers and the way out", a
   const uncertain = { code: "READ_UNCERTAIN", message: expect.stringContaining("--consistency eventual") as string };
   const numbers = { generation: 2, holders: 3, needed: 4 };
   await without(["sydney"], async () => {
-    await expect(readManifest(key, { stores: world.stores, signal })).rejects.toMatchObject({
+    await expect(readManifest(key, options(), { isReadOnly: true })).rejects.toMatchObject({
       ...uncertain,
       details: numbers,
     });
@@ -226,6 +223,6 @@ test("a conditional put neither passes nor fails by what only a minority holds",
 
 test("wrong keys are refused, and no outage", async () => {
   const stores = storesOf(world.config, { ...CREDENTIALS, secretAccessKey: "wrong" });
-  await expect(readManifest("changed", { stores, signal })).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
+  await expect(readManifest("changed", world.parts({ stores }))).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
   for (const store of stores) store.close();
 });

@@ -1,8 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { systemClock } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { DOWN, startTestWorld, type World } from "../../world.ts";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { completeLate } from "@agarose/storage/repair/late-regions";
 
 let world: World;
@@ -19,14 +17,7 @@ async function putAroundTokyo() {
   return [lacking, whole];
 }
 
-const contextWith = (signal: AbortSignal) => ({
-  ...world,
-  codec: loadCodec,
-  encoder: loadEncoder,
-  clock: systemClock,
-  nowMs: Date.now,
-  signal,
-});
+const contextWith = (signal: AbortSignal) => world.parts({ signal });
 
 test("an object gets what a region was left out of, once that region has taken another object's share", async () => {
   const results = await putAroundTokyo();

@@ -1,14 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
-import { repairObject, type RepairContext } from "@agarose/storage/repair/repair-object";
+import type { GivenParts } from "@agarose/storage/parts";
+import { repairObject, type RepairHow } from "@agarose/storage/repair/repair-object";
 import { recordedClock } from "../../recorded-clock.ts";
 import { chunkPlace, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 const K = 4;
 const M = 4;
 const READS_MAX = K + 2;
-const { signal } = new AbortController();
 
 let world: World;
 /** The chunks that were asked for by GET, one entry for each request. */
@@ -27,8 +26,8 @@ beforeEach(async () => {
 
 afterEach(() => world.close());
 
-const repair = (key: string, more: Partial<RepairContext> = {}) =>
-  repairObject(key, { ...world, codec: loadCodec, encoder: loadEncoder, nowMs: Date.now, signal, ...more });
+const repair = (key: string, { quick = false, ...more }: RepairHow & Partial<GivenParts> = {}) =>
+  repairObject(key, world.parts(more), { quick });
 
 const SIZES = [
   ["one stripe", 700],

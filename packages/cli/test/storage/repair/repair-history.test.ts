@@ -5,11 +5,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { chunkName, type Manifest } from "@agarose/core";
 import { DOWN, startTestWorld, type World } from "../../world.ts";
 import type { Config } from "@agarose/storage/config/config";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { repairOne } from "@agarose/storage/repair/repair-outcome";
 
 const DAY_MS = 24 * 3_600_000;
-const { signal } = new AbortController();
 
 let world: World;
 let config: Config;
@@ -109,10 +107,12 @@ test("a kept version that cannot be read stays damaged, and the object is repair
 test("a version whose time is over is left to gc", async () => {
   const kept = await keptVersion("kept/over");
   await kept.lose(0);
-  const context = { config, stores: world.stores, codec: loadCodec, encoder: loadEncoder, signal };
-  const later = { ...context, nowMs: () => Date.now() + 31 * DAY_MS };
-  expect(await repairOne("kept/over", true, later)).toMatchObject({ outcome: "sound", chunksWritten: 0 });
-  expect(await repairOne("kept/over", true, context)).toMatchObject({ outcome: "repaired", chunksWritten: 1 });
+  const later = world.parts({ config, nowMs: () => Date.now() + 31 * DAY_MS });
+  expect(await repairOne("kept/over", later, { quick: true })).toMatchObject({ outcome: "sound", chunksWritten: 0 });
+  expect(await repairOne("kept/over", world.parts({ config }), { quick: true })).toMatchObject({
+    outcome: "repaired",
+    chunksWritten: 1,
+  });
 });
 
 test("a region that does not say what it keeps makes verify and scrub fail", async () => {

@@ -1,12 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "@agarose/storage/parts";
 import { claimName } from "@agarose/storage/commit/names";
 import { repairObject } from "@agarose/storage/repair/repair-object";
 import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../world.ts";
 
 let world: World;
-const { signal } = new AbortController();
 
 beforeEach(async () => {
   world = await startTestWorld();
@@ -14,8 +12,7 @@ beforeEach(async () => {
 
 afterEach(() => world.close());
 
-const repair = (key: string) =>
-  repairObject(key, { ...world, codec: loadCodec, encoder: loadEncoder, nowMs: Date.now, signal });
+const repair = (key: string) => repairObject(key, world.parts());
 
 test.each([
   ["of many stripes", 12_345],

@@ -4,14 +4,12 @@ import { appendFile, link, open, readFile, rename, truncate, utimes, writeFile }
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startTestWorld, type World } from "../../world.ts";
-import { loadEncoder } from "@agarose/storage/parts";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
 import { fileSource, type Source } from "@agarose/storage/upload/file-source";
 
 const BYTES = 50_000;
 const HOUR_S = 3_600;
-const { signal } = new AbortController();
 
 let world: World;
 let files = 0;
@@ -55,10 +53,10 @@ async function put(
       };
     },
   };
-  const object = { key, source, contentType: "x/y", headers: {}, force: more.force ?? false };
   const onBytes = (pass: "hash" | "upload", bytes: number): void => void (hashed += pass === "hash" ? bytes : 0);
   const { nowMs = Date.now } = more;
-  const result = await putObject(object, { ...world, encoder: loadEncoder, nowMs, signal, onBytes });
+  const object = { key, source, contentType: "x/y", headers: {}, force: more.force ?? false, onBytes };
+  const result = await putObject(object, world.parts({ nowMs }));
   return { ...result, read, hashed };
 }
 
@@ -68,7 +66,7 @@ describe("a file is read once", () => {
     const sha256 = createHash("sha256").update(content).digest("hex");
     expect(await put("new", await fileOf(content))).toMatchObject({ read: BYTES, hashed: BYTES, sha256, bytes: BYTES });
     expect((await world.get("new")).equals(content)).toBe(true);
-    expect(await readManifest("new", { stores: world.stores, signal: signal })).toMatchObject({ sha256 });
+    expect(await readManifest("new", world.parts())).toMatchObject({ sha256 });
     expect(await world.verify("new")).toMatchObject({ sound: true });
   });
 

@@ -12,7 +12,7 @@ import type { ListedObject, Store } from "../../buckets/store.ts";
 import type { RegionObject } from "../../listing/key-groups.ts";
 import type { KeyView, ViewContext } from "./key-view.ts";
 import type { AgeOf } from "../../listing/region-clocks.ts";
-import type { GarbageReport, GarbageSearch, GarbageUpload, Mutable } from "./search.ts";
+import type { GarbageReport, GarbageUpload, Mutable } from "./search.ts";
 
 /** In place of a fingerprint: a run found the upload without a manifest a second time, a day after it was marked. */
 const SECOND_MARK = "second";
@@ -78,7 +78,7 @@ function fingerprintOf(regions: readonly RegionManifest[]): string {
 }
 
 /** Stores a mark in regions that have chunks of the upload. An older mark of the name stays. */
-async function mark(name: string, stores: readonly Store[], { nowMs, signal }: GarbageSearch): Promise<void> {
+async function mark(name: string, stores: readonly Store[], { nowMs, signal }: ViewContext): Promise<void> {
   const body = Buffer.from(JSON.stringify({ markedAt: new Date(nowMs()).toISOString() }));
   const options = { bytes: body.length, contentType: "application/json", ifNoneMatch: "*", signal } as const;
   for (const store of stores) {

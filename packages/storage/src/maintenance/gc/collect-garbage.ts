@@ -10,9 +10,9 @@
  * listed before the manifests: an upload is named by the one or the other for as long as its writer lives.
  */
 import { acceptUnsigned, AgaroseError, INLINE_BYTES_MAX, isTombstone } from "@agarose/core";
-import { Breaker } from "../../regions/ask-regions.ts";
+import { withNewBreaker, type WriteContext } from "../../commit/write-context.ts";
 import { keyGroups, KINDS_DEFAULT, type KeyGroup } from "../../listing/key-groups.ts";
-import { commonRecord, type ListedContext } from "../../listing/listed-object.ts";
+import { commonRecord } from "../../listing/listed-object.ts";
 import { mapOrdered } from "../../listing/ordered-pool.ts";
 import { cleanKey, uploadsOf } from "./clean-key.ts";
 import { viewKey, type ViewContext } from "./key-view.ts";
@@ -40,11 +40,12 @@ export const NOTHING_FOUND: GarbageReport = {
  * @throws SOURCE_FAILED, STORE_FAILED or CREDENTIALS_REFUSED when a region cannot be listed, and CLOCKS_DISAGREE before
  *   anything is marked or deleted.
  */
-export async function collectGarbage(search: GarbageSearch): Promise<GarbageReport> {
+export async function collectGarbage(search: GarbageSearch, parts: WriteContext): Promise<GarbageReport> {
   const report = structuredClone(search.resumed?.report ?? NOTHING_FOUND) as Mutable<GarbageReport>;
-  const ageOf = search.removes ? await readRegionClocks(search) : undefined;
-  const context = { ...search, trust: acceptUnsigned, breaker: new Breaker(search.clock), ageOf };
-  const { stores, prefix, signal, resumed, config } = search;
+  const ageOf = search.removes ? await readRegionClocks(parts) : undefined;
+  const context = { ...withNewBreaker(parts), ...search, trust: acceptUnsigned, ageOf };
+  const { stores, signal, config } = parts;
+  const { prefix, resumed } = search;
   const kinds = config.keep.length > 0 ? [...KINDS_DEFAULT, "history" as const] : KINDS_DEFAULT;
   const groups = keyGroups(stores, prefix, signal, { kinds, ...(resumed && { after: resumed.after }) });
   const judged = mapOrdered(groups, KEYS_AT_A_TIME, async (group) => {
@@ -79,7 +80,7 @@ function isSuspect(group: KeyGroup, { forgets = false }: GarbageSearch): boolean
  * Whether the manifest that all regions list names the only upload that there is. One region answers for all, because a
  * wrong answer hides garbage and deletes nothing.
  */
-async function hasOneNamedUpload(group: KeyGroup, context: ListedContext): Promise<boolean> {
+async function hasOneNamedUpload(group: KeyGroup, context: WriteContext): Promise<boolean> {
   const { chunks, manifests, claims, marks, history } = group;
   const uploads = [...uploadsOf(chunks).keys()];
   if (uploads.length !== 1 || manifests.length === 0) return false;

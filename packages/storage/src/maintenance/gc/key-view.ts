@@ -8,7 +8,7 @@ import { keepMsOf, listHistory, uploadOf, type HistoryCopy } from "../../commit/
 import { CLEANING_MS_MAX } from "../../commit/lease.ts";
 import { surveyAll, type RegionManifest } from "../../regions/region-survey.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
-import type { ListedContext } from "../../listing/listed-object.ts";
+import type { WriteContext } from "../../commit/write-context.ts";
 import type { AgeOf } from "../../listing/region-clocks.ts";
 import type { GarbageSearch } from "./search.ts";
 
@@ -21,8 +21,8 @@ export interface KeyView {
   readonly history: History;
 }
 
-/** What a look at a key takes. Without `ageOf` nothing is marked or deleted. */
-export type ViewContext = GarbageSearch & ListedContext & { readonly ageOf: AgeOf | undefined };
+/** A search that is under way. Without `ageOf` nothing is marked or deleted. */
+export type ViewContext = GarbageSearch & WriteContext & { readonly ageOf: AgeOf | undefined };
 
 /** Puts that may still run. */
 export interface Writers {

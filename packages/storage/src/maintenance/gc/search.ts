@@ -1,15 +1,8 @@
 /**
  * What a search for garbage takes and returns.
  */
-import type { Clock } from "@agarose/core";
-import type { Config } from "../../config/config.ts";
-import type { Store } from "../../buckets/store.ts";
-
 /** What to search, and what to do about it. */
 export interface GarbageSearch {
-  readonly stores: readonly Store[];
-  /** Which keys have a history. */
-  readonly config: Pick<Config, "keep">;
   /** Begins the keys to look at; "" for all. */
   readonly prefix: string;
   /** How long a mark must have been there before its upload is deleted. */
@@ -21,11 +14,6 @@ export interface GarbageSearch {
    * hostile bucket may have kept. Default false.
    */
   readonly forgets?: boolean;
-  readonly nowMs: () => number;
-  readonly clock: Clock;
-  /** Makes a name that no other run uses. */
-  readonly newName: () => string;
-  readonly signal: AbortSignal;
   /** The key after which to begin, and what was found up to there. Default: from the first key. */
   readonly resumed?: { readonly after: string; readonly report: GarbageReport };
   /** Receives each key once it is done with, and what was found so far. */

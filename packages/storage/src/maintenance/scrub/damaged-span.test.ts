@@ -1,6 +1,6 @@
 /** How damaged objects of a walk wait for their repair. */
 import { expect, test } from "vitest";
-import type { RepairContext } from "../../repair/repair-object.ts";
+import type { DeploymentParts } from "../../parts.ts";
 import type { ObjectVerdict } from "../../objects/verify-object.ts";
 import { DamagedSpan } from "./damaged-span.ts";
 import { NO_TOTALS } from "./totals.ts";
@@ -19,7 +19,7 @@ function verdictOf(key: string, beyondK: number, manifests = REGIONS.length): Ob
 function spanOf(max: number) {
   const done: string[] = [];
   const onDamaged = async ({ key }: { readonly key: string }): Promise<void> => void done.push(key);
-  const span = new DamagedSpan({ dryRun: true, onDamaged, max }, {} as RepairContext);
+  const span = new DamagedSpan({ dryRun: true, onDamaged, max }, {} as DeploymentParts);
   return { span, done };
 }
 

@@ -5,7 +5,7 @@
 import { stateOf, type ObjectState } from "../../objects/verdicts.ts";
 import type { ObjectVerdict } from "../../objects/verify-object.ts";
 import { mapOrdered } from "../../listing/ordered-pool.ts";
-import type { RepairContext } from "../../repair/repair-object.ts";
+import type { DeploymentParts } from "../../parts.ts";
 import { repairOne, type RepairOutcome } from "../../repair/repair-outcome.ts";
 import { lossesLeft } from "./redundancy.ts";
 import { addOutcome, type Found, type Totals } from "./totals.ts";
@@ -25,6 +25,8 @@ export interface SpanOptions {
   readonly onDamaged?: ((object: Omit<Damaged, "isDeep">) => Promise<void>) | undefined;
   /** Called with what came of each repair, in the order of danger. */
   readonly onRepair?: ((outcome: RepairOutcome) => Promise<void>) | undefined;
+  /** As of `RepairHow`. */
+  readonly chunkBytesMax?: number | undefined;
   /** Damaged objects of a span. Default: 10,000, some megabytes. */
   readonly max?: number;
   /** Repairs at a time. Default: 8. */
@@ -37,10 +39,10 @@ const REPAIRS_AT_A_TIME = 8;
 /** Collects damaged objects, and repairs them when there are many, or at the end. */
 export class DamagedSpan {
   readonly #options: SpanOptions;
-  readonly #context: RepairContext;
+  readonly #context: DeploymentParts;
   #damaged: Damaged[] = [];
 
-  constructor(options: SpanOptions, context: RepairContext) {
+  constructor(options: SpanOptions, context: DeploymentParts) {
     this.#options = options;
     this.#context = context;
   }
@@ -78,10 +80,11 @@ export class DamagedSpan {
   }
 
   async #repair(damaged: readonly Damaged[], totals: Totals): Promise<Totals> {
+    const { onRepair, width = REPAIRS_AT_A_TIME, chunkBytesMax } = this.#options;
+    const limit = chunkBytesMax !== undefined && { chunkBytesMax };
     const repair = async (before: Damaged): Promise<{ before: Damaged; object: RepairOutcome }> => {
-      return { before, object: await repairOne(before.key, !before.isDeep, this.#context) };
+      return { before, object: await repairOne(before.key, this.#context, { quick: !before.isDeep, ...limit }) };
     };
-    const { onRepair, width = REPAIRS_AT_A_TIME } = this.#options;
     let sum = totals;
     for await (const { before, object } of mapOrdered(damaged, width, repair)) {
       await onRepair?.(object);

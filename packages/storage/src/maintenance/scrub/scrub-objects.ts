@@ -1,9 +1,7 @@
 /**
  * One walk of a scrub: it looks at every object by listings, reads those in full whose turn it is, and repairs.
  */
-import { acceptUnsigned, systemClock } from "@agarose/core";
-import { Breaker } from "../../regions/ask-regions.ts";
-import type { RepairContext } from "../../repair/repair-object.ts";
+import type { DeploymentParts } from "../../parts.ts";
 import { verifyWithHistory } from "../../history/verify-history.ts";
 import { hasKeptDamage } from "../../objects/verdicts.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
@@ -16,7 +14,7 @@ import { keysBehind } from "../../pops/pop-client.ts";
 import { addFound, NO_TOTALS, type Found, type Totals } from "./totals.ts";
 
 /** What to walk over, and what to do. */
-export interface ScrubOptions extends WalkOptions, Pick<SpanOptions, "onDamaged" | "onRepair"> {
+export interface ScrubOptions extends WalkOptions, Pick<SpanOptions, "onDamaged" | "onRepair" | "chunkBytesMax"> {
   /** Whether to report what is damaged in place of repairing it. Default: false. */
   readonly dryRun?: boolean;
   /** Receives a warning of regions that cannot be listed. */
@@ -49,19 +47,20 @@ const OBJECTS_AT_A_TIME = 16;
  * @throws SOURCE_FAILED, STORE_FAILED or CREDENTIALS_REFUSED when no region can be listed, USAGE when the cursor is of
  *   another walk or a price is missing, DISK_FULL when the cursor cannot be written.
  */
-export async function scrubObjects(options: ScrubOptions, own: RepairContext): Promise<Totals> {
-  const { dryRun = false, part, onDamaged, onRepair } = options;
-  const { clock = systemClock, random = Math.random, trust = acceptUnsigned } = own;
-  const context = { ...own, clock, random, trust, breaker: own.breaker ?? new Breaker(clock) };
+export async function scrubObjects(options: ScrubOptions, context: DeploymentParts): Promise<Totals> {
+  const { dryRun = false, part, onDamaged, onRepair, chunkBytesMax } = options;
   const deep = new DeepReads(options.deep ?? {}, context);
-  const span = new DamagedSpan({ dryRun, onDamaged, onRepair, ...(part && { width: part.width }) }, context);
+  const span = new DamagedSpan(
+    { dryRun, onDamaged, onRepair, chunkBytesMax, ...(part && { width: part.width }) },
+    context,
+  );
   // What PoPs have found regions to lack: they cannot write to the repair queue.
-  const behind = new Set(await keysBehind(own.config.pops));
+  const behind = new Set(await keysBehind(context.config.pops));
   const look = async (group: KeyGroup): Promise<Found> => {
     const { key } = group;
     const isQueued = group.repairs.length > 0 || behind.has(key);
     const listed = await quickVerdict(group, context);
-    const verdict = listed ?? (await verifyWithHistory(key, { ...context, quick: true }));
+    const verdict = listed ?? (await verifyWithHistory(key, context, true));
     if (!verdict.sound || verdict.chunks === 0 || !deep.isDue(group)) return { verdict, isQueued };
     const read = deep.reserve(group);
     if (!read) return { verdict, isQueued, isUnread: true };

@@ -3,10 +3,11 @@
  * chunks.
  */
 import { isTombstone, type ManifestRecord } from "@agarose/core";
-import { listChunks } from "@agarose/storage/objects/chunk-listing";
-import { compareAge, type RegionManifest } from "@agarose/storage/regions/region-survey";
-import type { WriteContext } from "@agarose/storage/commit/write-context";
-import type { KeptVersion } from "@agarose/storage/history/kept-versions";
+import type { UnreachableRegion } from "../objects/verdicts.ts";
+import { listChunks } from "../objects/chunk-listing.ts";
+import { compareAge, surveyRegions, type RegionManifest } from "../regions/region-survey.ts";
+import type { RegionParts, WriteContext } from "../commit/write-context.ts";
+import { keptVersions, type KeptVersion } from "./kept-versions.ts";
 
 /**
  * - `whole`: every chunk is listed with its length, or the object has none.
@@ -38,17 +39,38 @@ export interface VersionEntry {
   readonly keptUntil?: string;
 }
 
-type ListContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker">;
-
 const GONE: ReadonlySet<string> = new Set(["CHUNK_MISSING", "CHUNK_WRONG_LENGTH", "REGION_UNKNOWN"]);
 
+/** The versions of a key, and the regions that may have others. */
+export interface Versions {
+  /** The newest first. */
+  readonly versions: readonly VersionEntry[];
+  /** Regions whose manifest could not be read or used. */
+  readonly unknown: readonly UnreachableRegion[];
+  /** Regions that did not say what they keep. */
+  readonly historyProblems: readonly UnreachableRegion[];
+}
+
 /**
- * Lists the versions in `regions` and those that are `kept`, the newest first. It lists chunks and reads none.
+ * Lists the versions of a key. It lists chunks and reads none.
+ *
+ * @throws as `surveyRegions` does.
  */
-export async function listVersions(
+export async function listVersions(key: string, context: WriteContext): Promise<Versions> {
+  const { regions } = await surveyRegions(key, context);
+  const { versions: kept, problems } = await keptVersions(key, context.stores.length, context);
+  const unknown = regions.filter(({ state }) => state !== "sound" && state !== "absent");
+  return {
+    versions: await entriesOf(regions, kept, context),
+    unknown: unknown.map(({ store, problem }) => ({ region: store.region.name, problem: problem?.message ?? "" })),
+    historyProblems: problems.map(({ region, problem }) => ({ region, problem: problem.message })),
+  };
+}
+
+async function entriesOf(
   regions: readonly RegionManifest[],
   kept: readonly KeptVersion[],
-  context: ListContext,
+  context: RegionParts,
 ): Promise<VersionEntry[]> {
   const held = regions.flatMap(({ store, record }) => (record ? [{ record, region: store.region.name }] : []));
   const versions = [...Map.groupBy(held, ({ record }) => idOf(record)).values()].map((copies) => ({
@@ -82,7 +104,7 @@ function idOf(record: ManifestRecord): string {
 async function describe(
   record: ManifestRecord,
   regions: readonly string[],
-  context: ListContext,
+  context: RegionParts,
 ): Promise<VersionEntry> {
   const { generation, modified } = record;
   if (isTombstone(record)) return { generation, modified, state: "deleted", chunksListed: 0, chunks: 0, regions };
