@@ -1,7 +1,7 @@
 /** Plots of the simulator: every policy, the ablation, and layouts under faults. Equal code gives equal plots. */
 import { fileURLToPath } from "node:url";
 import { loadScenario } from "agarose";
-import { simulate, type Scenario, type SimulationRow } from "@agarose/solver";
+import { simulate, type Scenario, type SimulationRow } from "@agarose/solver/simulator";
 import { QUESTIONS, type Plot } from "./plots.ts";
 
 /** How much is simulated. */

@@ -204,13 +204,13 @@ function publishedManifest({ exports, ...manifest }: PackageJson): object {
     files: manifest.files.flatMap((path) => [...new Set([built(path, ".js"), built(path, ".d.ts")])]),
     exports: Object.fromEntries(
       Object.entries(exports)
-        .filter(([, target]) => isPublished(target, manifest.files))
+        .filter(([path, target]) => !path.startsWith("./internal/") && isPublished(target, manifest.files))
         .map(([path, target]) => [path, builtTarget(target)]),
     ),
   };
 }
 
-/** False for a path such as `./build`, which only the repository uses. */
+/** False for a path such as `./build`, which only the repository uses, as it uses those below `./internal/`. */
 function isPublished(target: Target, files: readonly string[]): boolean {
   const [path] = typeof target === "string" ? [target] : Object.values(target);
   return files.some((file) => path === `./${file}` || path!.startsWith(`./${file}/`));

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, Page } from "@playwright/test";
 import { geographyOf, TABLE_I, type Geography } from "@agarose/dev-world";
 import { loadScenario } from "agarose";
-import { seededRandom } from "@agarose/solver";
+import { seededRandom } from "@agarose/solver/random";
 import { openControlledApp } from "../../fixtures/app.ts";
 import { LocalWorld, type LocalWorldOptions } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";

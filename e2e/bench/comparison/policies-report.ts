@@ -1,5 +1,6 @@
 /** The section of docs/internals/benchmarks.md about policies run for real. */
-import type { Scenario, SimulationRow, Trace } from "@agarose/solver";
+import type { Scenario, SimulationRow } from "@agarose/solver/simulator";
+import type { Trace } from "@agarose/solver/traces";
 import { summarize, table } from "@agarose/dev-world/statistics";
 import type { Outcome, SystemSpec } from "./policies-world.ts";
 

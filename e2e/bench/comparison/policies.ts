@@ -5,7 +5,9 @@
  */
 import { availableParallelism, freemem } from "node:os";
 import type { Browser } from "@playwright/test";
-import { seededRandom, simulate, TraceBuilder, type Scenario, type Trace } from "@agarose/solver";
+import { seededRandom } from "@agarose/solver/random";
+import { simulate, type Scenario } from "@agarose/solver/simulator";
+import { TraceBuilder, type Trace } from "@agarose/solver/traces";
 import { loadScenario } from "agarose";
 import { describeMachine } from "@agarose/dev-world/machine";
 import type { Bench, BenchOptions } from "../bench.ts";

@@ -10,7 +10,7 @@ import type { Page } from "@playwright/test";
 import { geographyOf, TABLE_I, type Geography } from "@agarose/dev-world";
 import { LocalWorld } from "@agarose/dev-world/client";
 import { loadScenario } from "agarose";
-import { seededRandom } from "@agarose/solver";
+import { seededRandom } from "@agarose/solver/random";
 import { openControlledApp } from "../../fixtures/app.ts";
 import { startCdn } from "../comparison/cdn.ts";
 import { startBrowser } from "../lib/browser.ts";

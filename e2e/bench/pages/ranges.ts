@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Page } from "@playwright/test";
-import { seededRandom } from "@agarose/solver";
+import { seededRandom } from "@agarose/solver/random";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { summarize, table } from "@agarose/dev-world/statistics";
 import { describeMachine } from "@agarose/dev-world/machine";

@@ -8,8 +8,11 @@
  */
 
 import { readFileSync } from "node:fs";
-import { parseScenario, seededRandom, simulate } from "../src/index.ts";
-import type { SimulationRow, Trace } from "../src/index.ts";
+import { seededRandom } from "../src/random.ts";
+import { parseScenario } from "../src/simulator/scenario/parse-scenario.ts";
+import { simulate } from "../src/simulator/simulate.ts";
+import type { SimulationRow } from "../src/simulator/simulate.ts";
+import type { Trace } from "../src/traces/trace.ts";
 
 const REQUESTS = Number(process.argv[2] ?? 1_000_000);
 const OBJECTS = 500;

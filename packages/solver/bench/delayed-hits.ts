@@ -10,7 +10,9 @@
  */
 
 import { readFileSync } from "node:fs";
-import { cachingOptions, seededRandom, solveKnapsack } from "../src/index.ts";
+import { solveKnapsack } from "../src/knapsack/index.ts";
+import { cachingOptions } from "../src/options/caching-option.ts";
+import { seededRandom } from "../src/random.ts";
 
 const { code, objects, pops, regions } = JSON.parse(
   readFileSync(new URL("../scenarios/five-together.json", import.meta.url), "utf8"),

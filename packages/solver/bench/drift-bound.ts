@@ -8,7 +8,7 @@
  */
 
 import { readFile } from "node:fs/promises";
-import { resolveExtends } from "../src/index.ts";
+import { resolveExtends } from "../src/simulator/scenario/scenario.ts";
 import { configureExactly, configureSome } from "../src/policy/configure.ts";
 import { applyConfiguration } from "../src/policy/policy.ts";
 import { seededRandom } from "../src/random.ts";

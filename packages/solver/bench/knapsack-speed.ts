@@ -3,7 +3,8 @@
  * has nine options an object, the values of Zipf popularity, and room for a tenth of all chunks.
  */
 
-import { solveKnapsack, seededRandom } from "../src/index.ts";
+import { solveKnapsack } from "../src/knapsack/index.ts";
+import { seededRandom } from "../src/random.ts";
 import { drawInstance, FAMILIES } from "../test/knapsack-families.ts";
 
 const OBJECTS = [1_000, 10_000, 100_000, 1_000_000];

@@ -9,8 +9,11 @@
  */
 
 import { readFileSync } from "node:fs";
-import { Planner, pricesInMs, seededRandom } from "../src/index.ts";
-import type { ObjectShape, RegionEstimate } from "../src/index.ts";
+import { Planner } from "../src/planner/planner.ts";
+import { pricesInMs } from "../src/planner/prices.ts";
+import { seededRandom } from "../src/random.ts";
+import type { RegionEstimate } from "../src/options/sources.ts";
+import type { ObjectShape } from "../src/planner/object-shape.ts";
 import { nearestRegions, readMs, sourcesOf } from "../src/planner/cache-options.ts";
 
 const K = 9;

@@ -4,8 +4,10 @@
  */
 
 import { readFile } from "node:fs/promises";
-import { parseScenario, resolveExtends, simulate } from "../src/index.ts";
-import type { SimulationRow } from "../src/index.ts";
+import { parseScenario } from "../src/simulator/scenario/parse-scenario.ts";
+import { resolveExtends } from "../src/simulator/scenario/scenario.ts";
+import { simulate } from "../src/simulator/simulate.ts";
+import type { SimulationRow } from "../src/simulator/simulate.ts";
 
 const SCENARIOS = ["liu-three-sites", "agar-fitted", "five-together", "continental"];
 const DECAYS = [0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1];

@@ -3,8 +3,9 @@
  * alternate.
  */
 
-import { createPolicy, seededRandom } from "../src/index.ts";
-import type { PolicyCache } from "../src/index.ts";
+import { createPolicy } from "../src/policies/registry.ts";
+import { seededRandom } from "../src/random.ts";
+import type { PolicyCache } from "../src/policy/policy.ts";
 
 const POLICIES = ["lru", "gdsf", "w-tinylfu", "exact", "online", "adaptive"];
 /** Objects, chunks of cache, requests. */

@@ -7,8 +7,13 @@
  * points of the ratio of full hits, and in percent of the mean; "reads" is the share of the reads that the sample has.
  */
 
-import { parseScenario, sampleTrace, seededRandom, simulate, withCacheFactor } from "../src/index.ts";
-import type { SimulationRow, Trace } from "../src/index.ts";
+import { seededRandom } from "../src/random.ts";
+import { parseScenario } from "../src/simulator/scenario/parse-scenario.ts";
+import { withCacheFactor } from "../src/simulator/scenario/scenario.ts";
+import { simulate } from "../src/simulator/simulate.ts";
+import { sampleTrace } from "../src/traces/sample.ts";
+import type { SimulationRow } from "../src/simulator/simulate.ts";
+import type { Trace } from "../src/traces/trace.ts";
 
 const READS = Number(process.argv[2] ?? 2_000_000);
 const OBJECTS = 200_000;

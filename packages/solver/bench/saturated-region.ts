@@ -9,7 +9,7 @@
  * never repeated, and nothing is cached. The PoP measures latencies once a period, as deployed PoPs do.
  */
 
-import { seededRandom } from "../src/index.ts";
+import { seededRandom } from "../src/random.ts";
 import { EventQueue } from "./event-queue.ts";
 
 const K = 9;

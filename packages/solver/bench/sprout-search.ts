@@ -5,7 +5,7 @@
 
 import { asServers } from "../src/policies/papers/sprout/index.ts";
 import { optimizeSprout, type SproutLimits } from "../src/policies/papers/sprout/optimize.ts";
-import { seededRandom } from "../src/index.ts";
+import { seededRandom } from "../src/random.ts";
 
 const SEEDS = [1, 2, 3];
 const REGION_MS = [80, 200, 600, 1400, 3400, 4600];

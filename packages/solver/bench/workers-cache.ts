@@ -8,7 +8,10 @@
  * Cloudflare publishes no capacity. The upper tier and the Worker behind it are at the first PoP.
  */
 import { readFileSync } from "node:fs";
-import { parseScenario, resolveExtends, seededRandom, simulate, withCacheFactor, type Scenario } from "../src/index.ts";
+import { seededRandom } from "../src/random.ts";
+import { parseScenario } from "../src/simulator/scenario/parse-scenario.ts";
+import { resolveExtends, withCacheFactor, type Scenario } from "../src/simulator/scenario/scenario.ts";
+import { simulate } from "../src/simulator/simulate.ts";
 import { ReadLog, type ReadStatistics } from "../src/simulator/statistics.ts";
 import { GeneratedWorkload } from "../src/simulator/workload.ts";
 import { SimulatedWorld } from "../src/simulator/world.ts";

@@ -1,5 +1,5 @@
 /** The codes of all sizes in one line for people. */
-import type { CodesBySize } from "@agarose/solver";
+import type { CodesBySize } from "@agarose/solver/codes-by-size";
 import { formatBytes } from "./output.ts";
 
 /** Such as "auto: up to 16 KiB inline, up to 46 KiB 1+1, above 5+1 (1.44x storage for images and some video)". */

@@ -3,7 +3,7 @@
  */
 import { Option } from "commander";
 import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
-import { LOG_FORMATS, type LogFormat } from "@agarose/solver/options";
+import { LOG_FORMATS, type LogFormat } from "@agarose/solver/traces";
 
 /** The option that answers the question of `confirm` beforehand, for `Command.option`. */
 export const YES = ["-y, --yes", "do not ask before it begins, as for scripts"] as const;

@@ -1,6 +1,6 @@
 /** Latencies of repeated reads, and what a test's failure says of them. Pure: the caller passes reads and clock in. */
 import type { Clock } from "@agarose/core";
-import { quantile } from "@agarose/solver";
+import { quantile } from "@agarose/solver/simulator";
 
 /** A figure of several reads. */
 export type Statistic = "p50" | "p99" | "mean";

@@ -1,6 +1,6 @@
 /** The reads of a test's pages, as the service worker reports them. */
 import type { BrowserContext, Page } from "@playwright/test";
-import { quantile } from "@agarose/solver";
+import { quantile } from "@agarose/solver/simulator";
 import type { ReadEndEvent, ReadEvent, ReadStartEvent, RequestEvent } from "@agarose/sw";
 import type { LocalWorld } from "../client/local-world.ts";
 

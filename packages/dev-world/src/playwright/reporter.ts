@@ -7,7 +7,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import type { FullConfig, Reporter, TestCase, TestResult } from "@playwright/test/reporter";
-import { quantile } from "@agarose/solver";
+import { quantile } from "@agarose/solver/simulator";
 import { READS_ATTACHMENT, READS_TYPE } from "./attachments.ts";
 import type { Read } from "./reads.ts";
 import { runPage, type TestReads } from "./run-page.ts";

@@ -1,5 +1,5 @@
 /** Where the parts of the local world are, as milliseconds between them. */
-import type { Scenario } from "@agarose/solver";
+import type { Scenario } from "@agarose/solver/simulator";
 import type { LinkFaults } from "./wan-link.ts";
 
 /** Places, the latencies between them, and who runs the regions. */

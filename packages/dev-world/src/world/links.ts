@@ -1,5 +1,5 @@
 /** Opens the emulated links of a world and holds the state that their delays and faults depend on. */
-import { seededRandom } from "@agarose/solver";
+import { seededRandom } from "@agarose/solver/random";
 import { popLatencyMs } from "./geography.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
 import { AccessLine } from "./access-line.ts";

@@ -1,5 +1,5 @@
 /** Turns a scenario of the simulator into a local world. */
-import { nominalBytes, type Scenario } from "@agarose/solver";
+import { nominalBytes, type Scenario } from "@agarose/solver/simulator";
 import { geographyOf } from "./geography.ts";
 import type { WorldOptions } from "./world-options.ts";
 

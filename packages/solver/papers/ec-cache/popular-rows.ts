@@ -3,8 +3,9 @@
  * capacity, and what more stored rows of them would give. A PoP without peers plans once, by the true popularity.
  */
 
-import { Planner } from "../../src/index.ts";
-import type { ObjectShape, RegionEstimate } from "../../src/index.ts";
+import { Planner } from "../../src/planner/planner.ts";
+import type { RegionEstimate } from "../../src/options/sources.ts";
+import type { ObjectShape } from "../../src/planner/object-shape.ts";
 import { NO_PEERS } from "../../src/cooperation/peer-view.ts";
 import { estimateSavings } from "../../src/planner/savings.ts";
 import type { Savings } from "../../src/planner/savings.ts";

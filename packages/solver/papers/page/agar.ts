@@ -2,7 +2,7 @@
 
 import { configureExactly } from "../../src/policy/configure.ts";
 import { populate } from "../../src/policies/papers/agar.ts";
-import { parseScenario } from "../../src/index.ts";
+import { parseScenario } from "../../src/simulator/scenario/parse-scenario.ts";
 import { seededRandom } from "../../src/random.ts";
 import { Caches, SinglePopCache } from "../../src/simulator/cache-state.ts";
 import { SimulatedWorld } from "../../src/simulator/world.ts";

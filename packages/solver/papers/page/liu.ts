@@ -1,7 +1,7 @@
 /** Liu et al., "Optimal Caching for Low Latency in Distributed Coded Storage Systems", section VI. */
 
-import { parseScenario } from "../../src/index.ts";
-import type { SimulationRow } from "../../src/index.ts";
+import { parseScenario } from "../../src/simulator/scenario/parse-scenario.ts";
+import type { SimulationRow } from "../../src/simulator/simulate.ts";
 import { populate } from "../../src/policies/papers/agar.ts";
 import { configureExactly } from "../../src/policy/configure.ts";
 import { countPartitions } from "../liu/liu-partitions.ts";

@@ -1,8 +1,10 @@
 /** What the sections of docs/internals/papers.md are made of: scenarios played, numbers and tables as text. */
 
 import { readFileSync } from "node:fs";
-import { parseScenario, resolveExtends, simulate } from "../../src/index.ts";
-import type { SimulationRow } from "../../src/index.ts";
+import { parseScenario } from "../../src/simulator/scenario/parse-scenario.ts";
+import { resolveExtends } from "../../src/simulator/scenario/scenario.ts";
+import { simulate } from "../../src/simulator/simulate.ts";
+import type { SimulationRow } from "../../src/simulator/simulate.ts";
 
 export type Json = Record<string, unknown>;
 export type Cells = readonly (string | number)[];

@@ -1,7 +1,7 @@
 /** All five papers' ideas in one system: a combination that none of them has. */
 
 import { change, ms, prose, run, scenario, section, share, table } from "./page.ts";
-import type { SimulationRow } from "../../src/index.ts";
+import type { SimulationRow } from "../../src/simulator/simulate.ts";
 import type { Json, Section } from "./page.ts";
 
 export function together(): Section {

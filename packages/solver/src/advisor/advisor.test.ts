@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { advise, FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "../index.ts";
-import type { AdviceRequest } from "../index.ts";
+import { advise } from "./advise.ts";
+import { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./durability.ts";
+import type { AdviceRequest } from "./advise.ts";
 
 const region = (name: string, provider: string, ms: number): AdviceRequest["regions"][number] => ({
   name,

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { codesBySize, seededRandom, WEB_SIZES, type CodeLayout, type CodesRequest, type SizedCode } from "../index.ts";
+import { seededRandom } from "../random.ts";
+import { codesBySize, type CodeLayout, type CodesRequest, type SizedCode } from "./codes-by-size.ts";
+import { WEB_SIZES } from "./web-sizes.ts";
 
 const INLINE = 16_384;
 const SIX = [9, 28, 12, 11, 13, 17];

@@ -12,6 +12,8 @@ import { asNumber } from "../json-fields.ts";
 import { expectedReadMs } from "../options/latency.ts";
 import { WEB_SIZES, type SizeCount } from "./web-sizes.ts";
 
+export { WEB_SIZES, type SizeCount };
+
 /** A code and where its chunks go. The caller has checked that it survives what is promised. */
 export interface CodeLayout {
   readonly k: number;

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { advise, dataOfLog, judge, seededRandom, TraceBuilder, type AdviceRequest, type Verdict } from "../index.ts";
+import { seededRandom } from "../random.ts";
+import { TraceBuilder } from "../traces/trace.ts";
+import { advise, type AdviceRequest } from "./advise.ts";
+import { dataOfLog } from "./log-data.ts";
+import { judge, type Verdict } from "./verdict.ts";
 
 const region = (name: string, ms: number): AdviceRequest["regions"][number] => ({
   name,

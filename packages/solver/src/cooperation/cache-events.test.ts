@@ -1,7 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CacheEvents, ObjectsInCache, parseCacheMessage } from "../index.ts";
-import type { CacheMessage } from "../index.ts";
+import { CacheEvents } from "./cache-events.ts";
+import { parseCacheMessage } from "./cache-message.ts";
+import { ObjectsInCache } from "./objects-in-cache.ts";
+import type { CacheMessage } from "./cache-message.ts";
 import { chooseVictim, compareC2p, compareLru } from "./replacement.ts";
 import { seededRandom } from "../random.ts";
 

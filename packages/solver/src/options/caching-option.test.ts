@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { cachingOptions, expectedReadMs } from "../index.ts";
-import type { ObjectToCache } from "../index.ts";
+import { cachingOptions } from "./caching-option.ts";
+import { expectedReadMs } from "./latency.ts";
+import type { ObjectToCache } from "./caching-option.ts";
 import { seededRandom } from "../random.ts";
 
 /** Agar's Table I: two chunks in each of six regions, seen from Frankfurt. */

@@ -2,8 +2,11 @@
  * The same policy in the simulator's world and in a PoP's: the same requests, latencies and capacity, the same
  * configuration.
  */
-import { createPolicy, parseScenario, replay, seededRandom } from "../index.ts";
-import type { Scenario } from "../index.ts";
+import { createPolicy } from "../policies/registry.ts";
+import { replay } from "../policy/replay.ts";
+import { seededRandom } from "../random.ts";
+import { parseScenario } from "../simulator/scenario/parse-scenario.ts";
+import type { Scenario } from "../simulator/scenario/scenario.ts";
 import { expect, test } from "vitest";
 // What the simulator is made of, which is no part of the solver's face.
 import { Caches, SinglePopCache } from "../simulator/cache-state.ts";

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { POLICY_NAMES, replay, seededRandom } from "../index.ts";
+import { replay } from "../policy/replay.ts";
+import { seededRandom } from "../random.ts";
+import { POLICY_NAMES } from "./registry.ts";
 import { packSnapshot, SnapshotReader } from "../policy/snapshot.ts";
 import { describePolicy } from "./policy.contract.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseScenario, simulate } from "../index.ts";
+import { parseScenario } from "./scenario/parse-scenario.ts";
+import { simulate } from "./simulate.ts";
 import { seededRandom } from "../random.ts";
 import { SimulatedWorld } from "./world.ts";
 

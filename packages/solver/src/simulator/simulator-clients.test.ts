@@ -1,7 +1,8 @@
 /** What deployed PoPs and clients add to the plain model: when caches change, hedging, plans, transfer times. */
 import { describe, expect, test } from "vitest";
-import { parseScenario, simulate } from "../index.ts";
-import type { SimulationRow } from "../index.ts";
+import { parseScenario } from "./scenario/parse-scenario.ts";
+import { simulate } from "./simulate.ts";
+import type { SimulationRow } from "./simulate.ts";
 
 const SMALL = {
   code: { k: 2, m: 2 },

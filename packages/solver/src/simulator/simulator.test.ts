@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { parseScenario, resolveExtends, simulate } from "../index.ts";
-import type { SimulationRow } from "../index.ts";
+import { parseScenario } from "./scenario/parse-scenario.ts";
+import { resolveExtends } from "./scenario/scenario.ts";
+import { simulate } from "./simulate.ts";
+import type { SimulationRow } from "./simulate.ts";
 
 /** Two regions near and far, one PoP: small enough to reason about. */
 const SMALL = {

@@ -1,16 +1,16 @@
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
-import {
-  dataOfLog,
-  guessLogFormat,
-  parseScenario,
-  sampleTrace,
-  seededRandom,
-  simulate,
-  TraceBuilder,
-  withCacheFactor,
-} from "../index.ts";
-import type { LogFormat, LogRecord, SimulationRow, Trace, TraceOptions } from "../index.ts";
+import { dataOfLog } from "../advisor/log-data.ts";
+import { seededRandom } from "../random.ts";
+import { parseScenario } from "../simulator/scenario/parse-scenario.ts";
+import { withCacheFactor } from "../simulator/scenario/scenario.ts";
+import { simulate } from "../simulator/simulate.ts";
+import { guessLogFormat } from "./guess-format.ts";
+import { sampleTrace } from "./sample.ts";
+import { TraceBuilder } from "./trace.ts";
+import type { SimulationRow } from "../simulator/simulate.ts";
+import type { LogFormat, LogRecord } from "./log-formats.ts";
+import type { Trace, TraceOptions } from "./trace.ts";
 
 function read(format: LogFormat, lines: string[], options: TraceOptions = {}): Trace {
   const builder = new TraceBuilder({ perSecond: 2, ...options });

@@ -14,7 +14,7 @@ import {
   type PlacementRegion,
   type Survival,
 } from "@agarose/core";
-import { codesBySize, type CodeLayout, type CodesBySize } from "@agarose/solver";
+import { codesBySize, type CodeLayout, type CodesBySize } from "@agarose/solver/codes-by-size";
 import type { Config } from "../config/config.ts";
 import { currentNames } from "../buckets/region-names.ts";
 

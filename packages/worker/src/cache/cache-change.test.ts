@@ -1,4 +1,4 @@
-import type { PlannedContents } from "@agarose/solver";
+import type { PlannedContents } from "@agarose/solver/planner";
 import { expect, test } from "vitest";
 import { advance, diffCache, leftovers, promise } from "./cache-change.ts";
 import type { LedgerEntry } from "./ledger.ts";

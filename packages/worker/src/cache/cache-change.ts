@@ -2,7 +2,7 @@
  * From the cache that the ledger records to the cache that was planned: what to evict, what to fill, what plans may
  * promise meanwhile, and how much of it the write budget pays for. Pure.
  */
-import type { PlannedContents } from "@agarose/solver";
+import type { PlannedContents } from "@agarose/solver/planner";
 import type { CachedObject } from "./configuration.ts";
 import type { LedgerEntry } from "./ledger.ts";
 

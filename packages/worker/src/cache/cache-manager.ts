@@ -5,7 +5,7 @@
  * cache as it was. The next period finishes what this one left, for lack of budget or because it was killed.
  */
 import { toAgaroseError } from "@agarose/core";
-import type { RegionEstimate, Savings } from "@agarose/solver";
+import type { RegionEstimate, Savings } from "@agarose/solver/planner";
 import { probeRegions, SIZED_EVERY, sizedTargets } from "../regions/region-probes.ts";
 import type { LedgerEntry, PeriodReport } from "./ledger.ts";
 import type { PopSnapshot } from "./pop-state.ts";

@@ -1,5 +1,6 @@
 /** How a PoP caches, as its variables say. */
-import { POLICY_NAMES, pricesInMs, type MsPrices } from "@agarose/solver";
+import { pricesInMs, type MsPrices } from "@agarose/solver/planner";
+import { POLICY_NAMES } from "@agarose/solver/policies";
 import { amount, choice, flag, parseVariables, wholeNumber } from "../runtime/variables.ts";
 import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import type { SpendingSettings } from "./write-budget.ts";

@@ -3,7 +3,7 @@
  * It starts nothing that it has no time, operations or money for.
  */
 import { inParallel, type Manifest } from "@agarose/core";
-import type { ObjectShape, RegionEstimate } from "@agarose/solver";
+import type { ObjectShape, RegionEstimate } from "@agarose/solver/planner";
 import { withTimeout } from "../runtime/async.ts";
 import { OPERATIONS_MAX } from "../runtime/operation-budget.ts";
 import type { LedgerEntry } from "./ledger.ts";

@@ -3,7 +3,7 @@
  * KV value each period; isolates keep it in memory.
  */
 import type { Clock } from "@agarose/core";
-import type { RegionEstimate } from "@agarose/solver";
+import type { RegionEstimate } from "@agarose/solver/planner";
 import * as v from "valibot";
 import { KvSnapshot } from "../runtime/kv-snapshot.ts";
 import { parseJson } from "../runtime/variables.ts";

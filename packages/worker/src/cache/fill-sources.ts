@@ -11,7 +11,7 @@ import {
   type LatencyEstimate,
   type Manifest,
 } from "@agarose/core";
-import { deliveryMs, type RegionEstimate } from "@agarose/solver";
+import { deliveryMs, type RegionEstimate } from "@agarose/solver/planner";
 import { shardBytes } from "../regions/region-latency.ts";
 import type { ConfiguredRegion } from "../regions/region-settings.ts";
 

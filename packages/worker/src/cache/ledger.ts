@@ -1,5 +1,5 @@
 /** The ledger of the chunk cache, and the report of a period: the records that `PopState` keeps. */
-import type { Savings } from "@agarose/solver";
+import type { Savings } from "@agarose/solver/planner";
 
 /** An object in the chunk cache, as the cache manager knows it. */
 export interface LedgerEntry {

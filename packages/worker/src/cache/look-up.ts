@@ -1,6 +1,6 @@
 /** Which objects keys name now. The limits of an invocation bound how many keys it looks up. */
 import { chunkBytes, inParallel, stripeCount, toAgaroseError, type Manifest } from "@agarose/core";
-import type { ObjectShape } from "@agarose/solver";
+import type { ObjectShape } from "@agarose/solver/planner";
 import { CONNECTIONS_MAX } from "../runtime/connections.ts";
 import { shardBytes } from "../regions/region-latency.ts";
 

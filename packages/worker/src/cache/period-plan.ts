@@ -3,7 +3,7 @@
  * budget.
  */
 import type { Manifest } from "@agarose/core";
-import { type ObjectShape, Planner, type RegionEstimate, type Savings, SLOTS } from "@agarose/solver";
+import { type ObjectShape, Planner, type RegionEstimate, type Savings, SLOTS } from "@agarose/solver/planner";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
 import { fnv1a } from "../popularity/frequency-sketch.ts";

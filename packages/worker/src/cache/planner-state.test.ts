@@ -1,4 +1,4 @@
-import { Planner, type PlannerState } from "@agarose/solver";
+import { Planner, type PlannerState } from "@agarose/solver/planner";
 import { expect, test } from "vitest";
 import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
 

@@ -2,7 +2,7 @@
  * The planner's memory between periods, as bytes: the length of a JSON text (4 bytes, little-endian), that text (slots,
  * and the estimates of the plan), and the policy's own snapshot.
  */
-import type { PlannerState } from "@agarose/solver";
+import type { PlannerState } from "@agarose/solver/planner";
 
 const FORMAT = 1;
 

@@ -1,5 +1,5 @@
 /** Publishing a configuration: a new epoch, and one KV value that all isolates read. */
-import type { RegionEstimate } from "@agarose/solver";
+import type { RegionEstimate } from "@agarose/solver/planner";
 import { sleep, withTimeout } from "../runtime/async.ts";
 import { estimateOf } from "../regions/region-latency.ts";
 import { CONFIGURATION_NAME, type Configuration } from "./configuration.ts";

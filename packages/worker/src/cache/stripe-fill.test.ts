@@ -9,7 +9,7 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
-import type { RegionEstimate } from "@agarose/solver";
+import type { RegionEstimate } from "@agarose/solver/planner";
 import { beforeEach, expect, test } from "vitest";
 import { memoryBuckets, putObject, randomBytes, REGIONS } from "../../test/objects.ts";
 import { fillStripe, type StripeFill } from "./stripe-fill.ts";

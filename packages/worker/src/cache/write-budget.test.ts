@@ -1,4 +1,4 @@
-import type { PlannedContents } from "@agarose/solver";
+import type { PlannedContents } from "@agarose/solver/planner";
 import { expect, test } from "vitest";
 import { affordableChange, diffCache, fetchedBytes } from "./cache-change.ts";
 import { EgressBudget } from "./egress-budget.ts";

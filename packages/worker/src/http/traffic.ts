@@ -1,6 +1,6 @@
 /** Counters of one isolate for `/metrics`. Their labels are few, however many keys there are. */
 import { readKind, type ReadReport } from "@agarose/core";
-import { imbalancePercent } from "@agarose/solver";
+import { imbalancePercent } from "@agarose/solver/planner";
 import { routeOf } from "./routes.ts";
 
 /** A count for each combination of labels. */

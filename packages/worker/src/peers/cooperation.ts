@@ -3,7 +3,7 @@
  * After any failure the PoP continues as if it were on its own.
  */
 import type { Clock, FetchPort } from "@agarose/core";
-import { peerView, type PeerView } from "@agarose/solver";
+import { peerView, type PeerView } from "@agarose/solver/cooperation";
 import { timedMs } from "../runtime/async.ts";
 import { log } from "../runtime/log.ts";
 import { objectNamed, type PlaceBinding } from "../runtime/durable-objects.ts";

@@ -1,6 +1,6 @@
 /** Messages between PoPs on the wire: `POST /v1/peers`, signed. The next digest repairs what is lost. */
 import { AgaroseError, type Clock } from "@agarose/core";
-import type { PeerMessage } from "@agarose/solver";
+import type { PeerMessage } from "@agarose/solver/cooperation";
 import { withTimeout } from "../runtime/async.ts";
 import { parsePeerMessage } from "./peer-message.ts";
 import type { Peer, PeerSettings } from "./peer-settings.ts";

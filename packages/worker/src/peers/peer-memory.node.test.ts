@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { type PeerMessage, PeerTable } from "@agarose/solver";
+import { type PeerMessage, PeerTable } from "@agarose/solver/cooperation";
 import { describe, expect, test } from "vitest";
 import type { Sql } from "../runtime/sql.ts";
 import { PeerMemory } from "./peer-memory.ts";

@@ -1,5 +1,5 @@
 /** What `PeerState` keeps in its SQLite, because the platform may evict the object from memory. */
-import type { PeerMessage } from "@agarose/solver";
+import type { PeerMessage } from "@agarose/solver/cooperation";
 import { Facts, type Sql } from "../runtime/sql.ts";
 import { parsePeerMessage } from "./peer-message.ts";
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AgaroseError } from "@agarose/core";
-import type { PeerMessage } from "@agarose/solver";
+import type { PeerMessage } from "@agarose/solver/cooperation";
 import { parsePeerMessage, POPULAR_MAX, STATEMENTS_MAX } from "./peer-message.ts";
 
 const SOUND: PeerMessage = {

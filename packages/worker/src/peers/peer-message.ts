@@ -1,6 +1,11 @@
 /** The messages between PoPs as they come over the network: their limits, and their checks. Pure. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { parseCacheMessage, type CacheMessage, type PeerMessage, type PopularityDigest } from "@agarose/solver";
+import {
+  parseCacheMessage,
+  type CacheMessage,
+  type PeerMessage,
+  type PopularityDigest,
+} from "@agarose/solver/cooperation";
 import * as v from "valibot";
 import { problemOf } from "../runtime/variables.ts";
 

@@ -16,8 +16,8 @@ import {
   type PeerMessage,
   type PeerReport,
   PeerTable,
-  type RegionEstimate,
-} from "@agarose/solver";
+} from "@agarose/solver/cooperation";
+import type { RegionEstimate } from "@agarose/solver/planner";
 import { log } from "../runtime/log.ts";
 import { findColo } from "../runtime/durable-objects.ts";
 import type { Facts } from "../runtime/sql.ts";

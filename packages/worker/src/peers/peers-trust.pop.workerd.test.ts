@@ -2,7 +2,7 @@
  * What a PoP takes from whom: messages that are forged, replayed or garbage, clocks that are wrong, keys that are
  * private.
  */
-import type { PeerMessage } from "@agarose/solver";
+import type { PeerMessage } from "@agarose/solver/cooperation";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MESSAGE_BYTES_MAX } from "./peer-message.ts";
 import { signedHeaders, type SignedPeerRequest } from "./signature.ts";

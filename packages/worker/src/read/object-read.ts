@@ -22,7 +22,7 @@ import {
   type RequestRecord,
   type StripeData,
 } from "@agarose/core";
-import { recoveredChunks } from "@agarose/solver";
+import { recoveredChunks } from "@agarose/solver/planner";
 import { notePeer } from "../peers/peer-reading.ts";
 import { log } from "../runtime/log.ts";
 import { traceFields } from "../runtime/trace.ts";

@@ -1,6 +1,6 @@
 /** The plan of one object: its manifest, where its chunks are cached, and how far the regions are. */
 import type { Manifest, Plan, PlanRegion } from "@agarose/core";
-import { deliveryMs } from "@agarose/solver";
+import { deliveryMs } from "@agarose/solver/planner";
 import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
 import { drawn, estimateOf, shardBytes, standardNormal } from "../regions/region-latency.ts";
 import type { Invocation } from "../runtime/invocation.ts";

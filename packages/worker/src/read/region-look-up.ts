@@ -8,7 +8,7 @@ import {
   type Clock,
   type FindManifestOptions,
 } from "@agarose/core";
-import type { RegionEstimate } from "@agarose/solver";
+import type { RegionEstimate } from "@agarose/solver/planner";
 import { withTimeout } from "../runtime/async.ts";
 import { log } from "../runtime/log.ts";
 import type { Traffic } from "../http/traffic.ts";

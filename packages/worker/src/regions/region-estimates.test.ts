@@ -1,6 +1,6 @@
 import { LATENCY_UNKNOWN } from "@agarose/core";
 import * as fc from "fast-check";
-import { deliveryMs } from "@agarose/solver";
+import { deliveryMs } from "@agarose/solver/planner";
 import { describe, expect, test } from "vitest";
 import { mergeRegion, type RegionSample, type RegionState } from "./region-estimates.ts";
 

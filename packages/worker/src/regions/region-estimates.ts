@@ -6,7 +6,7 @@
  * 0.5-2x the current estimate, and all of a period count as much as one probe.
  */
 import { LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "@agarose/core";
-import { deliveryMs, type RegionEstimate } from "@agarose/solver";
+import { deliveryMs, type RegionEstimate } from "@agarose/solver/planner";
 import { observeTimes, type LatencyHistogram } from "./latency-histogram.ts";
 import { observeHealth, WINSOR_FACTOR, type ProbeHealth } from "./probe-health.ts";
 import { msPerByteOf, observeTransfers, type TransferMoments } from "./transfer-rate.ts";

@@ -2,7 +2,7 @@
  * How far regions are, as this PoP believes: estimates, and the latencies that reads and plans derive from them. Pure.
  */
 import { LATENCY_UNKNOWN, type LatencyEstimate, type Manifest } from "@agarose/core";
-import { deliveryMs, DOWN_MS, type RegionEstimate } from "@agarose/solver";
+import { deliveryMs, DOWN_MS, type RegionEstimate } from "@agarose/solver/planner";
 
 /** A chunk from this PoP's own cache. */
 export const EDGE_LATENCY: LatencyEstimate = { meanMs: 5, sdMs: 10 };

@@ -17,7 +17,7 @@ import {
   type FetchPort,
   type Sha256,
 } from "@agarose/core";
-import { seededRandom } from "@agarose/solver";
+import { seededRandom } from "@agarose/solver/random";
 import { Traffic } from "../../src/http/traffic.ts";
 import { FrontCache } from "../../src/read/front-cache.ts";
 import { ManifestStore, type Consistency, type FoundManifest } from "../../src/read/manifest-store.ts";

@@ -1,15 +1,8 @@
 /** `agarose advise FILE`: which code, in which regions, with how much cache, before a byte is uploaded. */
 import { readFile } from "node:fs/promises";
 import { AgaroseError, type PlacementRegion } from "@agarose/core";
-import {
-  advise,
-  dataOfLog,
-  judge,
-  type Advice,
-  type AdviceRequest,
-  type Baseline,
-  type LogFormat,
-} from "@agarose/solver";
+import { advise, dataOfLog, judge, type Advice, type AdviceRequest, type Baseline } from "@agarose/solver/advisor";
+import type { LogFormat } from "@agarose/solver/traces";
 import { codesLine } from "../../ui/codes-line.ts";
 import { chooseCodes, type CodeChoice } from "@agarose/storage/layout/object-layout";
 import { logLine, printResult } from "../../ui/output.ts";

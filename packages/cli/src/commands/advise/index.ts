@@ -2,7 +2,7 @@
  * The help of `agarose advise`.
  */
 import type { Command } from "commander";
-import { LOG_FORMATS } from "@agarose/solver/options";
+import { LOG_FORMATS } from "@agarose/solver/traces";
 import { collect, parseFormat } from "../../ui/options.ts";
 import type { AdviseOptions } from "./advise.ts";
 

@@ -3,7 +3,7 @@
  * chunks to choose from (Rashmi et al., OSDI 2016, section 6.1).
  */
 import { AgaroseError } from "@agarose/core";
-import type { LogFormat, Trace } from "@agarose/solver";
+import type { LogFormat, Trace } from "@agarose/solver/traces";
 import { withProgress } from "../../ui/step-progress.ts";
 import { readTrace, reportLines } from "../simulate/own-log.ts";
 import { logLine } from "../../ui/output.ts";

@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import { AgaroseError, type Code } from "@agarose/core";
 import { parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
-import { LOG_FORMATS } from "@agarose/solver/options";
+import { LOG_FORMATS } from "@agarose/solver/traces";
 import { CURSOR, JSON_LINES, collect, parseFormat } from "../../ui/options.ts";
 import type { Options } from "./recode.ts";
 

@@ -1,6 +1,7 @@
 /** How much cache is worth buying: the same requests with caches of several sizes, and what each costs per month. */
 
-import { sampleTrace, simulate, withCacheFactor, type Scenario, type Trace } from "@agarose/solver";
+import { simulate, withCacheFactor, type Scenario } from "@agarose/solver/simulator";
+import { sampleTrace, type Trace } from "@agarose/solver/traces";
 import { formatBytes } from "../../ui/output.ts";
 
 /** Workers KV list prices in US dollars (reads and writes per operation, storage per GB and month). */

@@ -1,6 +1,6 @@
 /** Simulation results as one self-contained page: tables and plots in SVG, no script, nothing loaded from elsewhere. */
 
-import type { Scenario, SimulationRow } from "@agarose/solver";
+import type { Scenario, SimulationRow } from "@agarose/solver/simulator";
 import { sentenceOf, type CacheSizes } from "./cache-sizes.ts";
 
 const COLOURS = "#1b6ca8 #d1495b #2e933c #edae49 #7b4fa3 #00798c #8d5524 #5c5c5c #e36414 #4d9de0 #b5179e #606c38".split(

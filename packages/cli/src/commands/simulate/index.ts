@@ -3,7 +3,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
-import { LOG_FORMATS, READS_MAX } from "@agarose/solver/options";
+import { LOG_FORMATS, READS_MAX } from "@agarose/solver/traces";
 import { collect, parseFormat } from "../../ui/options.ts";
 import type { SimulateOptions } from "./simulate.ts";
 

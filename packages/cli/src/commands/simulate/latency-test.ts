@@ -1,5 +1,5 @@
 /** A scenario as a Playwright test: the same places, latencies, noise, code and popularity, read by a real browser. */
-import { nominalBytes, rankProbabilities, simulate, type Scenario } from "@agarose/solver";
+import { nominalBytes, rankProbabilities, simulate, type Scenario } from "@agarose/solver/simulator";
 
 /** So many objects keep a test below a minute. */
 const OBJECTS_MAX = 12;

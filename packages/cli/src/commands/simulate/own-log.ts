@@ -6,17 +6,16 @@ import { createInterface } from "node:readline";
 import { pipeline, Readable } from "node:stream";
 import { constants, createGunzip, gunzipSync } from "node:zlib";
 import { AgaroseError } from "@agarose/core";
+import { parseScenario, type Scenario } from "@agarose/solver/simulator";
 import {
   guessLogFormat,
   LOG_FORMATS,
-  parseScenario,
   READS_MAX,
   TraceBuilder,
   type LogFormat,
   type LogRecord,
-  type Scenario,
   type Trace,
-} from "@agarose/solver";
+} from "@agarose/solver/traces";
 import { parse as parseCsvStream, type Options as CsvOptions } from "csv-parse";
 import { parse as parseCsv } from "csv-parse/sync";
 import { unreadable } from "../../lib/scenario-file.ts";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { Command } from "commander";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { seededRandom } from "@agarose/solver";
+import { seededRandom } from "@agarose/solver/random";
 import { register as registerSimulate } from "./index.ts";
 import { register as registerSolve } from "../solve/index.ts";
 

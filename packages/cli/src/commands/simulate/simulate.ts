@@ -1,14 +1,8 @@
 /** `agarose simulate FILE...`: compares caching policies on a scenario, or on the user's own access log. */
 import { writeFile } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
-import {
-  simulate,
-  withCacheFactor,
-  type LogFormat,
-  type Scenario,
-  type SimulationRow,
-  type Trace,
-} from "@agarose/solver";
+import { simulate, withCacheFactor, type Scenario, type SimulationRow } from "@agarose/solver/simulator";
+import type { LogFormat, Trace } from "@agarose/solver/traces";
 import { logLine, printResult } from "../../ui/output.ts";
 import { withProgress } from "../../ui/step-progress.ts";
 import { loadScenario } from "../../lib/scenario-file.ts";

@@ -1,4 +1,4 @@
-import { parseScenario, simulate } from "@agarose/solver";
+import { parseScenario, simulate } from "@agarose/solver/simulator";
 import { expect, test } from "vitest";
 import { tableOf } from "./table.ts";
 

@@ -1,6 +1,6 @@
 /** Simulation results as text. */
 
-import type { Scenario, SimulationRow } from "@agarose/solver";
+import type { Scenario, SimulationRow } from "@agarose/solver/simulator";
 
 /** Column title, width, and what it shows. */
 const COLUMNS: readonly [string, number, (row: SimulationRow) => string][] = [

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { text as textOf } from "node:stream/consumers";
 import { AgaroseError, isRecord } from "@agarose/core";
-import { solveKnapsack, type KnapsackInstance, type KnapsackSolution } from "@agarose/solver";
+import { solveKnapsack, type KnapsackInstance, type KnapsackSolution } from "@agarose/solver/knapsack";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../ui/output.ts";
 

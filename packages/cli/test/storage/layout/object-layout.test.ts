@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { spread, survives, type PlacementRegion } from "@agarose/core";
-import { seededRandom, WEB_SIZES } from "@agarose/solver";
+import { WEB_SIZES } from "@agarose/solver/codes-by-size";
+import { seededRandom } from "@agarose/solver/random";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 import type { Config } from "@agarose/storage/config/config";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createPolicy } from "../../index.ts";
-import type { PolicyCache } from "../../index.ts";
+import { createPolicy } from "../registry.ts";
+import type { PolicyCache } from "../../policy/policy.ts";
 import { configureExactly } from "../../policy/configure.ts";
 import { applyConfiguration } from "../../policy/policy.ts";
 import { seededRandom } from "../../random.ts";

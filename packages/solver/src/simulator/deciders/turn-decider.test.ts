@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseScenario, simulate } from "../../index.ts";
-import type { SimulationRow } from "../../index.ts";
+import { parseScenario } from "../scenario/parse-scenario.ts";
+import { simulate } from "../simulate.ts";
+import type { SimulationRow } from "../simulate.ts";
 
 const NAMES = ["p", "q", "r"];
 

@@ -18,7 +18,7 @@ import {
   type Piece,
   type Plan,
 } from "@agarose/core";
-import { recoveredChunks } from "@agarose/solver";
+import { recoveredChunks } from "@agarose/solver/planner";
 import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
 import { pieceFrames } from "../../read/piece-frames.ts";

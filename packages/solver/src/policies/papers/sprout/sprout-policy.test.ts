@@ -1,7 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createPolicy, parseScenario, simulate } from "../../../index.ts";
-import type { SimulationRow, StorageView } from "../../../index.ts";
+import { parseScenario } from "../../../simulator/scenario/parse-scenario.ts";
+import { simulate } from "../../../simulator/simulate.ts";
+import { createPolicy } from "../../registry.ts";
+import type { StorageView } from "../../../policy/policy.ts";
+import type { SimulationRow } from "../../../simulator/simulate.ts";
 import { seededRandom } from "../../../random.ts";
 import { RecordingCache } from "../../../../test/recording-cache.ts";
 
