@@ -1,6 +1,6 @@
 /** Reads fields of unknown JSON. A refusal names the field, what it should be and what it is. */
 
-import { solverError } from "./errors.ts";
+import { SolverError } from "./errors.ts";
 import type { SolverErrorCode } from "./errors.ts";
 
 /** A JSON object whose fields are not checked yet. */
@@ -28,7 +28,7 @@ export interface FieldReader {
 /** Returns checks that throw `code`; `subject` begins each message, such as `cache events: `. */
 export function fieldReader(code: SolverErrorCode, subject = ""): FieldReader {
   const fail = (field: string, problem: string): never => {
-    throw solverError(code, `${subject}${field}: ${problem}`, { field });
+    throw new SolverError(code, `${subject}${field}: ${problem}`, { field });
   };
   const refuse = (field: string, wanted: string, got: unknown): never =>
     fail(field, `must be ${wanted}, got ${describe(got)}`);

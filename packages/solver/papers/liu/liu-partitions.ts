@@ -9,7 +9,7 @@
  * makes the assignment one of largest value.
  */
 
-import { solverError } from "../../src/errors.ts";
+import { SolverError } from "../../src/errors.ts";
 
 /**
  * Algorithm 1: calls `visit` with the pieces of every partition of `capacity` into parts of at most `k`, largest first.
@@ -54,7 +54,7 @@ export function solveByPartitions(value: readonly (readonly number[])[], capacit
   const k = (value[0]?.length ?? 0) - 1;
   for (const [object, own] of value.entries()) {
     if (own.length === k + 1 && own.every((worth) => Number.isSafeInteger(worth) && worth >= 0)) continue;
-    throw solverError("KNAPSACK_INVALID", `object ${object}: needs ${k + 1} integers >= 0 as values`, { object });
+    throw new SolverError("KNAPSACK_INVALID", `object ${object}: needs ${k + 1} integers >= 0 as values`, { object });
   }
   if (k < 1) return 0;
   let best = 0;
@@ -115,6 +115,6 @@ export function clearMarket(worth: readonly (readonly number[])[]): Market {
 function check(numbers: Readonly<Record<string, number>>): void {
   for (const [name, number] of Object.entries(numbers)) {
     if (Number.isSafeInteger(number) && number >= 0) continue;
-    throw solverError("KNAPSACK_INVALID", `${name} must be an integer >= 0, got ${number}`, { [name]: number });
+    throw new SolverError("KNAPSACK_INVALID", `${name} must be an integer >= 0, got ${number}`, { [name]: number });
   }
 }

@@ -3,7 +3,7 @@
  * waits for its last chunk, and cached chunks take no time.
  */
 
-import { solverError } from "../../src/errors.ts";
+import { SolverError } from "../../src/errors.ts";
 import { seededRandom } from "../../src/random.ts";
 import type { Random } from "../../src/random.ts";
 import { asInteger } from "../../src/json-fields.ts";
@@ -127,5 +127,5 @@ function byRate(files: readonly SproutFile[]): { draw: (random: Random) => numbe
 }
 
 function fail(message: string, details: Record<string, unknown>): never {
-  throw solverError("SCENARIO_INVALID", message, details);
+  throw new SolverError("SCENARIO_INVALID", message, details);
 }

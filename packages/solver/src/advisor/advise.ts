@@ -3,7 +3,7 @@
  * requested losses, rates the others by expected latency without cache, and simulates the best of them with caches.
  */
 
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 import { asInteger, asList, asNumber, asObject, asString, fail, refuseUnknown } from "../json-fields.ts";
 import type { Json } from "../json-fields.ts";
 import { expectedReadMs } from "../options/latency.ts";
@@ -99,7 +99,7 @@ export function advise(request: AdviceRequest): Advice[] {
   checkRequest(request);
   const layouts = layoutsOf(request);
   if (layouts.length === 0) {
-    throw solverError(
+    throw new SolverError(
       "SCENARIO_INVALID",
       "no code over these regions survives the requested losses: add regions or codes",
       {

@@ -7,7 +7,7 @@
  * least (expected read time + price x stored bytes), and the price is the lowest at which the whole site fits its
  * budget (Everett's Lagrange multipliers, 1963). Objects that fit in their manifest travel in it.
  */
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 import { asNumber } from "../json-fields.ts";
 import { expectedReadMs } from "../options/latency.ts";
 import { WEB_SIZES, type SizeCount } from "./web-sizes.ts";
@@ -82,7 +82,7 @@ const SEARCH_STEPS = 60;
  */
 export function codesBySize(request: CodesRequest): CodesBySize {
   const { layouts, sizes = WEB_SIZES, storageMax = STORAGE_MAX } = request;
-  if (layouts.length === 0) throw solverError("SCENARIO_INVALID", "no code keeps the promise: add regions", {});
+  if (layouts.length === 0) throw new SolverError("SCENARIO_INVALID", "no code keeps the promise: add regions", {});
   asNumber(storageMax, "storageMax", 1);
   asNumber(request.connections ?? CONNECTIONS, "connections", 1);
   const options = sizes.map(({ bytes }) => optionsOf(bytes, request));

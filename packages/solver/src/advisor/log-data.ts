@@ -1,5 +1,5 @@
 /** What an access log says of the data that advice is asked for. Pure. */
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 import type { Trace } from "../traces/trace.ts";
 import type { AdviceRequest } from "./advise.ts";
 
@@ -14,7 +14,7 @@ const EXPONENT_STEP = 0.05;
 export function dataOfLog({ keys, bytes, seconds, object, share, report }: Trace): AdviceRequest["data"] {
   const spanSeconds = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0);
   if (spanSeconds <= 0) {
-    throw solverError(
+    throw new SolverError(
       "SCENARIO_INVALID",
       `the log has ${seconds.length} reads within ${spanSeconds} s, which give no reads per month: take a longer log`,
       { reads: seconds.length },

@@ -10,7 +10,7 @@
  * first, the solution has `optimal: false` and a bound above its value.
  */
 
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 import { collectCore } from "./core.ts";
 import type { Core } from "./core.ts";
 import { searchCore } from "./core-search.ts";
@@ -61,7 +61,7 @@ const WIDE = { states: 1 << 22, effort: 2 ** 30 };
 export function solveKnapsack(instance: KnapsackInstance, limits: KnapsackLimits = {}): KnapsackSolution {
   const begun = limits.now?.() ?? 0;
   if (limits.timeLimitMs !== undefined && !(limits.timeLimitMs >= 0 && limits.now)) {
-    throw solverError("KNAPSACK_INVALID", "timeLimitMs must be >= 0 and needs a clock: pass now as well", {
+    throw new SolverError("KNAPSACK_INVALID", "timeLimitMs must be >= 0 and needs a clock: pass now as well", {
       timeLimitMs: limits.timeLimitMs,
     });
   }
@@ -160,7 +160,7 @@ function describe(instance: KnapsackInstance, option: Int32Array, gap: number): 
   const value = sumOf(values, option);
   const weight = sumOf(weights, option);
   if (weight > capacity) {
-    throw solverError("INTERNAL", `the solution weighs ${weight}, above its capacity ${capacity}`, {
+    throw new SolverError("INTERNAL", `the solution weighs ${weight}, above its capacity ${capacity}`, {
       weight,
       capacity,
     });

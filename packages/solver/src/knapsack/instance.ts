@@ -1,6 +1,6 @@
 /** The multiple-choice knapsack as flat arrays, and the single pass that checks it. */
 
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 
 /**
  * An instance of M objects. The options of object i are `start[i] .. start[i+1]-1`; a solution takes at most one of
@@ -68,7 +68,9 @@ export function inspectInstance(instance: KnapsackInstance): InstanceFacts {
     valueSum += bestValue;
   }
   if (!(valueSum < Infinity)) {
-    throw solverError("KNAPSACK_INVALID", "the values add up beyond the largest number: scale them down", { valueSum });
+    throw new SolverError("KNAPSACK_INVALID", "the values add up beyond the largest number: scale them down", {
+      valueSum,
+    });
   }
   const rounded = divisor > 1 ? capacity - (capacity % divisor) : capacity;
   return { integral: integral && valueSum < CAPACITY_MAX, capacity: rounded, richest, richestWeight: used };
@@ -76,16 +78,18 @@ export function inspectInstance(instance: KnapsackInstance): InstanceFacts {
 
 function checkShape({ capacity, start, weights, values }: KnapsackInstance): void {
   if (!(capacity >= 0 && capacity <= CAPACITY_MAX) || capacity !== Math.floor(capacity)) {
-    throw solverError("KNAPSACK_INVALID", `capacity must be an integer from 0 to 2^53, got ${capacity}`, { capacity });
+    throw new SolverError("KNAPSACK_INVALID", `capacity must be an integer from 0 to 2^53, got ${capacity}`, {
+      capacity,
+    });
   }
   if (start.length === 0 || start[0] !== 0) {
-    throw solverError("KNAPSACK_INVALID", "start must begin with 0 and have one entry more than objects", {
+    throw new SolverError("KNAPSACK_INVALID", "start must begin with 0 and have one entry more than objects", {
       length: start.length,
     });
   }
   const options = start[start.length - 1]!;
   if (weights.length !== options || values.length !== options) {
-    throw solverError(
+    throw new SolverError(
       "KNAPSACK_INVALID",
       `start declares ${options} options, but there are ${weights.length} weights and ${values.length} values`,
       { options, weights: weights.length, values: values.length },
@@ -93,13 +97,15 @@ function checkShape({ capacity, start, weights, values }: KnapsackInstance): voi
   }
   for (let i = 0; i + 1 < start.length; i++) {
     if (start[i + 1]! <= start[i]!) {
-      throw solverError("KNAPSACK_INVALID", `object ${i} has no options: leave it out of the instance`, { object: i });
+      throw new SolverError("KNAPSACK_INVALID", `object ${i} has no options: leave it out of the instance`, {
+        object: i,
+      });
     }
   }
 }
 
 function invalidOption(object: number, option: number, weight: number, value: number): Error {
-  return solverError(
+  return new SolverError(
     "KNAPSACK_INVALID",
     `object ${object}, option ${option}: weight ${weight} must be an integer from 1 to 2^53, ` +
       `and value ${value} finite and >= 0`,

@@ -3,7 +3,7 @@
  * asks for the best k + delta chunks and uses the first k to arrive.
  */
 
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 import { expectedReadMs } from "./latency.ts";
 import type { LatencyLaw } from "./latency.ts";
 import { costOf } from "./sources.ts";
@@ -105,18 +105,22 @@ function checkObject({ k, m, chunkBytes, sources, cacheMs, delta, popularity }: 
   const leasts = { k: 1, m: 0, chunkBytes: 1, delta: 0 };
   for (const name of Object.keys(leasts) as (keyof typeof leasts)[]) {
     if (Number.isSafeInteger(integers[name]) && integers[name] >= leasts[name]) continue;
-    throw solverError("CODE_INVALID", `${name} must be an integer >= ${leasts[name]}, got ${integers[name]}`, integers);
+    throw new SolverError(
+      "CODE_INVALID",
+      `${name} must be an integer >= ${leasts[name]}, got ${integers[name]}`,
+      integers,
+    );
   }
   const isMs = (ms: number): boolean => Number.isFinite(ms) && ms >= 0;
   if (!isMs(cacheMs) || !isMs(popularity)) {
-    throw solverError("CODE_INVALID", `cacheMs ${cacheMs} and popularity ${popularity} must be finite and >= 0`, {
+    throw new SolverError("CODE_INVALID", `cacheMs ${cacheMs} and popularity ${popularity} must be finite and >= 0`, {
       cacheMs,
       popularity,
     });
   }
   for (const { chunk, meanMs, sdMs = 0 } of sources) {
     if (isMs(meanMs) && isMs(sdMs)) continue;
-    throw solverError("CODE_INVALID", `chunk ${chunk}: latency ${meanMs} +- ${sdMs} ms must be finite and >= 0`, {
+    throw new SolverError("CODE_INVALID", `chunk ${chunk}: latency ${meanMs} +- ${sdMs} ms must be finite and >= 0`, {
       chunk,
       meanMs,
       sdMs,

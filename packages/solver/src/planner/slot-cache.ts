@@ -3,7 +3,7 @@
  * nothing is written yet. Pure.
  */
 
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 import type { PolicyCache } from "../policy/policy.ts";
 import type { CacheOptions, ValuedObject } from "./cache-options.ts";
 import type { ObjectShape } from "./object-shape.ts";
@@ -111,7 +111,7 @@ export class SlotCache implements PolicyCache {
   keep(slot: number, d: number): void {
     const used = this.#used + (d - this.#counts[slot]!) * this.chunkWeight[slot]!;
     if (used > this.capacity || !(d >= 0 && d <= this.kOf(slot))) {
-      throw solverError(
+      throw new SolverError(
         "INTERNAL",
         `a policy would keep ${d} of ${this.kOf(slot)} chunks, and ${used} of ${this.capacity} bytes: this is a bug`,
         { slot, d, used, capacity: this.capacity },

@@ -1,6 +1,6 @@
 /** Replays counted requests to a policy one by one. */
 
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 import type { Random } from "../random.ts";
 import type { Policy } from "./policy.ts";
 
@@ -19,7 +19,7 @@ export function replay(
   for (let object = 0; object < counts.length; object++) {
     const count = counts[object]!;
     if (!Number.isSafeInteger(count) || count < 0) {
-      throw solverError("SCENARIO_INVALID", `counts[${object}] must be an integer >= 0, got ${count}`, {
+      throw new SolverError("SCENARIO_INVALID", `counts[${object}] must be an integer >= 0, got ${count}`, {
         object,
         count,
       });

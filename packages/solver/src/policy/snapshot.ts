@@ -5,7 +5,7 @@
  * lists: element type (1), length (4), elements. All numbers are little-endian, as in every runtime that we support.
  */
 
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 
 type Numbers = Float64Array | Float32Array | Int32Array;
 type NumbersOf<T extends Numbers> = new (buffer: ArrayBuffer) => T;
@@ -93,7 +93,7 @@ export class SnapshotReader {
 
   /** Throws SNAPSHOT_INVALID: for checks that go beyond types and lengths. */
   fail(why: string): never {
-    throw solverError(
+    throw new SolverError(
       "SNAPSHOT_INVALID",
       `this snapshot is not one of policy ${this.policy}: ${why}; start without it`,
       {

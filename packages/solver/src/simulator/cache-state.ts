@@ -1,6 +1,6 @@
 /** The caches of all PoPs in one run of one system: what they hold, whether it fits, how often they were written. */
 
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 import type { LatencyLaw } from "../options/latency.ts";
 import type { PolicyCache, StorageView } from "../policy/policy.ts";
 import type { SimulatedWorld } from "./world.ts";
@@ -51,7 +51,7 @@ export class Caches {
     const weight = world.chunkWeight[object]!;
     const used = this.used[pop]! + (world.countOf(next) - world.countOf(before)) * weight;
     if (used > world.capacity[pop]!) {
-      throw solverError("INTERNAL", `the cache would hold ${used}, above its capacity ${world.capacity[pop]}`, {
+      throw new SolverError("INTERNAL", `the cache would hold ${used}, above its capacity ${world.capacity[pop]}`, {
         pop,
         object,
         used,

@@ -6,7 +6,7 @@
  * 2015, section 3). The share halves whenever the reads outgrow their limit, so that one pass suffices.
  */
 
-import { solverError } from "../errors.ts";
+import { SolverError } from "../errors.ts";
 import { lineParser, parseCsvRecord } from "./log-formats.ts";
 import type { LineParser, LogFormat, LogLine, LogRecord } from "./log-formats.ts";
 
@@ -111,7 +111,7 @@ export class TraceBuilder {
   /** Returns the trace. Throws SCENARIO_INVALID when no line was a read. */
   finish(): Trace {
     if (this.#kept === 0) {
-      throw solverError(
+      throw new SolverError(
         "SCENARIO_INVALID",
         `none of the ${this.#lines} lines is a read: choose another format with --format`,
         { lines: this.#lines, malformed: this.#malformed },
@@ -231,7 +231,7 @@ export class TraceBuilder {
 
   #refuse(problem: string): void {
     const [file, line] = [this.#file, this.#line];
-    if (this.#isStrict) throw solverError("SCENARIO_INVALID", `${file}: line ${line}: ${problem}`, { file, line });
+    if (this.#isStrict) throw new SolverError("SCENARIO_INVALID", `${file}: line ${line}: ${problem}`, { file, line });
     this.#malformedLines++;
     if (this.#malformed.length < REPORTED_MAX) this.#malformed.push({ file, line, problem });
   }

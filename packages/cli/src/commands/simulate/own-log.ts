@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { pipeline, Readable } from "node:stream";
 import { constants, createGunzip, gunzipSync } from "node:zlib";
 import { AgaroseError } from "@agarose/core";
+import { SolverError } from "@agarose/solver";
 import { parseScenario, type Scenario } from "@agarose/solver/simulator";
 import {
   guessLogFormat,
@@ -75,7 +76,7 @@ export async function readTrace(files: readonly string[], options: LogOptions, s
       if (format === "csv") await addRecords(text, builder);
       else for await (const line of createInterface({ input: text, crlfDelay: Infinity })) builder.add(line);
     } catch (error) {
-      throw error instanceof Error && error.name === "AgaroseError" ? error : unreadable(file, error);
+      throw error instanceof AgaroseError || error instanceof SolverError ? error : unreadable(file, error);
     }
   }
   return builder.finish();

@@ -6,7 +6,7 @@
 
 import { refuseUnknown } from "../../json-fields.ts";
 import { POLICY_NAMES } from "../../policies/registry.ts";
-import { solverError } from "../../errors.ts";
+import { SolverError } from "../../errors.ts";
 import type { PeerMessage } from "../../cooperation/peer-message.ts";
 import type { Random } from "../../random.ts";
 import type { Caches } from "../cache-state.ts";
@@ -36,7 +36,7 @@ export class TurnDecider implements Decider {
   /** Throws SCENARIO_INVALID for an unknown policy or setting. */
   constructor(caches: Caches, { policy, settings }: SystemSpec, random: Random) {
     if (!POLICY_NAMES.includes(policy)) {
-      throw solverError(
+      throw new SolverError(
         "SCENARIO_INVALID",
         `no policy has the name ${policy}: choose one of ${POLICY_NAMES.join(", ")}`,
         {

@@ -1,6 +1,6 @@
 /** The files that Sprout's optimiser plans for. */
 
-import { solverError } from "../../../errors.ts";
+import { SolverError } from "../../../errors.ts";
 
 /** What is read, how often, and where its chunks are. */
 export interface SproutFile {
@@ -17,14 +17,14 @@ export interface SproutFile {
 /** Throws SCENARIO_INVALID for a capacity or a file out of range; `servers` is how many servers there are. */
 export function checkFiles(files: readonly SproutFile[], servers: number, capacity: number): void {
   if (!Number.isSafeInteger(capacity) || capacity < 0) {
-    throw solverError("SCENARIO_INVALID", `capacity must be an integer >= 0, got ${capacity}`, { capacity });
+    throw new SolverError("SCENARIO_INVALID", `capacity must be an integer >= 0, got ${capacity}`, { capacity });
   }
   for (const [file, { k, servers: own, readsPerSecond, chunkWeight = 1 }] of files.entries()) {
     const isSound = Number.isInteger(k) && k >= 1 && k <= own.length && new Set(own).size === own.length;
     const isKnown = own.every((server) => Number.isInteger(server) && server >= 0 && server < servers);
     const isRate = Number.isFinite(readsPerSecond) && readsPerSecond >= 0;
     if (isSound && isKnown && isRate && Number.isSafeInteger(chunkWeight) && chunkWeight >= 1) continue;
-    throw solverError(
+    throw new SolverError(
       "SCENARIO_INVALID",
       `file ${file}: needs k of its distinct servers, a rate >= 0 and a chunk weight that is an integer >= 1`,
       { file },

@@ -5,7 +5,7 @@
  * The printed Gamma^4 of equation (4) is (E[X^2])^2, by the Pollaczek-Khinchine formula.
  */
 
-import { solverError } from "../../../errors.ts";
+import { SolverError } from "../../../errors.ts";
 
 /** Moments of the time one chunk takes at a server, in seconds and their powers. */
 export interface Server {
@@ -124,6 +124,8 @@ export function checkServers(servers: readonly Server[]): void {
   for (const [server, { mean, secondMoment, thirdMoment, parallel = 1 }] of servers.entries()) {
     const areMoments = mean > 0 && secondMoment >= mean ** 2 * (1 - 1e-9) && thirdMoment > 0;
     if (areMoments && Number.isFinite(secondMoment + thirdMoment) && parallel > 0) continue;
-    throw solverError("SCENARIO_INVALID", `server ${server}: its moments are not those of a time above 0`, { server });
+    throw new SolverError("SCENARIO_INVALID", `server ${server}: its moments are not those of a time above 0`, {
+      server,
+    });
   }
 }

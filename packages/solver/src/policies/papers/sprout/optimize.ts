@@ -8,7 +8,7 @@
  * once files of different z share a server, so the best round is kept, and single chunks are exchanged at the end.
  */
 
-import { solverError } from "../../../errors.ts";
+import { SolverError } from "../../../errors.ts";
 import { chooseCached } from "./choose-cached.ts";
 import { descend } from "./descend.ts";
 import type { Requests } from "./descend.ts";
@@ -83,7 +83,7 @@ export function optimizeSprout(
   }
   if (!best || !Number.isFinite(best.meanBound)) {
     const loads = best ? loadsOf(files, servers.length, best.probability) : [];
-    throw solverError("SCENARIO_INVALID", "the servers cannot keep up with these reads: add servers or cache", {
+    throw new SolverError("SCENARIO_INVALID", "the servers cannot keep up with these reads: add servers or cache", {
       capacity,
       loads: [...loads],
     });
