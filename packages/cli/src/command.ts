@@ -143,10 +143,17 @@ export function addCommand(parent: Command, definition: CommandDefinition<any> |
     else command.addOption(optionOf(name, arg));
   }
   const names = args.flatMap(([name, { kind }]) => (kind === "positional" ? [name] : []));
+  if (definition.withoutConfig) command.addOption(new Option("--config <path>").hideHelp());
   command.addHelpText("after", () => epilogue(definition));
   command.action(async (...given: unknown[]) => {
     const positionals = names.flatMap((name, at) => (given[at] === undefined ? [] : [[name, given[at]]]));
-    const code = await definition.run({ ...command.optsWithGlobals(), ...Object.fromEntries(positionals) });
+    const values: Values<any> = { ...command.optsWithGlobals(), ...Object.fromEntries(positionals) };
+    // A caller would believe that it counts.
+    if (definition.withoutConfig && values.config !== undefined) {
+      const message = `\`agarose ${definition.name}\` reads no configuration: leave --config out`;
+      throw new AgaroseError("USAGE", message);
+    }
+    const code = await definition.run(values);
     if (code !== undefined) process.exitCode = code;
   });
 }

@@ -18,7 +18,11 @@ type Definition =
 const VERBS: Record<string, () => Promise<Definition>> = {
   put: () => import("./commands/put/index.ts"),
   get: () => import("./commands/get/index.ts"),
+  cat: () => import("./commands/cat/index.ts"),
   ls: () => import("./commands/ls/index.ts"),
+  stat: () => import("./commands/stat/index.ts"),
+  cp: async () => ({ command: (await import("./commands/cp/index.ts")).copy }),
+  mv: async () => ({ command: (await import("./commands/cp/index.ts")).move }),
   sync: () => import("./commands/sync/index.ts"),
   du: () => import("./commands/du/index.ts"),
   versions: () => import("./commands/versions/index.ts"),
@@ -44,6 +48,7 @@ const VERBS: Record<string, () => Promise<Definition>> = {
   solve: () => import("./commands/solve/index.ts"),
   simulate: () => import("./commands/simulate/index.ts"),
   advise: () => import("./commands/advise/index.ts"),
+  completion: () => import("./commands/completion/index.ts"),
   bench: () => import("./commands/bench/index.ts"),
 };
 
@@ -100,7 +105,14 @@ function version(): string {
 }
 
 /** Commands that read no configuration, by their words. */
-const WITHOUT_CONFIG: ReadonlySet<string> = new Set(["advise", "bench codec", "dev", "simulate", "solve"]);
+const WITHOUT_CONFIG: ReadonlySet<string> = new Set([
+  "completion",
+  "advise",
+  "bench codec",
+  "dev",
+  "simulate",
+  "solve",
+]);
 
 /** Throws USAGE for --config where nothing would read it: a caller would believe that it counts. */
 function refuseUnreadConfig(command: Command): void {

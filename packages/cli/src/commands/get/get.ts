@@ -32,7 +32,8 @@ export type GetOptions = Values<typeof args>;
 const STDOUT = "-";
 
 /** Runs `agarose get KEY [FILE]`. A read that cannot be completed rejects, and FILE is as it was. */
-export async function get({ key, file, ...options }: GetOptions): Promise<void> {
+export async function get({ key, file, recursive, ...options }: GetOptions): Promise<number | void> {
+  if (recursive) return getFolder(key, file, options);
   if (file === STDOUT && options.json) throw new AgaroseError("USAGE", "stdout cannot take both the object and --json");
   parseKey(key);
   await withContext(options, READING, async (context) => {
@@ -53,6 +54,19 @@ export async function get({ key, file, ...options }: GetOptions): Promise<void> 
     }
     await knownRegions.flush();
   });
+}
+
+/** Brings all objects below a prefix into a folder, in which other files stay. */
+async function getFolder(
+  prefix: string,
+  folder: string | undefined,
+  { range, ...options }: Omit<GetOptions, "key" | "file" | "recursive">,
+): Promise<number> {
+  if (range !== undefined) throw new AgaroseError("USAGE", "--range is for one object: leave it or --recursive out");
+  if (folder === STDOUT) throw new AgaroseError("USAGE", "stdout takes one object: name a folder for --recursive");
+  const { sync } = await import("../sync/sync.ts");
+  const target = folder ?? ownName(prefix.replace(/\/$/, ""));
+  return sync({ ...options, source: prefix, target, get: true, include: [], exclude: [], header: [], purge: false });
 }
 
 async function show(

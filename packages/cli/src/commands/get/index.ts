@@ -1,10 +1,11 @@
 /** The definition of `agarose get`. */
-import { defineCommand, option, positional } from "../../command.ts";
+import { defineCommand, flag, option, positional } from "../../command.ts";
 import { CONSISTENCY, KEY } from "../../ui/args.ts";
 
 export const args = {
   key: KEY,
   file: positional("[file]", "file or folder to write to, or - for stdout; default is the key's base name"),
+  recursive: flag("take the key as a prefix, and bring all below it into the folder FILE", { short: "r" }),
   range: option("<range>", "bytes FIRST-LAST, FIRST- or -COUNT"),
   consistency: CONSISTENCY,
 };
@@ -16,6 +17,7 @@ export const command = defineCommand({
   examples: [
     ["get photos/cat.jpg", "write cat.jpg into the working directory"],
     ["get photos/cat.jpg backup/", "write backup/cat.jpg"],
+    ["get -r photos/ pictures", "bring all objects below a prefix into a folder"],
     ["get films/a.mp4 - --range 0-1023", "print the first 1,024 bytes"],
   ],
   args,

@@ -1,0 +1,28 @@
+/** The definition of `agarose completion`. */
+import { AgaroseError } from "@agarose/core";
+import { defineCommand, positional } from "../../command.ts";
+
+export const SHELLS = ["bash", "zsh", "fish"] as const;
+
+export const args = { shell: positional("<shell>", SHELLS.join(", ")) };
+
+export const command = defineCommand({
+  name: "completion",
+  category: "More",
+  description: "print the completion of commands and options for a shell",
+  examples: [
+    ["completion bash > ~/.local/share/bash-completion/completions/agarose", "for bash"],
+    ["completion zsh > ~/.zfunc/_agarose", "for zsh, where fpath has ~/.zfunc"],
+    ["completion fish > ~/.config/fish/completions/agarose.fish", "for fish"],
+  ],
+  args,
+  withoutConfig: true,
+  async run({ shell, json }) {
+    const known = SHELLS.find((name) => name === shell);
+    if (known === undefined) throw new AgaroseError("USAGE", `${shell} is not ${SHELLS.join(", ")}`);
+    const [{ completionOf }, { buildProgram }] = await Promise.all([import("./scripts.ts"), import("../../main.ts")]);
+    const { printResult } = await import("../../ui/output.ts");
+    const script = completionOf(known, await buildProgram([]));
+    printResult(json ?? false, { shell, script }, [script]);
+  },
+});

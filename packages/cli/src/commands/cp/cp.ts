@@ -1,0 +1,78 @@
+/**
+ * `agarose cp` and `agarose mv`: an object is read, verified, and stored under another key, which may have another code
+ * or secret. S3 has no request that does this across regions.
+ */
+import { Readable } from "node:stream";
+import { AgaroseError, parseKey } from "@agarose/core";
+import { Deployment, type ObjectInfo, type PutResult } from "@agarose/storage";
+import type { Values } from "../../command.ts";
+import { withContext, WRITING } from "../../lib/context.ts";
+import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
+import { formatBytes, logLine, printable, printResult } from "../../ui/output.ts";
+import { spoolStdin } from "../put/inputs.ts";
+import type { args } from "./index.ts";
+
+type Options = Values<typeof args>;
+
+/** Runs `agarose cp FROM TO`. */
+export function copyObject(options: Options): Promise<void> {
+  return transfer("copied", options);
+}
+
+/** Runs `agarose mv FROM TO`. What is stored at FROM meanwhile stays there, and the command fails. */
+export function moveObject(options: Options): Promise<void> {
+  return transfer("moved", options);
+}
+
+async function transfer(outcome: "copied" | "moved", { from, to: given, ...options }: Options): Promise<void> {
+  const to = given.endsWith("/") ? `${given}${from.slice(from.lastIndexOf("/") + 1)}` : given;
+  for (const key of [from, to]) parseKey(key);
+  if (from === to) throw new AgaroseError("USAGE", `${JSON.stringify(to)} is the object itself: give another key`);
+  await withContext(options, WRITING, async (context) => {
+    const deployment = new Deployment(context);
+    if (options.dryRun) {
+      const { bytes, version } = await deployment.stat(from);
+      const line = `would be ${outcome}  ${printable(from)}  ${printable(to)}  ${formatBytes(bytes)}`;
+      printResult(context.json, { from, key: to, outcome: "due", bytes, version, dryRun: true }, [line]);
+      return;
+    }
+    const { body, ...object } = await deployment.get(from);
+    const stored = await storeAs(to, body, object, { deployment, signal: context.signal });
+    if (outcome === "moved") await removeOld(object, deployment);
+    const replaced = [...(stored.generation > 1 ? [to] : []), ...(outcome === "moved" ? [from] : [])];
+    const pops = options.purge ? await purgePops(context.config, replaced) : [];
+    const line = `${outcome}  ${printable(from)}  ${printable(to)}  ${formatBytes(stored.bytes)}`;
+    const purged = pops.length > 0 ? { pops } : {};
+    printResult(context.json, { ...stored, from, outcome, ...purged }, [line]);
+    if (stored.missing.length > 0) logLine(`warning: ${printable(to)} lacks chunks: run \`agarose repair\` later`);
+    warnOfUnpurged(pops);
+  });
+}
+
+/** Stores what a body has. It is kept on disk meanwhile, because a put may read its bytes again. */
+async function storeAs(
+  key: string,
+  body: ReadableStream<Uint8Array>,
+  { contentType, headers }: ObjectInfo,
+  { deployment, signal }: { readonly deployment: Deployment; readonly signal: AbortSignal },
+): Promise<PutResult> {
+  const spooled = await spoolStdin(Readable.from(body), signal);
+  try {
+    return await deployment.put(key, { file: spooled.path }, { contentType, headers });
+  } finally {
+    await spooled.remove();
+  }
+}
+
+/** Removes the object that was copied, and no other that has taken its place. */
+async function removeOld({ key, version, modified }: ObjectInfo, deployment: Deployment): Promise<void> {
+  const now = await deployment.stat(key);
+  if (now.version !== version || now.modified !== modified) {
+    const message = `${JSON.stringify(key)} was replaced while it was copied, so it stays: move it again`;
+    throw new AgaroseError("REPLACED_MEANWHILE", message, { key });
+  }
+  const removed = await deployment.remove(key);
+  for (const { region, problem } of removed?.regionsWithoutTombstone ?? []) {
+    logLine(`warning: ${region} still has ${printable(key)}: ${printable(problem)}; \`agarose repair\` removes it`);
+  }
+}

@@ -1,0 +1,15 @@
+/** The definition of `agarose stat`. */
+import { defineCommand } from "../../command.ts";
+import { CONSISTENCY, KEY } from "../../ui/args.ts";
+
+export const args = { key: KEY, consistency: CONSISTENCY };
+
+export const command = defineCommand({
+  name: "stat",
+  category: "Objects",
+  description: "show length, type, headers, version, code and regions of an object",
+  examples: [["stat photos/cat.jpg", "show them"]],
+  args,
+  failsWhen: "there is no such object, or too few regions answer",
+  run: async (values) => (await import("./stat.ts")).stat(values),
+});

@@ -1,0 +1,45 @@
+/**
+ * `agarose stat`: what the manifest of an object says.
+ */
+import { parseKey, systemClock } from "@agarose/core";
+import { shownManifest } from "@agarose/storage/encryption/opened";
+import { readManifest } from "@agarose/storage/objects/manifests";
+import { Breaker } from "@agarose/storage/regions/ask-regions";
+import type { Values } from "../../command.ts";
+import { READING, withContext } from "../../lib/context.ts";
+import { formatBytes, printResult } from "../../ui/output.ts";
+import type { args } from "./index.ts";
+
+/** Runs `agarose stat KEY`. It reads the manifest alone, and no chunk. */
+export async function stat({ key, consistency, ...options }: Values<typeof args>): Promise<void> {
+  parseKey(key);
+  await withContext(options, READING, async (command) => {
+    const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
+    const manifest = await readManifest(key, { ...context, consistency });
+    const { bytes, contentType, headers, modified, version, generation, sha256 } = await shownManifest(
+      manifest,
+      command.config,
+    );
+    const code = "inline" in manifest ? "inline" : `${manifest.k}+${manifest.m}`;
+    const regions = [...new Set(manifest.placement)];
+    const result = { key, bytes, contentType, headers, modified, version, generation, sha256, code, regions };
+    const rows: [string, string][] = [
+      ["key", key],
+      ["length", `${formatBytes(bytes)}${bytes < 1024 ? "" : ` (${bytes} bytes)`}`],
+      ["type", contentType],
+      ...Object.entries(headers),
+      ["modified", modified],
+      ["version", version],
+      ["generation", `${generation}`],
+      ["sha256", sha256],
+      ["code", code],
+      ["regions", regions.join(", ")],
+    ];
+    const width = Math.max(...rows.map(([name]) => name.length));
+    printResult(
+      command.json,
+      result,
+      rows.map(([name, text]) => `${name.padEnd(width)}  ${text.replaceAll("\n", " ")}`),
+    );
+  });
+}
