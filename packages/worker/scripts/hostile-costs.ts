@@ -53,7 +53,6 @@ export const HOSTILE_REQUESTS = {
   "GET /healthz": cost(0, 0, 0, 0, 0, 0),
   "GET /v1/status, a wrong token": cost(0, 0, 0, 0, 0, 0),
   "GET /metrics, a wrong token": cost(0, 0, 0, 0, 0, 0),
-  "GET /v1/oic/, a wrong token": cost(0, 0, 0, 0, 0, 0),
   "POST /v1/purge, a wrong token": cost(0, 0, 0, 0, 0, 0),
   "GET of a path that is no route": cost(0, 0, 0, 0, 0, 0),
 } as const satisfies Readonly<Record<string, RequestCost>>;

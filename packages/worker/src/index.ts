@@ -13,7 +13,7 @@ import { ROUTES, type RouteName } from "./http/routes.ts";
 import { healthz, status } from "./http/routes/health.ts";
 import { metrics } from "./http/routes/metrics.ts";
 import { object } from "./http/routes/object.ts";
-import { peerChunk, peerExchange, peerOic } from "./http/routes/peers.ts";
+import { peerChunk, peerExchange } from "./http/routes/peers.ts";
 import { plans } from "./http/routes/plans.ts";
 import { PURGE_BYTES_MAX, purgeRoute } from "./http/routes/purge.ts";
 import { read } from "./http/routes/read.ts";
@@ -35,7 +35,6 @@ const HANDLERS: Readonly<Record<RouteName, H<AppEnv>[]>> = {
   peers: [bodyOfAtMost(MESSAGE_BYTES_MAX), peerExchange],
   health: [healthz],
   status: [status],
-  oic: [peerOic],
   metrics: [metrics],
   purge: [bodyOfAtMost(PURGE_BYTES_MAX), purgeRoute],
 };

@@ -69,8 +69,8 @@ export const HEAD = [
     ],
     [
       "Sprout IV-A",
-      "readers take the nearest chunks; `SPREAD` draws their order instead",
-      "-20% of the mean near saturation, +2% far from it",
+      "readers take the nearest chunks",
+      "simulated, drawing their order saved 20% of the mean near saturation and cost 2% far from it",
     ],
     [
       "EC-Cache 4.2",

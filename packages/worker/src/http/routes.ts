@@ -82,12 +82,6 @@ export const ROUTES = {
     access: "admin token",
     returns: "regions, peers, cache, ideas at work, spending and the last period, with its errors",
   },
-  oic: {
-    method: "GET",
-    path: "/v1/oic/",
-    access: "admin token",
-    returns: "which PoPs cache which chunks of an object",
-  },
   metrics: {
     method: "GET",
     path: "/metrics",

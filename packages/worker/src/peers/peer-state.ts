@@ -148,12 +148,6 @@ export class PeerState extends DurableObject<PeerStateEnv> {
     await this.#alarmIn(GATHER_MS);
   }
 
-  /** Returns the chunks of a version at each peer that answers. */
-  holders(version: string): Map<string, readonly number[]> {
-    const answering = new Set(this.#reports().map(({ name }) => name));
-    return new Map([...this.#table.cache.replicasOf(version)].filter(([name]) => answering.has(name)));
-  }
-
   /** Returns what `/v1/status` shows of the peers; `turn` is this PoP's own ticket. */
   status(): { readonly turn: number; readonly peers: PeerStatus[] } {
     const now = Date.now();

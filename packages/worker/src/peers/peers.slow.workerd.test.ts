@@ -105,17 +105,6 @@ describe("a chunk that only a peer has cached", () => {
     const answer = await fetch(`${world.url("lhr")}/v1/read/${KEY}`);
     expect(answer.headers.get("x-agarose-oic")).toBe("1.00");
     await answer.body?.cancel();
-    const oic = await fetch(`${world.url("lhr")}/v1/oic/${KEY}`, {
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
-    });
-    expect(await oic.json()).toEqual({
-      key: KEY,
-      version,
-      k: 4,
-      oic: 1,
-      chunks: { lhr: [], fra: [0, 1, 2, 3] },
-    });
-    expect((await fetch(`${world.url("lhr")}/v1/oic/${KEY}`)).status, "without the token").toBe(401);
   });
 
   test("is given to a client as it is, and never under another version, stripe or chunk", async () => {

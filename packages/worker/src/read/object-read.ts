@@ -27,7 +27,7 @@ import { notePeer } from "../peers/peer-reading.ts";
 import { log } from "../runtime/log.ts";
 import { traceFields } from "../runtime/trace.ts";
 import type { NoteTaken } from "../popularity/weighed-read.ts";
-import { drawn, latencyOf, shardBytes, standardNormal } from "../regions/region-latency.ts";
+import { latencyOf, shardBytes } from "../regions/region-latency.ts";
 import type { Configuration } from "../cache/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
 import type { Invocation } from "../runtime/invocation.ts";
@@ -270,15 +270,15 @@ export function popRegionSources(
   configuration: Configuration,
 ): RegionSource[] {
   const { settings, breakers } = isolate;
-  return settings.regions.map(({ name, popUrl }) => {
-    const draw = settings.spread ? standardNormal(Math.random) : 0;
-    return new RegionSource({
-      manifest,
-      region: { name, url: popUrl },
-      latency: () => drawn(latencyOf(configuration.regions, name, breakers.isOpen(name), shardBytes(manifest)), draw),
-      fetch: breakers.guard(name, fetch),
-    });
-  });
+  return settings.regions.map(
+    ({ name, popUrl }) =>
+      new RegionSource({
+        manifest,
+        region: { name, url: popUrl },
+        latency: () => latencyOf(configuration.regions, name, breakers.isOpen(name), shardBytes(manifest)),
+        fetch: breakers.guard(name, fetch),
+      }),
+  );
 }
 
 function noteRequest(

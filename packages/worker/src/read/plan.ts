@@ -2,7 +2,7 @@
 import type { Manifest, Plan, PlanRegion } from "@agarose/core";
 import { deliveryMs } from "@agarose/solver/planner";
 import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
-import { drawn, estimateOf, shardBytes, standardNormal } from "../regions/region-latency.ts";
+import { estimateOf, shardBytes } from "../regions/region-latency.ts";
 import type { Invocation } from "../runtime/invocation.ts";
 
 /** A plan and what its reader's answer says beside it. */
@@ -31,13 +31,11 @@ export async function planOf(invocation: Invocation, key: string, knownVersion?:
   const regions = settings.regions.map(async (region): Promise<PlanRegion> => {
     const { name, url } = region;
     const estimate = estimateOf(name, estimates);
-    const meanMs = deliveryMs(estimate, shardBytes(manifest));
-    const draw = settings.spread ? standardNormal(Math.random) : 0;
     const signed = await signer.sign(region, manifest);
     return {
       name,
       url,
-      meanMs: drawn({ meanMs, sdMs: estimate.sdMs }, draw).meanMs,
+      meanMs: Math.max(1, deliveryMs(estimate, shardBytes(manifest))),
       sdMs: estimate.sdMs,
       ...(estimate.down || breakers.isOpen(name) ? { down: true } : {}),
       ...(signed && { signed }),

@@ -9,8 +9,6 @@ import { parseRegionSettings, type RegionSettings } from "../regions/region-sett
 export interface ReadSettings extends RegionSettings, PopSettings {
   /** Requests beyond k. */
   readonly delta: number;
-  /** Whether each read and plan draws the regions' times from their distributions, to share requests among them. */
-  readonly spread: boolean;
   /** Whether the log has a line for each request of a trace. */
   readonly logTraces: boolean;
   readonly manifestTtlSeconds: number;
@@ -31,10 +29,6 @@ const MEMORY_BYTES_DEFAULT = 16 * 1024 * 1024;
 /** The variables of this room. */
 export const READ_VARIABLES = {
   DELTA: wholeNumber("How many requests beyond k a read makes, at the edge and as advice to clients.", 1, 255),
-  SPREAD: flag(
-    "Whether reads share their requests among regions whose times overlap, for buckets near their limit.",
-    false,
-  ),
   MANIFEST_TTL_SECONDS: wholeNumber(
     "How many seconds a key may keep naming an old version.",
     MANIFEST_TTL_SECONDS_DEFAULT,
@@ -69,14 +63,13 @@ export const READ_VARIABLES = {
 
 /** Checks the variables of this room, of regions and of peers. Throws CONFIG_INVALID. */
 export function parseReadSettings(env: object): ReadSettings {
-  const { DELTA, LOG_TRACES, MANIFEST_TTL_SECONDS, MEMORY_BYTES, PUBLISHER_KEYS, SPREAD, SUBREQUESTS_MAX, UNSIGNED } =
+  const { DELTA, LOG_TRACES, MANIFEST_TTL_SECONDS, MEMORY_BYTES, PUBLISHER_KEYS, SUBREQUESTS_MAX, UNSIGNED } =
     parseVariables(READ_VARIABLES, env);
   const settings = {
     ...parsePopSettings(env),
     ...parseRegionSettings(env),
     delta: DELTA,
     logTraces: LOG_TRACES,
-    spread: SPREAD,
     manifestTtlSeconds: MANIFEST_TTL_SECONDS,
     memoryBytes: MEMORY_BYTES,
     publisherKeys: PUBLISHER_KEYS,

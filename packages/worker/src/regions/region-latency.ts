@@ -22,22 +22,8 @@ export function latencyOf(
   bytes = 0,
 ): LatencyEstimate {
   const estimate = estimateOf(region, estimates);
-  const meanMs = deliveryMs(estimate, bytes);
+  const meanMs = Math.max(1, deliveryMs(estimate, bytes));
   return { meanMs: estimate.down || isOpen ? Math.max(DOWN_MS, meanMs) : meanMs, sdMs: estimate.sdMs };
-}
-
-/**
- * Returns the estimate with its mean moved by `draw` standard deviations. Plans and reads that draw it from a normal
- * distribution share their requests among regions whose times overlap, instead of all asking the nearest one (Sprout,
- * section IV-A).
- */
-export function drawn({ meanMs, sdMs }: LatencyEstimate, draw: number): LatencyEstimate {
-  return { meanMs: Math.max(1, meanMs + draw * sdMs), sdMs };
-}
-
-/** Returns a draw from the standard normal distribution. */
-export function standardNormal(random: () => number): number {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
 
 /** Returns the bytes of one chunk in a stripe of the usual size. */

@@ -133,7 +133,7 @@ export const ABUSES: readonly AbuseKind[] = [
     perSecond: 0.25,
     act(target, address, n) {
       const headers = { authorization: `Bearer guess-of-the-token-${n}` };
-      return send(target, ["/v1/status", "/metrics", "/v1/oic/video"][n % 3]!, { address, headers });
+      return send(target, ["/v1/status", "/metrics"][n % 2]!, { address, headers });
     },
   },
 ];

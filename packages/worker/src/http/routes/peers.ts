@@ -1,19 +1,17 @@
 /**
  * The routes for other PoPs and their clients: `POST /v1/peers` takes messages, `GET /v1/chunk/<key>` delivers one
- * cached shard, `GET /v1/oic/<key>` reports object in cache.
+ * cached shard.
  */
 import { AgaroseError, errorAnswer, keyInPath, PEER_CHUNK_PREFIX } from "@agarose/core";
 import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
 import { openMessage } from "../../peers/exchange.ts";
-import { isFromPeer, objectInCache } from "../../peers/peer-reading.ts";
+import { isFromPeer } from "../../peers/peer-reading.ts";
 import { isolateOf } from "../../runtime/isolate.ts";
 import type { Invocation } from "../../runtime/invocation.ts";
 import { isPrivate } from "../access.ts";
 import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
 import { settingsOf } from "../../runtime/settings.ts";
-
-const OIC_PREFIX = "/v1/oic/";
 
 /**
  * Answers 204 to news. Throws FORBIDDEN unless a peer has signed the message, REQUEST_INVALID for an old or wrong one.
@@ -55,23 +53,6 @@ export async function peerChunk(c: Context<AppEnv>): Promise<Response> {
       "content-length": String(shard.length),
       "cache-control": "no-store",
     },
-  });
-}
-
-/** Answers with object in cache: the share of an object that this PoP and its peers hold together, as JSON. */
-export async function peerOic(c: Context<AppEnv>): Promise<Response> {
-  const key = keyInPath(pathOf(c), OIC_PREFIX) ?? "";
-  const invocation = invocationOf(c);
-  const { settings } = invocation.isolate;
-  const [{ version, k }, configuration] = await Promise.all([invocation.manifest(key), invocation.configuration()]);
-  const here = configuration.cached[version]?.chunks ?? [];
-  const holders = new Map(settings.peers ? await peerState(c.env).holders(version) : []);
-  return c.json({
-    key,
-    version,
-    k,
-    oic: objectInCache(k, [here, ...holders.values()]),
-    chunks: { [settings.pop]: here, ...Object.fromEntries(holders) },
   });
 }
 
