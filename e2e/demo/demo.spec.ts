@@ -4,7 +4,7 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "@agarose/dev-world/playwright";
 import { textReader } from "../../demo/library/packages.ts";
 
-test.use({ worldOptions: { demo: true, scale: 0.02 } });
+test.use({ worldOptions: { demo: "../demo/demo.ts", scale: 0.02 } });
 
 /** Opens the page and waits until the service worker and the first photograph are there. */
 async function openDemo(page: Page): Promise<void> {

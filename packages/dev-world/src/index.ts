@@ -4,9 +4,11 @@
  * @module
  */
 export { startControl, type Control, type ControlOptions } from "./control/control.ts";
-export type { NodePop, NodePopStarter, PopRuntime } from "./pops/mixed-pops.ts";
+export type { PopRuntime } from "./pops/mixed-pops.ts";
+export type { Demo, DemoOptions, Page } from "./run/page.ts";
 export { geographyOf, popLatencyMs, TABLE_I, type Geography } from "./world/geography.ts";
 export type { KvState, WorldState } from "./world/links.ts";
+export { loadScenario } from "./world/scenario-file.ts";
 export { worldOf } from "./world/scenario-world.ts";
 export {
   NO_FAULTS,
@@ -17,4 +19,5 @@ export {
   type LinkRecord,
 } from "./world/wan-link.ts";
 export { startWorld, type World } from "./world/world.ts";
+export { openUploader, type Upload, type Uploader } from "./world/uploader.ts";
 export { WORLD_DEFAULTS, type WorldOptions } from "./world/world-options.ts";

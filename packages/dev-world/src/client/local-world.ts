@@ -1,12 +1,14 @@
-/** A local world that `agarose dev` runs in a process of its own. */
+/** A local world that runs in a process of its own. */
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve as resolvePath } from "node:path";
+import { dirname, extname, join, resolve as resolvePath } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { RunOptions } from "../run/run-world.ts";
 import type { LinkRecord } from "../world/wan-link.ts";
 import { ControlClient, type ControlState, type WholeCopy } from "./control-client.ts";
 import { Client, Pop, Region } from "./places.ts";
@@ -40,8 +42,8 @@ export interface LocalWorldOptions {
   readonly peers?: boolean;
   /** Relative paths, those of `put` included, start at this folder. Default: the working directory. */
   readonly folder?: string;
-  /** Serves the repository's demo page with its samples instead of `app`. Default: false. */
-  readonly demo?: boolean;
+  /** The path of a module that exports a `Demo`: its page and samples are served instead of `app`. Default: none. */
+  readonly demo?: string;
 }
 
 /** How to store an object. */
@@ -51,6 +53,9 @@ export interface PutFileOptions {
   /** Further response headers, such as `cache-control`. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** The module that the process runs: a source in the repository, and JavaScript in the published package. */
+const MAIN = fileURLToPath(new URL(`../run/main${extname(import.meta.url)}`, import.meta.url));
 
 /** What `agarose dev --json` prints. */
 interface Announcement {
@@ -97,15 +102,15 @@ export class LocalWorld {
     const { folder = process.cwd() } = options;
     const scenario = await scenarioFile(options.geography, folder);
     try {
-      const args = ["dev", "--json", "--cron", "0", ...argumentsOf(options, folder, scenario?.path)];
-      const child = spawn(process.execPath, [findCli(), ...args], { stdio: ["ignore", "pipe", "pipe"] });
+      const run = JSON.stringify(runOptions(options, folder, scenario?.path));
+      const child = spawn(process.execPath, [MAIN, run], { stdio: ["ignore", "pipe", "pipe"] });
       return new LocalWorld(await readAnnouncement(child), child, folder);
     } finally {
       await scenario?.remove();
     }
   }
 
-  /** Process id of `agarose dev`. */
+  /** Its process id. */
   get pid(): number {
     return this.#process.pid!;
   }
@@ -168,7 +173,7 @@ export class LocalWorld {
     });
   }
 
-  /** Ends the world and returns the exit code of `agarose dev`. */
+  /** Ends the world and returns the exit code of its process. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) {
       const ended = once(this.#process, "exit");
@@ -179,26 +184,27 @@ export class LocalWorld {
   }
 }
 
-function argumentsOf(options: LocalWorldOptions, folder: string, scenario: string | undefined): string[] {
-  const { app, scale, code, jitter, mbit, seed, cacheBytes, pops, variables = {}, peers, demo } = options;
-  const values = {
-    "--scenario": scenario,
-    "--scale": scale,
-    "--code": code === undefined || code === "auto" ? code : `${code.k}+${code.m}`,
-    "--jitter": jitter,
-    "--mbit": mbit,
-    "--seed": seed,
-    "--cache-bytes": cacheBytes,
-    "--runtimes": pops?.join(),
-    "--app": app && (isUrl(app) ? app : resolvePath(folder, app)),
+function runOptions(
+  { app, demo, scale, code, jitter, mbit, seed, cacheBytes, pops, variables, peers }: LocalWorldOptions,
+  folder: string,
+  scenario: string | undefined,
+): RunOptions {
+  const own = app === undefined || isUrl(app) ? app : resolvePath(folder, app);
+  return {
+    scenario,
+    scale,
+    code,
+    jitter,
+    mbit,
+    seed,
+    cacheBytes,
+    runtimes: pops,
+    variables,
+    peers,
+    cronMs: 0,
+    app: own ?? (demo === undefined ? true : undefined),
+    demo: demo && resolvePath(folder, demo),
   };
-  return [
-    ...Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)])),
-    ...Object.entries(variables).flatMap(([name, value]) => ["--var", `${name}=${value}`]),
-    ...(peers === false ? ["--no-peers"] : []),
-    // Without a value `--app` is a blank page.
-    ...(app === undefined && !demo ? ["--app"] : []),
-  ];
 }
 
 function isUrl(app: string): boolean {
@@ -219,17 +225,13 @@ async function scenarioFile(
 }
 
 /**
- * Resolves with the line that `agarose dev --json` prints when the world is up, or rejects with what it says instead.
+ * Resolves with the line that the process prints when the world is up, or rejects with what it says instead.
  */
 async function readAnnouncement(child: ChildProcess): Promise<Announcement> {
   let errors = "";
   child.stderr!.on("data", (part) => (errors += String(part)));
-  for await (const line of createInterface({ input: child.stdout! })) {
-    const announcement = JSON.parse(line) as Partial<Announcement>;
-    if (announcement.control === undefined) throw new Error(`agarose dev: ${line}`);
-    return announcement as Announcement;
-  }
-  throw new Error(`agarose dev ended before the world was up:\n${errors}`);
+  for await (const line of createInterface({ input: child.stdout! })) return JSON.parse(line) as Announcement;
+  throw new Error(`the process of the world ended before the world was up:\n${errors}`);
 }
 
 /** Returns the path of the `agarose` command: the project's own, or the one beside this package. Throws without one. */

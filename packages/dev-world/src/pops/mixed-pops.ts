@@ -1,20 +1,9 @@
-/** PoPs of both kinds in one world: Workers in workerd, and PoPs on Node that the caller starts. */
+/** PoPs of both kinds in one world: Workers in workerd, and PoPs on Node. */
+import type { NodePop } from "./node-pop.ts";
 import { startPops, type PopOptions, type Pops } from "./pops.ts";
 
 /** What runs a PoP. */
 export type PopRuntime = "workerd" | "node";
-
-/** A running PoP on Node. */
-export interface NodePop {
-  readonly name: string;
-  readonly url: string;
-  /** Runs a period. */
-  cron(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Starts the PoP `name` with the variables of the Worker. */
-export type NodePopStarter = (name: string, variables: Readonly<Record<string, string>>) => Promise<NodePop>;
 
 /** Running PoPs, in the part that both kinds have. */
 export type MixedPops = Pick<Pops, "pops" | "cron" | "setFault" | "fault" | "dispose">;
@@ -22,13 +11,10 @@ export type MixedPops = Pick<Pops, "pops" | "cron" | "setFault" | "fault" | "dis
 /**
  * Starts PoPs, each on its runtime: on workerd where `runtimes` says nothing. Their storage ends with them. A PoP on
  * Node has no KV that could fail, so `setFault` rejects for it.
- *
- * @param startNode required where a runtime is `node`.
  */
 export async function startMixedPops(
   options: readonly (Pick<PopOptions, "name" | "environment"> & { readonly vars: Readonly<Record<string, string>> })[],
   runtimes: readonly PopRuntime[],
-  startNode?: NodePopStarter,
 ): Promise<MixedPops> {
   const isNode = (index: number): boolean => runtimes[index] === "node";
   const workers = await startPops({ pops: options.filter((_, index) => !isNode(index)) });
@@ -38,7 +24,10 @@ export async function startMixedPops(
     await workers.dispose();
   };
   try {
-    for (const { name, vars } of options.filter((_, index) => isNode(index))) onNode.push(await startNode!(name, vars));
+    for (const { name, vars } of options.filter((_, index) => isNode(index))) {
+      const { startNodePop } = await import("./node-pop.ts");
+      onNode.push(await startNodePop(name, vars));
+    }
   } catch (error) {
     await dispose();
     throw error;

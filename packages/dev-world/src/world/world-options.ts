@@ -1,5 +1,5 @@
 /** The options of the local world. A module of its own, because `--help` loads the defaults without Miniflare. */
-import type { NodePopStarter, PopRuntime } from "../pops/mixed-pops.ts";
+import type { PopRuntime } from "../pops/mixed-pops.ts";
 import { TABLE_I, type Geography } from "./geography.ts";
 
 /** How to set up a world. */
@@ -23,8 +23,6 @@ export interface WorldOptions {
   readonly peers: boolean;
   /** What runs each PoP of the geography, in its order. Default: workerd. */
   readonly runtimes?: readonly PopRuntime[];
-  /** Starts a PoP on Node. Required where a runtime is `node`. */
-  readonly startNode?: NodePopStarter;
   /** Variables of every PoP, as in wrangler.toml. They replace those that the world sets. */
   readonly popVars?: Readonly<Record<string, string>>;
   /** Called when a step of the start begins. */

@@ -159,7 +159,6 @@ async function startLinkedPops(
       },
     })),
     options.runtimes ?? [],
-    options.startNode,
   );
   closers.push(() => pops.dispose());
   const popLinks: { name: string; url: string }[] = [];

@@ -4,9 +4,9 @@
 import { existsSync } from "node:fs";
 import { AgaroseError } from "@agarose/core";
 import { startPop, type Pop } from "@agarose/pop";
+import { stopSignal } from "@agarose/pop/stop-signal";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import { stopSignal } from "../dev/stop-signal.ts";
 import { EXIT_OK, printResult } from "../../ui/output.ts";
 import { readVariables } from "./variables.ts";
 import type { Values } from "../../command.ts";

@@ -3,9 +3,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPop } from "@agarose/pop";
-import type { NodePop } from "@agarose/dev-world";
 
-/** Starts it in a folder that ends with it. Only `cron` runs periods. */
+/** A running PoP on Node. */
+export interface NodePop {
+  readonly name: string;
+  readonly url: string;
+  /** Runs a period. */
+  cron(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts the PoP `name` with the variables of the Worker, in a folder that ends with it. Only `cron` runs periods. */
 export async function startNodePop(name: string, variables: Readonly<Record<string, string>>): Promise<NodePop> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-node-pop-"));
   // All clients of a local world have one address.

@@ -1,5 +1,5 @@
 /**
- * When the local world is to end: a signal, or a call of `stop`.
+ * When a process that serves is to end: a signal, or a call of `stop`.
  */
 
 /** A terminal's Ctrl-C may arrive twice, from the terminal and through npm; only a later one counts as a second one. */
