@@ -190,16 +190,17 @@ export { inParallel, Limiter, type Waiting } from "./async/limiter.ts";
 export { pullStream, type PullSink, type PullSource } from "./pull-stream.ts";
 
 // Read: the reader and what it is made of.
+export { openRead, readLeaves, type ObjectRead } from "./read/object-stream.ts";
 export {
   DELTA_DEFAULT,
-  openRead,
-  readLeaves,
   STRIPE_TIMEOUT_MS_DEFAULT,
-  type ObjectRead,
-  type ReadOptions,
+  type ReadContext,
+  type ReadObserver,
+  type ReadPolicy,
+  type ReadTarget,
   type StripeData,
   type StripeSharing,
-} from "./read/reader.ts";
+} from "./read/read-options.ts";
 export { BlockMemory } from "./read/block-memory.ts";
 export {
   blockNames,
@@ -213,7 +214,7 @@ export {
 } from "./read/pieces.ts";
 export { planReadMs, planStripe, type Candidate, type PlanOptions } from "./read/read-plan.ts";
 export { readStripe, type Hedge, type LatePiece, type StripeReadOptions } from "./read/stripe-read.ts";
-export { checkHash } from "./read/stripe-shards.ts";
+export { checkHash, checkLeaves } from "./read/stripe-shards.ts";
 export {
   readKind,
   serverTiming,

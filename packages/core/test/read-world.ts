@@ -1,11 +1,13 @@
-import { openRead, type ObjectRead, type ReadOptions } from "../src/read/reader.ts";
+import type { Decoder } from "../src/codec.ts";
+import { openRead, type ObjectRead } from "../src/read/object-stream.ts";
+import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget } from "../src/read/read-options.ts";
 import { FakeSource, type FakeSourceOptions } from "./fake-source.ts";
 import { referenceCodec } from "./objects/reference-codec.ts";
 import { toyHash, type SampleObject } from "./objects/sample-object.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 
 /** How a test reads. "unless late" stands for a caller that gives up what fails, and waits for what is late. */
-export interface ReadWorldOptions extends Partial<ReadOptions> {
+export interface ReadWorldOptions extends Partial<ReadTarget & ReadContext>, ReadPolicy, ReadObserver {
   readonly givesUp?: boolean | "unless late";
 }
 
@@ -26,19 +28,16 @@ export class ReadWorld {
   }
 
   open({ givesUp, ...options }: ReadWorldOptions = {}): Promise<ObjectRead> {
-    return openRead({
-      ...(givesUp && { narrow: (isLate) => !isLate || givesUp === true }),
-      manifest: this.object.manifest,
-      sources: this.sources,
-      codec: async () => {
-        this.codecLoads++;
-        return referenceCodec;
-      },
-      clock: this.clock,
-      sha256: toyHash,
-      random: () => 0,
-      ...options,
-    });
+    const codec = async (): Promise<Decoder> => {
+      this.codecLoads++;
+      return referenceCodec;
+    };
+    return openRead(
+      { manifest: this.object.manifest, sources: this.sources, ...options },
+      { codec, clock: this.clock, sha256: toyHash, random: () => 0, ...options },
+      { ...(givesUp && { narrow: (isLate) => !isLate || givesUp === true }), ...options },
+      options,
+    );
   }
 
   /** Returns all bytes of a read. */

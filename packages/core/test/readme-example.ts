@@ -22,7 +22,7 @@ export async function readObject(key: string, regions: Region[], publicKeys: str
   const checks = { sha256: systemSha256, trust: trustPublishers(publicKeys) };
   const manifest = await findManifest(key, { ...ports, ...checks, regions: known });
   const sources = regions.map((region) => new RegionSource({ ...ports, manifest, region }));
-  const options = { ...checks, codec: loadCodec, clock: systemClock, random: Math.random };
-  const { body } = await openRead({ ...options, manifest, sources });
+  const context = { ...checks, codec: loadCodec, clock: systemClock, random: Math.random };
+  const { body } = await openRead({ manifest, sources }, context);
   return new Uint8Array(await new Response(body).arrayBuffer());
 }

@@ -6,7 +6,7 @@
  * the same chunks, and last the sources that failed recently.
  */
 import type { LatencyEstimate } from "../latency.ts";
-import { CHUNKS_MAX, LEAF_LIST, type Code, type Manifest } from "../format/manifest/index.ts";
+import { CHUNKS_MAX, type Code, type Manifest } from "../format/manifest/index.ts";
 import type { Random } from "../ports.ts";
 import type { ChunkSource } from "../sources/source.ts";
 
@@ -23,8 +23,8 @@ export interface PlanOptions {
   readonly failed?: ReadonlySet<string>;
   /** Chooses among equally good sources. */
   readonly random: Random;
-  /** Whether to plan the leaf list instead of the chunks. */
-  readonly leaves?: boolean;
+  /** Which chunks to plan. Default: all that there may be. */
+  readonly chunks?: readonly number[];
 }
 
 /**
@@ -51,7 +51,7 @@ export function planStripe(
   sources: readonly ChunkSource[],
   options: PlanOptions,
 ): Candidate[] {
-  const chunks = options.leaves ? [LEAF_LIST] : CHUNKS;
+  const { chunks = CHUNKS } = options;
   const offers: Scored[] = sources.flatMap((source) =>
     chunks.filter((chunk) => source.has(stripe, chunk)).map((chunk) => scored(code, chunk, source, options)),
   );

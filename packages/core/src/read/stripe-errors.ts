@@ -16,7 +16,7 @@ type Reason = { readonly available: number } | { readonly timeoutMs: number };
 
 /** Returns the error of a stripe that failed: NOT_ENOUGH_CHUNKS or READ_TIMEOUT, by `reason`. */
 export function stripeError(
-  { key, k }: Manifest,
+  { key, k }: Pick<Manifest, "key" | "k">,
   stripe: number,
   received: number,
   failures: readonly FailedRequest[],

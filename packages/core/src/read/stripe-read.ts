@@ -16,7 +16,7 @@ import { asksAlone, startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";
 import { proveShards } from "./functional-proof.ts";
 import { stripeError, type FailedRequest } from "./stripe-errors.ts";
-import { checkHash } from "./stripe-shards.ts";
+import { checkHash, checkLeaves } from "./stripe-shards.ts";
 
 /**
  * Whether a late stripe may ask one more source for a shard of `bytes` bytes. `times` counts from 1 how often the
@@ -47,7 +47,9 @@ export interface StripeReadOptions {
    * k chunks.
    */
   readonly wanted?: number | undefined;
-  /** See `ReadOptions`. */
+  /** Whether to read the leaf list of the stripe, one copy of it, instead of chunks. */
+  readonly leaves?: boolean;
+  /** See `ReadPolicy`. */
   readonly narrow?: ((isLate: boolean) => boolean) | undefined;
   /** The last stripe that the read wants of these sources. Default: this one. */
   readonly lastStripe?: number;
@@ -91,6 +93,8 @@ interface Flight {
 
 class StripeRead {
   readonly #options: StripeReadOptions;
+  /** How many chunks it takes. */
+  readonly #k: number;
   readonly #waiting: Candidate[];
   /** Candidates whose failure may be transient. */
   readonly #secondTries: Candidate[] = [];
@@ -109,10 +113,11 @@ class StripeRead {
   #cancelDeadline = (): void => {};
 
   constructor(options: StripeReadOptions) {
+    const { candidates, wanted, manifest, leaves } = options;
     this.#options = options;
-    this.#needed = options.manifest.k;
-    this.#waiting = [...options.candidates];
-    const { candidates, wanted, manifest } = options;
+    this.#k = leaves ? 1 : manifest.k;
+    this.#needed = this.#k;
+    this.#waiting = [...candidates];
     this.#isNarrow = wanted !== undefined && asksAlone(manifest.k, wanted, candidates);
   }
 
@@ -133,10 +138,10 @@ class StripeRead {
   }
 
   #start(): void {
-    const { delta, manifest, wanted, narrow } = this.#options;
+    const { delta, wanted, narrow } = this.#options;
     if (this.#isNarrow) this.#launch(1, 1);
     else if (wanted !== undefined && narrow?.(false)) return this.#failFor({ available: 0 });
-    else this.#launch(startCount(manifest.k, delta, this.#waiting));
+    else this.#launch(startCount(this.#k, delta, this.#waiting));
     this.#failIfHopeless();
     for (const further of this.#options.further ?? []) void further.then((candidates) => this.#takeIn(candidates));
   }
@@ -145,7 +150,7 @@ class StripeRead {
    * Starts `count` requests. `needed` of them suffice, so the read is late when that many-th is, no matter how slow the
    * extra ones are.
    */
-  #launch(count: number, needed = this.#options.manifest.k): void {
+  #launch(count: number, needed = this.#k): void {
     const lateMs = Array.from({ length: count }, () => this.#launchNext());
     this.#cancelHedge();
     // What was not started is undefined, and sorted last.
@@ -195,11 +200,11 @@ class StripeRead {
     const late = [...this.#flights].map(({ record }) => record);
     const suspects = new Set([...this.#failures, ...late].map(({ source }) => source));
     this.#waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));
-    this.#launch(this.#options.manifest.k);
+    this.#launch(this.#k);
   }
 
   async #request(candidate: Candidate, isExtra = false): Promise<void> {
-    const { manifest, stripe, lastStripe = stripe.index, clock, sha256, onRequest } = this.#options;
+    const { manifest, stripe, leaves, lastStripe = stripe.index, clock, sha256, onRequest } = this.#options;
     const { chunk, source } = candidate;
     const record: RequestRecord = {
       stripe: stripe.index,
@@ -224,7 +229,8 @@ class StripeRead {
       const what = HAS_MESSAGES && `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`;
       checkedLength(shard, stripe.shardBytes, what);
       flight.shard = shard;
-      if (!isFunctional(manifest, chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);
+      if (leaves) await checkLeaves(manifest, stripe.index, shard, sha256);
+      else if (!this.#isFunctional(chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);
       this.#arrived(flight);
     } catch (error) {
       this.#failed(flight, error);
@@ -236,20 +242,20 @@ class StripeRead {
     const { chunk } = flight.candidate;
     if (this.#arrivals.has(chunk)) return this.#end(flight, "unused");
     this.#arrivals.set(chunk, flight as Required<Flight>);
-    if (!isFunctional(this.#options.manifest, chunk)) this.#end(flight, "used");
+    if (!this.#isFunctional(chunk)) this.#end(flight, "used");
     void this.#completeIfEnough();
   }
 
   /** Ends the read when k shards have arrived and the functional ones among them are proven. */
   async #completeIfEnough(): Promise<void> {
-    const { manifest, wanted = -1 } = this.#options;
+    const { wanted = -1 } = this.#options;
     const own = this.#arrivals.get(wanted);
     if (own) return this.#succeed(new Map([[wanted, own.shard]]));
     if (this.#arrivals.size < this.#needed || this.#proving) return;
     const first = [...this.#arrivals.values()].slice(0, this.#needed);
     const shards = new Map(first.map(({ candidate, shard }) => [candidate.chunk, shard]));
     const unproven = first.filter(isPending);
-    const inDoubt = this.#needed > manifest.k;
+    const inDoubt = this.#needed > this.#k;
     if (unproven.length === 0 && !inDoubt) return this.#succeed(shards);
     this.#proving = true;
     const leftOut = inDoubt ? unproven.map(({ candidate }) => candidate.chunk) : [undefined];
@@ -278,7 +284,7 @@ class StripeRead {
 
   /** Drops chunks of which at least one is corrupt. */
   #drop(suspects: readonly Flight[]): void {
-    this.#needed = this.#options.manifest.k;
+    this.#needed = this.#k;
     for (const { candidate } of suspects) this.#arrivals.delete(candidate.chunk);
     this.#replace(suspects, "CHUNK_CORRUPT");
   }
@@ -306,7 +312,6 @@ class StripeRead {
 
   /** Fails the read if the chunks here, under way and waiting are too few. */
   #failIfHopeless(): void {
-    const { manifest } = this.#options;
     const chunks = new Set(this.#arrivals.keys());
     for (const { candidate } of this.#flights) chunks.add(candidate.chunk);
     for (const { chunk } of this.#waiting) chunks.add(chunk);
@@ -318,7 +323,7 @@ class StripeRead {
     }
     const mayCome = [...this.#flights].some(({ candidate }) => candidate.chunk === this.#options.wanted);
     if (chunks.size >= this.#needed || mayCome) return;
-    if (this.#needed > manifest.k) return this.#drop([...this.#arrivals.values()].filter(isPending));
+    if (this.#needed > this.#k) return this.#drop([...this.#arrivals.values()].filter(isPending));
     this.#failFor({ available: chunks.size });
   }
 
@@ -350,15 +355,15 @@ class StripeRead {
 
   /** What is late of a narrow read. */
   #latePiece({ record }: Flight, lateMs: number): LatePiece {
-    const { manifest, stripe, clock } = this.#options;
+    const { stripe, clock } = this.#options;
     const came = record.receivedBytes ?? 0;
     const tookMs = clock.now() - record.startMs - (record.waitMs ?? 0);
     const others = this.#waiting.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b);
     return {
-      costBytes: manifest.k * stripe.shardBytes,
+      costBytes: this.#k * stripe.shardBytes,
       record,
       restMs: came > 0 ? (tookMs * (stripe.shardBytes - came)) / came : undefined,
-      othersMs: others[manifest.k - 1] ?? 0,
+      othersMs: others[this.#k - 1] ?? 0,
       lateMs,
     };
   }
@@ -381,7 +386,9 @@ class StripeRead {
 
   #failFor(reason: Parameters<typeof stripeError>[4]): void {
     const { manifest, stripe } = this.#options;
-    this.#fail(stripeError(manifest, stripe.index, this.#arrivals.size, this.#failures, reason));
+    this.#fail(
+      stripeError({ key: manifest.key, k: this.#k }, stripe.index, this.#arrivals.size, this.#failures, reason),
+    );
   }
 
   #fail(error: AgaroseError): void {
@@ -399,6 +406,10 @@ class StripeRead {
       flight.abort.abort();
     }
     for (const flight of [...this.#arrivals.values()].filter(isPending)) this.#end(flight, "unused");
+  }
+
+  #isFunctional(chunk: number): boolean {
+    return !this.#options.leaves && isFunctional(this.#options.manifest, chunk);
   }
 
   #end(flight: Flight, outcome: RequestRecord["outcome"], error?: string): void {

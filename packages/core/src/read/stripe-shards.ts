@@ -10,7 +10,7 @@ import type { Sha256 } from "../ports.ts";
 
 /**
  * Throws CHUNK_CORRUPT unless `shard` has the hash that the manifest has of chunk `chunk` (< n). The blocks of a part
- * must have the hashes of its leaves; a leaf list must have the hash of every shard as the roots of its trees.
+ * must have the hashes of its leaves.
  */
 export async function checkHash(
   manifest: Manifest,
@@ -19,32 +19,33 @@ export async function checkHash(
   shard: Uint8Array,
   sha256: Sha256,
 ): Promise<void> {
-  const { blockBytes, hashes } = manifest;
-  const roots = fromBase64(hashes[stripe.index]!);
-  const { leaves, from } = stripe as StripePart;
-  const trees = chunk === LEAF_LIST ? shard : await leaves;
-  // Of one shard.
-  const leafBytes = trees && (trees.length / roots.length) * HASH_BYTES;
-  let expected: Uint8Array;
-  let actual: Uint8Array;
-  if (chunk === LEAF_LIST) {
-    expected = roots;
-    const shards = Array.from({ length: roots.length / HASH_BYTES }, (_, i) => i * leafBytes!);
-    actual = concat(await Promise.all(shards.map((at) => treeRoot(shard.subarray(at, at + leafBytes!), sha256))));
-  } else {
-    actual = await hashBlocks(shard, blockBytes, sha256);
-    const at = trees ? chunk * leafBytes! + (from / blockBytes) * HASH_BYTES : chunk * HASH_BYTES;
-    if (!trees) actual = await treeRoot(actual, sha256);
-    expected = (trees ?? roots).subarray(at, at + actual.length);
-  }
+  const { blockBytes, hashes: roots } = manifest;
+  const { index, leaves, from } = stripe as StripePart;
+  const list = await leaves;
+  const expected = fromBase64(roots[index]!);
+  const blocks = await hashBlocks(shard, blockBytes, sha256);
+  const at = chunk * HASH_BYTES;
+  if (list)
+    expectEqual(list, (at * list.length) / expected.length + (from / blockBytes) * HASH_BYTES, blocks, chunk, index);
+  else expectEqual(expected, at, await treeRoot(blocks, sha256), chunk, index);
+}
+
+/** Throws CHUNK_CORRUPT unless the trees of leaf list `list` have the hashes that the manifest has of the shards. */
+export async function checkLeaves(manifest: Manifest, stripe: number, list: Uint8Array, sha256: Sha256): Promise<void> {
+  const roots = fromBase64(manifest.hashes[stripe]!);
+  const shards = roots.length / HASH_BYTES;
+  const bytes = list.length / shards;
+  const trees = Array.from({ length: shards }, (_, i) => treeRoot(list.subarray(i * bytes, (i + 1) * bytes), sha256));
+  expectEqual(roots, 0, concat(await Promise.all(trees)), LEAF_LIST, stripe);
+}
+
+function expectEqual(hashes: Uint8Array, at: number, actual: Uint8Array, chunk: number, stripe: number): void {
+  const expected = hashes.subarray(at, at + actual.length);
   if (expected.every((byte, i) => byte === actual[i]) && expected.length === actual.length) return;
   throw new AgaroseError(
     "CHUNK_CORRUPT",
-    HAS_MESSAGES && `chunk ${chunk} of stripe ${stripe.index} does not have the hash that the manifest names`,
-    {
-      chunk,
-      stripe: stripe.index,
-    },
+    HAS_MESSAGES && `chunk ${chunk} of stripe ${stripe} does not have the hash that the manifest names`,
+    { chunk, stripe },
   );
 }
 

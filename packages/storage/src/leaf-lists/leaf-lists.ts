@@ -4,7 +4,7 @@
  */
 import {
   AgaroseError,
-  checkHash,
+  checkLeaves,
   chunkName,
   concat,
   hashBlocks,
@@ -128,7 +128,7 @@ async function problemOf(manifest: Manifest, list: Uint8Array): Promise<AgaroseE
     for (let index = 0; index < stripeCount(manifest); index++) {
       const shape = leafShape(manifest, index);
       const leaves = list.subarray(shape.chunkOffset, shape.chunkOffset + shape.shardBytes);
-      await checkHash(manifest, shape, LEAF_LIST, leaves, nodeSha256);
+      await checkLeaves(manifest, index, leaves, nodeSha256);
     }
     return undefined;
   } catch (error) {

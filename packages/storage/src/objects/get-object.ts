@@ -115,17 +115,12 @@ export function openObject(
   { stores, codec, signal, clock, random }: ReadParts,
 ): Promise<ObjectRead> {
   const latencies = new Map<string, LatencyEstimate>();
-  return openRead({
-    manifest,
-    sources: sourcesOf(manifest, stores, latencies),
-    codec,
-    clock,
-    sha256: nodeSha256,
-    random,
-    signal,
-    onRequest: (record) => learn(record, latencies),
-    ...(range && { range }),
-  });
+  return openRead(
+    { manifest, sources: sourcesOf(manifest, stores, latencies), signal, ...(range && { range }) },
+    { codec, clock, sha256: nodeSha256, random },
+    {},
+    { onRequest: (record) => learn(record, latencies) },
+  );
 }
 
 /** One source per region that holds chunks of the object, with what this read has measured of it. */

@@ -109,7 +109,7 @@ class Line {
     };
     const ports = { clock, random: () => 0.5, sha256: toyHash, codec: async () => referenceCodec };
     const range = { start, end: start + bytes };
-    const { body } = await openRead({ manifest, sources, range, hedge: budget.hedge, onRequest, ...ports });
+    const { body } = await openRead({ manifest, sources, range }, ports, { hedge: budget.hedge }, { onRequest });
     return new Uint8Array(await new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer());
   }
 

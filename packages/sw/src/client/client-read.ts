@@ -22,6 +22,7 @@ import {
   type FetchPort,
   type BlockMemory,
   type Piece,
+  type ReadPolicy,
   type ReadReport,
   type Secrets,
 } from "@agarose/core";
@@ -284,17 +285,16 @@ export class ClientRead {
     ];
     this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources, pieces);
     let response: ReadResponse | undefined;
-    const { body, report } = await openRead({
-      ...this.#ports,
-      manifest,
-      sources,
-      signal,
+    const target = { manifest, sources, signal, range: head.range };
+    const sharing = store && !plan.private && { share: store.sharing(manifest) };
+    const policy: ReadPolicy = {
       delta,
       hedge: (...late) => !isSending(edge, latencies) && hedging.hedge(...late),
-      ...(store && { stripes: true, ...(!plan.private && { share: store.sharing(manifest) }) }),
-      range: head.range,
       // A PoP sends all pieces of a brief range with one more request. `#fromKnown` makes it.
       narrow: edge?.hasArrived === false && this.#isBrief(head) ? (isLate) => !isLate || edge.hasArrived : undefined,
+      ...(store && { stripes: true }),
+    };
+    const { body, report } = await openRead({ ...target, ...sharing }, this.#ports, policy, {
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {
         edge?.release?.();

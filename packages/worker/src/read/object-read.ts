@@ -21,6 +21,7 @@ import {
   type Piece,
   type RequestRecord,
   type StripeData,
+  type StripeSharing,
 } from "@agarose/core";
 import { recoveredChunks } from "@agarose/solver/planner";
 import { notePeer } from "../peers/peer-reading.ts";
@@ -212,45 +213,44 @@ async function open(
     cache,
     context: invocation.cacheContext,
   });
-  return openRead({
-    manifest,
-    range,
-    sources: [edge, ...peers, ...regions],
-    ...(isInCache && !blocks.holds([wholeName(manifest)]) ? {} : { memory: blocks }),
-    codec,
-    clock,
-    sha256: systemSha256,
-    random: Math.random,
+  const share: StripeSharing = async (stripe, readOwn, ofStripe) => {
+    const known = cache.verified(version, stripe, cached);
+    if (known) {
+      traffic.recoveredChunks += recovered.filter((chunk) => chunk < manifest.k).length;
+      return fromMemory(known, { stripe, source: settings.pop, nowMs: clock.now() });
+    }
+    const read = async (shared: AbortSignal): Promise<StripeData> => {
+      const data = await readOwn(shared);
+      const isFetched = data.made?.().some(({ kind, outcome }) => kind === "region" && outcome === "used");
+      if (isFetched) fetched.note(version, stripe, data.data, invocation.cacheContext);
+      return data;
+    };
+    // A read that leads some stripes and follows at others repeats its GETs each time, so it must be able to pay for
+    // them.
+    const isAffordable = invocation.subrequests.allows(cost.span + costOf(cost, end - stripe));
+    const own = await (isAffordable
+      ? coalescing.read({ version, stripe, read, signal: ofStripe, waitUntil: invocation.waitUntil })
+      : read(ofStripe));
+    cache.noteVerified(version, stripe, cached, own.data);
+    return own;
+  };
+  const policy = {
     delta: delta ?? settings.delta,
     windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, units()) * manifest.stripeBytes),
-    signal,
-    share: async (stripe, readOwn, ofStripe) => {
-      const known = cache.verified(version, stripe, cached);
-      if (known) {
-        traffic.recoveredChunks += recovered.filter((chunk) => chunk < manifest.k).length;
-        return fromMemory(known, { stripe, source: settings.pop, nowMs: clock.now() });
-      }
-      const read = async (shared: AbortSignal): Promise<StripeData> => {
-        const data = await readOwn(shared);
-        const isFetched = data.made?.().some(({ kind, outcome }) => kind === "region" && outcome === "used");
-        if (isFetched) fetched.note(version, stripe, data.data, invocation.cacheContext);
-        return data;
-      };
-      // A read that leads some stripes and follows at others repeats its GETs each time, so it must be able to pay for
-      // them.
-      const isAffordable = invocation.subrequests.allows(cost.span + costOf(cost, end - stripe));
-      const own = await (isAffordable
-        ? coalescing.read({ version, stripe, read, signal: ofStripe, waitUntil: invocation.waitUntil })
-        : read(ofStripe));
-      cache.noteVerified(version, stripe, cached, own.data);
-      return own;
+  };
+  const kept = isInCache && !blocks.holds([wholeName(manifest)]) ? {} : { memory: blocks };
+  return openRead(
+    { manifest, range, sources: [edge, ...peers, ...regions], signal, share },
+    { codec, clock, sha256: systemSha256, random: Math.random, ...kept },
+    policy,
+    {
+      onRequest(record) {
+        const { kind, outcome, chunk } = record;
+        if (kind === "edge" && outcome === "used" && recovered.includes(chunk)) traffic.recoveredChunks++;
+        noteRequest(record, invocation, version, cached);
+      },
     },
-    onRequest(record) {
-      const { kind, outcome, chunk } = record;
-      if (kind === "edge" && outcome === "used" && recovered.includes(chunk)) traffic.recoveredChunks++;
-      noteRequest(record, invocation, version, cached);
-    },
-  });
+  );
 }
 
 /** A stripe whose data shards the chunk cache has in memory, verified. */

@@ -65,9 +65,8 @@ async function leaves(
 ): Promise<Uint8Array | undefined> {
   const { blocks, clock, codec } = invocation.isolate;
   const sources = popRegionSources(invocation, manifest, await invocation.configuration());
-  const sha256 = systemSha256;
-  const options = { manifest, sources, codec, clock, sha256, random: Math.random, memory: blocks, signal };
-  return readLeaves(options, stripe).catch((error: unknown) => {
+  const context = { codec, clock, sha256: systemSha256, random: Math.random, memory: blocks };
+  return readLeaves({ manifest, sources, signal }, context, stripe).catch((error: unknown) => {
     if (!signal.aborted) log("warn", "leaf list not read", { key: manifest.key, version: manifest.version, error });
     return undefined;
   });

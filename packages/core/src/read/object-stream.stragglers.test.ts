@@ -9,7 +9,7 @@ import { encodeFrame } from "../format/bundle.ts";
 import { FrameReader } from "../sources/frame-reader.ts";
 import { BundleSource } from "../sources/bundle-source.ts";
 import { stripeCount } from "../format/manifest/index.ts";
-import { openRead } from "./reader.ts";
+import { openRead } from "./object-stream.ts";
 import { RegionSource } from "../sources/region-source.ts";
 import type { ChunkSource } from "../sources/source.ts";
 
@@ -76,7 +76,7 @@ function edgeOn(line: Line): ChunkSource[] {
 
 async function read(sources: ChunkSource[], clock: SimulatedClock): Promise<Uint8Array> {
   const ports = { clock, random: () => 0, sha256: toyHash, codec: async () => referenceCodec };
-  const { body } = await openRead({ manifest, sources, ...ports, delta: 0, windowBytes: 400, timeoutMs: TIMEOUT_MS });
+  const { body } = await openRead({ manifest, sources }, ports, { delta: 0, windowBytes: 400, timeoutMs: TIMEOUT_MS });
   return collect(body);
 }
 

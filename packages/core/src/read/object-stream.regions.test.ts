@@ -7,7 +7,7 @@ import { sampleObject, toyHash } from "../../test/objects/sample-object.ts";
 import { SimulatedClock } from "../../test/simulated-clock.ts";
 import { stripeCount } from "../format/manifest/index.ts";
 import type { FetchInit } from "../ports.ts";
-import { openRead } from "./reader.ts";
+import { openRead } from "./object-stream.ts";
 import { RegionSource } from "../sources/region-source.ts";
 
 /** Ten stripes of 4 + 2 chunks in six regions. */
@@ -75,7 +75,7 @@ function setUp(fateOf: (chunk: number) => Fate) {
       return new RegionSource({ manifest, region, latency: () => LATENCY, fetch: network.fetch });
     });
     const ports = { codec: async () => referenceCodec, clock, sha256: toyHash, random: () => 0 };
-    return clock.run(openRead({ manifest, sources, windowBytes, delta, ...ports }).then(({ body }) => collect(body)));
+    return clock.run(openRead({ manifest, sources }, ports, { windowBytes, delta }).then(({ body }) => collect(body)));
   };
   return { network, read };
 }

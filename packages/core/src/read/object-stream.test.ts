@@ -15,7 +15,8 @@ import { FrameReader } from "../sources/frame-reader.ts";
 import { AgaroseError } from "../errors.ts";
 import { systemClock, systemSha256 } from "../ports.ts";
 import { readKind, type ReadReport } from "./read-report.ts";
-import { openRead, WINDOW_STRIPES_MAX, type ObjectRead, type StripeData, type StripeSharing } from "./reader.ts";
+import { openRead, type ObjectRead } from "./object-stream.ts";
+import { WINDOW_STRIPES_MAX, type StripeData, type StripeSharing } from "./read-options.ts";
 import { RegionSource } from "../sources/region-source.ts";
 
 /** Four stripes of 4 + 2 chunks: 300 + 300 + 300 + 100 bytes. */
@@ -99,14 +100,10 @@ test("an object comes from a PoP's bundle and from buckets together, on the runt
       fetch: network.fetch,
     });
   });
-  const { body, report } = await openRead({
-    manifest,
-    sources: [bundle, ...regions],
-    codec: async () => referenceCodec,
-    clock: systemClock,
-    sha256: systemSha256,
-    random: Math.random,
-  });
+  const { body, report } = await openRead(
+    { manifest, sources: [bundle, ...regions] },
+    { codec: async () => referenceCodec, clock: systemClock, sha256: systemSha256, random: Math.random },
+  );
   expect(await collect(body)).toEqual(object.bytes);
   expect(readKind(report)).toBe("mixed");
   const fromEdge = report.requests.filter(({ kind, outcome }) => kind === "edge" && outcome === "used");

@@ -1,0 +1,170 @@
+/**
+ * Reads verified chunks of stripes from the sources of one read. It knows sources, their failures and late binding
+ * (`stripe-read.ts`), and nothing of ranges or bodies.
+ */
+import type { Decoder } from "../codec.ts";
+import { HAS_STORE } from "../features.ts";
+import {
+  inlineBytes,
+  LEAF_LIST,
+  leafShape,
+  stripeShape,
+  type StripePart,
+  type StripeShape,
+} from "../format/manifest/index.ts";
+import type { Clock, Random } from "../ports.ts";
+import { DELTA_DEFAULT, STRIPE_TIMEOUT_MS_DEFAULT } from "./read-options.ts";
+import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget, StripeData } from "./read-options.ts";
+import { planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
+import { isFault, type Decoding, type ReadReport, type RequestRecord } from "./read-report.ts";
+import { readStripe, type StripeReadOptions } from "./stripe-read.ts";
+import { dataShards } from "./stripe-shards.ts";
+
+/** How long a source that failed is asked last. After that it may have recovered. */
+const AVOID_FAILED_MS = 10_000;
+
+/** What one way to read a stripe adds to what all have in common. */
+type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "leaves" | "lastStripe" | "codec" | "signal">;
+
+/** The stripes of one read. */
+export class StripeReader {
+  readonly report: ReadReport;
+  readonly #target: ReadTarget;
+  readonly #context: ReadContext;
+  readonly #policy: ReadPolicy;
+  readonly #observer: ReadObserver;
+  /** When each source last failed. */
+  readonly #failedAtMs = new Map<string, number>();
+  /** The numbers that `random` returned for the first stripe. */
+  readonly #draws: number[] = [];
+
+  constructor(target: ReadTarget, context: ReadContext, policy: ReadPolicy, observer: ReadObserver) {
+    this.report = { startMs: context.clock.now(), requests: [], decoding: { ms: 0, shards: 0 } };
+    this.#target = target;
+    this.#context = context;
+    this.#policy = policy;
+    this.#observer = observer;
+  }
+
+  /**
+   * Resolves to the data shards of a stripe, by this read or by another one.
+   *
+   * @param lastStripe the last stripe that will be asked for: sources fetch ahead.
+   */
+  async data(stripe: StripeShape, lastStripe: number, signal: AbortSignal): Promise<readonly Uint8Array[]> {
+    const share = HAS_STORE ? this.#target.share : undefined;
+    if (!share) return (await this.#own(stripe, lastStripe, signal)).data;
+    let isOwn = false;
+    const readOwn = (shared: AbortSignal): Promise<StripeData> => {
+      isOwn = true;
+      return this.#own(stripe, lastStripe, shared);
+    };
+    const read = await share(stripe.index, readOwn, signal);
+    if (!isOwn) {
+      // What another read did for this one counts for both.
+      this.report.requests.push(...(read.made?.() ?? []));
+      add(this.report.decoding, read.decoding);
+    }
+    return read.data;
+  }
+
+  /** Resolves to chunk `wanted` of a stripe or of a part of it: from its own sources, or decoded from k others. */
+  async chunk(stripe: StripePart, wanted: number, signal: AbortSignal): Promise<Uint8Array> {
+    const decoding = { ms: 0, shards: 0 };
+    const codec = this.#codec(decoding);
+    const shards = await this.#race({ stripe, wanted, codec, signal });
+    const [shard] = await dataShards(this.#target.manifest.k, shards, codec, [wanted]);
+    add(this.report.decoding, decoding);
+    return shard!;
+  }
+
+  /** Resolves to the leaf list of a stripe. Every copy is the same, so that it takes one. */
+  async leaves(stripe: number, signal: AbortSignal): Promise<Uint8Array> {
+    const shape = leafShape(this.#target.manifest, stripe);
+    const lists = await this.#race({ stripe: shape, leaves: true, codec: this.#context.codec, signal });
+    return lists.get(LEAF_LIST)!;
+  }
+
+  async #own(stripe: StripeShape, lastStripe: number, signal: AbortSignal): Promise<StripeData> {
+    const { manifest, sources } = this.#target;
+    const decoding = { ms: 0, shards: 0 };
+    const inline = inlineBytes(manifest);
+    if (inline) return { data: [inline], decoding };
+    const codec = this.#codec(decoding);
+    try {
+      const shards = await this.#race({ stripe, lastStripe, codec, signal });
+      const data = await dataShards(manifest.k, shards, codec);
+      add(this.report.decoding, decoding);
+      const made = (): RequestRecord[] => this.report.requests.filter((request) => request.stripe === stripe.index);
+      return { data, decoding, ...(HAS_STORE && { made }) };
+    } finally {
+      for (const source of sources) source.release?.(stripe.index);
+    }
+  }
+
+  #race(way: Way): Promise<Map<number, Uint8Array>> {
+    const { manifest, sources } = this.#target;
+    const { stripe, wanted, leaves } = way;
+    const { index } = stripe;
+    const isWhole = stripe.shardBytes === stripeShape(manifest, index).shardBytes;
+    const plan = (options: PlanOptions): Candidate[] =>
+      planStripe(manifest, index, sources, { ...options, ...(leaves && { chunks: [LEAF_LIST] }) }).filter(
+        ({ chunk, source: { servesParts } }) => {
+          if (leaves) return servesParts;
+          return wanted === undefined || (servesParts === "wanted" ? chunk === wanted : isWhole || servesParts);
+        },
+      );
+    return readStripe({
+      delta: DELTA_DEFAULT,
+      hedge: true,
+      timeoutMs: STRIPE_TIMEOUT_MS_DEFAULT,
+      ...this.#policy,
+      ...this.#context,
+      ...way,
+      manifest,
+      candidates: plan({ failed: this.#failedLately(), random: this.#sameRandom() }),
+      further: sources.flatMap(({ updated }) => (updated ? [updated.then(() => plan({ random: () => 0 }))] : [])),
+      onRequest: (record) => {
+        if (record.outcome === "pending") this.report.requests.push(record);
+        if (isFault(record)) this.#failedAtMs.set(record.source, this.#context.clock.now());
+        this.#observer.onRequest?.(record);
+      },
+    });
+  }
+
+  /** Loads the codec, whose work is added to `decoding`. */
+  #codec(decoding: Decoding): () => Promise<Decoder> {
+    const { codec, clock } = this.#context;
+    return async () => timed(await codec(), clock, decoding);
+  }
+
+  /**
+   * Returns the same numbers for each stripe: all choose alike among equals, so that one request serves many stripes.
+   */
+  #sameRandom(): Random {
+    let at = 0;
+    return () => (this.#draws[at++] ??= this.#context.random());
+  }
+
+  #failedLately(): Set<string> {
+    const sinceMs = this.#context.clock.now() - AVOID_FAILED_MS;
+    return new Set([...this.#failedAtMs].filter(([, atMs]) => atMs > sinceMs).map(([source]) => source));
+  }
+}
+
+function add(sum: Decoding, { ms, shards }: Decoding): void {
+  sum.ms += ms;
+  sum.shards += shards;
+}
+
+/** Wraps `decoder` so that it adds its work to `spent`. */
+function timed(decoder: Decoder, clock: Clock, spent: Decoding): Decoder {
+  return {
+    reconstruct(k, shards, wanted) {
+      const startMs = clock.now();
+      const decoded = decoder.reconstruct(k, shards, wanted);
+      add(spent, { ms: clock.now() - startMs, shards: wanted.length });
+      return decoded;
+    },
+  };
+}
