@@ -3,6 +3,7 @@
  */
 import { READING, withContext } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printResult } from "../../ui/output.ts";
+import { tableLines } from "../../ui/table.ts";
 import { measureUse, type RegionUse, type Use } from "./measure-use.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
@@ -29,10 +30,7 @@ function linesOf(use: Use, { cost = false }: Pick<DuOptions, "cost">): string[] 
     ...[chunks, manifests, kept, orphaned, other, bytes].map(formatBytes),
     ...(cost ? [usdPerMonth === undefined ? "-" : usdPerMonth.toFixed(4)] : []),
   ]);
-  const widths = header.map((_, i) => Math.max(...[header, ...rows].map((row) => row[i]!.length)));
-  const table = [header, ...rows].map((row) =>
-    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join("  "),
-  );
+  const table = tableLines([header, ...rows], (column) => column > 0);
   const { objects, objectBytes, storedBytes, overhead, keptBytes, orphanedBytes, usdPerMonth, orphanedUsdPerMonth } =
     use;
   const times = overhead === undefined ? "" : `, ${overhead.toFixed(2)} for each byte`;

@@ -7,7 +7,8 @@ import { readManifest } from "@agarose/storage/objects/manifests";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { Values } from "../../command.ts";
 import { READING, withContext } from "../../lib/context.ts";
-import { formatBytes, printResult } from "../../ui/output.ts";
+import { formatBytes, printable, printResult } from "../../ui/output.ts";
+import { tableLines } from "../../ui/table.ts";
 import type { args } from "./index.ts";
 
 /** Runs `agarose stat KEY`. It reads the manifest alone, and no chunk. */
@@ -15,7 +16,7 @@ export async function stat({ key, consistency, ...options }: Values<typeof args>
   parseKey(key);
   await withContext(options, READING, async (command) => {
     const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
-    const manifest = await readManifest(key, { ...context, consistency });
+    const manifest = await readManifest(key, context, { consistency });
     const { bytes, contentType, headers, modified, version, generation, sha256 } = await shownManifest(
       manifest,
       command.config,
@@ -24,7 +25,7 @@ export async function stat({ key, consistency, ...options }: Values<typeof args>
     const regions = [...new Set(manifest.placement)];
     const result = { key, bytes, contentType, headers, modified, version, generation, sha256, code, regions };
     const rows: [string, string][] = [
-      ["key", key],
+      ["key", printable(key)],
       ["length", `${formatBytes(bytes)}${bytes < 1024 ? "" : ` (${bytes} bytes)`}`],
       ["type", contentType],
       ...Object.entries(headers),
@@ -35,11 +36,6 @@ export async function stat({ key, consistency, ...options }: Values<typeof args>
       ["code", code],
       ["regions", regions.join(", ")],
     ];
-    const width = Math.max(...rows.map(([name]) => name.length));
-    printResult(
-      command.json,
-      result,
-      rows.map(([name, text]) => `${name.padEnd(width)}  ${text.replaceAll("\n", " ")}`),
-    );
+    printResult(command.json, result, tableLines(rows));
   });
 }

@@ -7,6 +7,7 @@ import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../ui/output.ts";
 import type { IdeaStatus } from "@agarose/storage/pops/pop-client";
+import { tableLines } from "../../ui/table.ts";
 import { popReport, type PopReport } from "./pop-report.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
@@ -51,19 +52,12 @@ function linesOf(reports: readonly PopReport[]): string[] {
         ]
       : header.slice(2).map(() => "-")),
   ]);
-  const widths = header.map((_, i) => Math.max(...[header, ...rows].map((row) => row[i]!.length)));
-  const table = [header, ...rows].map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i]!))
-      .join("  ")
-      .trimEnd(),
-  );
   const remarks = reports.flatMap(({ name, problems, warnings, notes }) => [
     ...problems.map((problem) => `${name}: ${problem}`),
     ...warnings.map((warning) => `${name}: warning: ${warning}`),
     ...notes.map((note) => `${name}: (${note})`),
   ]);
-  return [...table, ...reports.flatMap(ideaLines), ...remarks];
+  return [...tableLines([header, ...rows]), ...reports.flatMap(ideaLines), ...remarks];
 }
 
 const IDEA_WORDS: Readonly<Record<string, string>> = {
