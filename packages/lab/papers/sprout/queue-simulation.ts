@@ -1,0 +1,131 @@
+/**
+ * Simulates the reads that Sprout's bound is about (ToN 2017, section III). Chunks queue in order of arrival, a read
+ * waits for its last chunk, and cached chunks take no time.
+ */
+
+import { SolverError } from "@agarose/solver/internal/errors";
+import { seededRandom } from "@agarose/solver/random";
+import type { Random } from "@agarose/solver/random";
+import { asInteger } from "@agarose/solver/internal/json-fields";
+import type { SproutFile } from "@agarose/solver/internal/policies/papers/sprout/files";
+import type { SproutPlan } from "@agarose/solver/internal/policies/papers/sprout/optimize";
+
+export interface QueueStudy {
+  readonly files: readonly SproutFile[];
+  readonly servers: number;
+  /** Draws the service time of a chunk at a server. */
+  readonly serviceSeconds: (server: number, random: Random) => number;
+  /** Reads that count. A fifth as many come first, to fill queues and caches. */
+  readonly reads: number;
+  readonly seed: number;
+}
+
+/**
+ * `plan`: functional chunks and probabilities of a plan. `lruFiles`: an LRU of whole files; others are read from their
+ * first k servers.
+ */
+export type QueueCache = { readonly plan: Pick<SproutPlan, "probability"> } | { readonly lruFiles: number };
+
+export interface QueueResult {
+  readonly meanSeconds: number;
+  /** Share of the needed chunks that the cache holds. */
+  readonly chunkHitRatio: number;
+}
+
+/**
+ * Simulates the study. Equal seeds give equal arrivals and files for every cache. Throws SCENARIO_INVALID for malformed
+ * studies.
+ */
+export function simulateQueues(study: QueueStudy, cache: QueueCache): QueueResult {
+  const { files, servers, reads, seed, serviceSeconds } = study;
+  asInteger(reads, "reads", 1);
+  asInteger(servers, "servers", 1);
+  for (const [file, { servers: own }] of files.entries()) {
+    if (own.every((server) => server >= 0 && server < servers)) continue;
+    fail(`file ${file} lies on a server that is not one of 0 to ${servers - 1}`, { file });
+  }
+  const arrivals = seededRandom(asInteger(seed, "seed", 0)).fork(1);
+  const random = seededRandom(seed).fork(2);
+  const { draw, total } = byRate(files);
+  const choose = "plan" in cache ? planned(cache.plan) : leastRecentlyUsed(files, cache.lruFiles);
+  const freeAt = new Float64Array(servers);
+  const before = Math.floor(reads / 5);
+  let now = 0;
+  let sum = 0;
+  let cached = 0;
+  let needed = 0;
+  for (let read = -before; read < reads; read++) {
+    now += arrivals.exponential() / total;
+    const file = draw(arrivals);
+    let done = now;
+    const asked = choose(file, random);
+    for (const server of asked) {
+      const seconds = serviceSeconds(server, random);
+      if (!(seconds >= 0 && seconds < Infinity)) fail(`server ${server} took ${seconds} seconds`, { server });
+      freeAt[server] = Math.max(now, freeAt[server]!) + seconds;
+      done = Math.max(done, freeAt[server]!);
+    }
+    if (read < 0) continue;
+    sum += done - now;
+    needed += files[file]!.k;
+    cached += files[file]!.k - asked.length;
+  }
+  return { meanSeconds: sum / reads, chunkHitRatio: cached / needed };
+}
+
+/**
+ * Draws different servers, each with exactly its probability: probabilistic scheduling (Theorem 1) by systematic
+ * sampling. The probabilities must sum to a whole number.
+ */
+export function drawServers(probability: Float64Array, random: Random): number[] {
+  const servers: number[] = [];
+  let next = random.next();
+  let sum = 0;
+  for (let j = 0; j < probability.length; j++) {
+    sum += probability[j]!;
+    if (sum <= next) continue;
+    servers.push(j);
+    next += 1;
+  }
+  return servers;
+}
+
+function planned({ probability }: Pick<SproutPlan, "probability">): (file: number, random: Random) => number[] {
+  return (file, random) => drawServers(probability[file]!, random);
+}
+
+function leastRecentlyUsed(files: readonly SproutFile[], capacity: number): (file: number) => readonly number[] {
+  asInteger(capacity, "lruFiles", 0);
+  const recent = new Set<number>();
+  return (file) => {
+    const isHit = recent.delete(file);
+    recent.add(file);
+    if (recent.size > capacity) recent.delete(recent.values().next().value!);
+    return isHit ? [] : files[file]!.servers.slice(0, files[file]!.k);
+  };
+}
+
+function byRate(files: readonly SproutFile[]): { draw: (random: Random) => number; total: number } {
+  let total = 0;
+  const cumulative = Float64Array.from(files, ({ readsPerSecond }) => (total += readsPerSecond));
+  if (!(total > 0 && total < Infinity))
+    fail(`the files are read ${total} times a second: not above 0 and finite`, { total });
+  return {
+    total,
+    draw: (random) => {
+      const target = random.next() * total;
+      let low = 0;
+      let high = cumulative.length - 1;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (cumulative[middle]! > target) high = middle;
+        else low = middle + 1;
+      }
+      return low;
+    },
+  };
+}
+
+function fail(message: string, details: Record<string, unknown>): never {
+  throw new SolverError("SCENARIO_INVALID", message, details);
+}
