@@ -1,7 +1,7 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
 import { Hono } from "hono";
 import type { H } from "hono/types";
-import { noteUse, tick } from "./cache/period.ts";
+import { noteUse, tick } from "./cache/tick.ts";
 import { noSuchRoute, refuse, type AppEnv, type Env } from "./http/http.ts";
 import { adminOnly } from "./http/middleware/auth.ts";
 import { bodyOfAtMost, checkSettings } from "./http/middleware/checks.ts";
@@ -21,7 +21,7 @@ import { MESSAGE_BYTES_MAX } from "./peers/peer-message.ts";
 import { atEntry } from "./runtime/continents.ts";
 
 export type { Env } from "./http/http.ts";
-export { PeriodicPopState as PopState } from "./cache/period.ts";
+export { PeriodicPopState as PopState } from "./cache/tick.ts";
 export { PeerState } from "./peers/peer-state.ts";
 export { RequestMonitor } from "./popularity/request-monitor.ts";
 

@@ -9,24 +9,19 @@ import { OPERATIONS_MAX } from "../runtime/operation-budget.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { Spending } from "./spending.ts";
 import { advance, fetchedBytes, fetchedBytesPerStripe, type CacheChange } from "./cache-change.ts";
-import type { EgressBudget } from "./egress-budget.ts";
-import type { PeriodContext } from "./period-context.ts";
+import type { PeriodBooks, PeriodContext } from "./period-context.ts";
 import { fillStripe } from "./stripe-fill.ts";
-import type { WriteBudget } from "./write-budget.ts";
 
-/** The state that a writer changes, and its limits. */
+/** What a writer fills with. */
 export interface CacheWriterOptions {
-  /** By version; the writer keeps it up to date. */
-  readonly ledger: Map<string, LedgerEntry>;
   readonly estimates: readonly RegionEstimate[];
   /** Resolves to the manifest of an object to fill, or to undefined when its key names another version now. */
   readonly manifestOf: (object: ObjectShape) => Promise<Manifest | undefined>;
-  readonly writeBudget: WriteBudget;
-  readonly egressBudget: EgressBudget;
   /** On the clock: the writer starts nothing new after that. */
   readonly untilMs: number;
-  readonly onError: (error: unknown) => void;
 }
+
+type WriterContext = Pick<PeriodContext, "settings" | "state" | "cache" | "system">;
 
 /** What was done, in stripes; `reconstructed` in chunks. */
 export interface WriteCounts {
@@ -58,18 +53,20 @@ const OPERATIONS_RESERVED = 20;
 /** Writes one change. */
 export class CacheWriter {
   readonly counts: WriteCounts = noWrites();
-  readonly #context: PeriodContext;
+  readonly #context: WriterContext;
+  readonly #books: PeriodBooks;
   readonly #options: CacheWriterOptions;
   #kvFailed = false;
 
-  constructor(context: PeriodContext, options: CacheWriterOptions) {
+  constructor(context: WriterContext, books: PeriodBooks, options: CacheWriterOptions) {
     this.#context = context;
+    this.#books = books;
     this.#options = options;
   }
 
   /** Returns the most that `apply` will spend. */
   atMost({ evict, fill }: CacheChange): Spending {
-    const { writeBudget } = this.#options;
+    const { writeBudget } = this.#books;
     const deletes = evict.reduce((sum, { stripes }) => sum + stripes, 0);
     const fills = fill.reduce((sum, { entry }) => sum + entry.stripes - entry.done, 0);
     const writes = Math.min(deletes + fills, writeBudget.writesLeft, OPERATIONS_MAX);
@@ -79,13 +76,13 @@ export class CacheWriter {
   /** Returns the most bytes that `apply` will fetch from the regions while they are sound. */
   fetchesAtMost({ fill }: CacheChange): number {
     const bytes = fill.reduce((sum, job) => sum + fetchedBytes(job), 0);
-    return Math.min(bytes, this.#options.egressBudget.bytesLeft);
+    return Math.min(bytes, this.#books.egressBudget.bytesLeft);
   }
 
   /** Applies `change` within time and budget. Rejects when the ledger cannot be written. */
   async apply(change: CacheChange): Promise<void> {
     const { state } = this.#context;
-    const { ledger } = this.#options;
+    const { ledger } = this.#books;
     await state.record(change.announce);
     for (const entry of change.announce) ledger.set(entry.version, entry);
     await this.#evict(change);
@@ -93,28 +90,28 @@ export class CacheWriter {
   }
 
   async #evict({ evict }: CacheChange): Promise<void> {
-    const { budget, cache, cacheContext, state } = this.#context;
-    const { ledger, writeBudget } = this.#options;
+    const { state, cache, system } = this.#context;
+    const { ledger, writeBudget } = this.#books;
     for (const entry of evict) {
       let removed = 0;
       const stripes = Array.from({ length: entry.stripes }, (_, stripe) => stripe);
       await inParallel(STRIPES_AT_ONCE, stripes, async (stripe) => {
         if (!this.#mayStart(1)) return;
-        budget.spend();
+        system.budget.spend();
         writeBudget.spend({ writes: 1 });
-        if (await this.#kv(() => cache.evict(entry.version, stripe, cacheContext))) removed++;
+        if (await this.#kv(() => cache.chunks.evict(entry.version, stripe, cache.kv))) removed++;
       });
       this.counts.evicted += removed;
       this.counts.left += entry.stripes - removed;
       if (removed < entry.stripes) continue;
       await state.remove([entry.version]);
-      budget.spend();
+      system.budget.spend();
       ledger.delete(entry.version);
     }
   }
 
   async #fill({ fill }: CacheChange): Promise<void> {
-    const { egressBudget } = this.#options;
+    const { egressBudget } = this.#books;
     const jobs = fill.flatMap((job) => {
       const { entry, plan } = job;
       const bytes = fetchedBytesPerStripe(job);
@@ -127,14 +124,14 @@ export class CacheWriter {
     const manifestOf = (object: ObjectShape): Promise<Manifest | undefined> => {
       const known = manifests.get(object.version);
       if (known) return known;
-      const found = this.#options.manifestOf(object).catch((error: unknown) => void this.#options.onError(error));
+      const found = this.#options.manifestOf(object).catch((error: unknown) => void this.#books.onError(error));
       manifests.set(object.version, found);
       return found;
     };
     let unrecorded = 0;
     await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { object }, bytes, stripe }) => {
       // In the worst case no chunk comes from its region or a peer, and a rebuild tries all other chunks.
-      const sources = this.#context.fillPeers ? 2 : 1;
+      const sources = this.#context.cache.peers ? 2 : 1;
       const operations = sources * (entry.target.length + object.k + object.m) + 3;
       const isRefused = egressBudget.bytesLeft <= 0 || egressBudget.bytesLeft < bytes;
       if (isRefused) this.counts.refused++;
@@ -162,8 +159,10 @@ export class CacheWriter {
     { operations, bytes }: { readonly operations: number; readonly bytes: number },
     task: () => Promise<T>,
   ): Promise<T> {
-    const { egressBudget, writeBudget } = this.#options;
-    return this.#context.budget.hold(operations, () => writeBudget.hold(1, () => egressBudget.hold(bytes, task)));
+    const { egressBudget, writeBudget } = this.#books;
+    return this.#context.system.budget.hold(operations, () =>
+      writeBudget.hold(1, () => egressBudget.hold(bytes, task)),
+    );
   }
 
   /** Records how far each object is, so that the next period continues where a killed one stopped. */
@@ -172,22 +171,24 @@ export class CacheWriter {
       const stripes = done.get(entry.version)!;
       let reached = entry.done;
       while (stripes.has(reached)) reached++;
-      return reached > (this.#options.ledger.get(entry.version)?.done ?? 0) ? [advance(entry, reached)] : [];
+      return reached > (this.#books.ledger.get(entry.version)?.done ?? 0) ? [advance(entry, reached)] : [];
     });
     if (advanced.length === 0) return;
-    this.#context.budget.spend();
-    for (const entry of advanced) this.#options.ledger.set(entry.version, entry);
+    this.#context.system.budget.spend();
+    for (const entry of advanced) this.#books.ledger.set(entry.version, entry);
     await this.#context.state.record(advanced);
   }
 
   async #fillStripe(entry: LedgerEntry, manifest: Manifest, stripe: number): Promise<boolean> {
-    const { settings, cache, cacheContext, fetched, fetch, clock, sha256, codec, fillPeers } = this.#context;
-    const { estimates, writeBudget } = this.#options;
+    const { settings, cache, system } = this.#context;
+    const { fetch, clock, sha256, codec } = system;
+    const { writeBudget } = this.#books;
+    const { estimates } = this.#options;
     try {
-      this.#context.budget.spend();
+      this.#context.system.budget.spend();
       writeBudget.spend({ reads: 1 });
       const stored = await withTimeout(
-        cache.load(entry.version, stripe, cacheContext),
+        cache.chunks.load(entry.version, stripe, cache.kv),
         KV_DEADLINE_MS,
         clock,
         "a KV read",
@@ -198,14 +199,14 @@ export class CacheWriter {
         wanted: entry.target,
         stored,
         fetched: () => {
-          this.#context.budget.spend();
-          return fetched.find(entry.version, stripe, cacheContext);
+          this.#context.system.budget.spend();
+          return cache.fetched.find(entry.version, stripe, cache.kv);
         },
         regions: settings.regions,
         estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
-        peers: await fillPeers?.sourcesOf(manifest),
-        onRegionBytes: (bytes) => this.#options.egressBudget.spend(bytes),
-        onPeer: fillPeers?.note.bind(fillPeers),
+        peers: await cache.peers?.sourcesOf(manifest),
+        onRegionBytes: (bytes) => this.#books.egressBudget.spend(bytes),
+        onPeer: cache.peers?.note.bind(cache.peers),
         fetch,
         clock,
         sha256,
@@ -214,16 +215,16 @@ export class CacheWriter {
       this.counts.reconstructed += filled.reconstructed;
       this.counts.fetchedBytes += filled.fetchedBytes;
       if (filled.unchanged) return true;
-      this.#context.budget.spend();
+      this.#context.system.budget.spend();
       writeBudget.spend({ writes: 1 });
-      const isWritten = await this.#kv(() => cache.write(entry.version, stripe, filled.chunks, cacheContext));
+      const isWritten = await this.#kv(() => cache.chunks.write(entry.version, stripe, filled.chunks, cache.kv));
       if (isWritten) {
         this.counts.written++;
         this.counts.filledBytes += filled.filledBytes;
       }
       return isWritten;
     } catch (error) {
-      this.#options.onError(error);
+      this.#books.onError(error);
       return false;
     }
   }
@@ -233,19 +234,20 @@ export class CacheWriter {
    * more starts.
    */
   #mayStart(operations: number): boolean {
-    const { budget, clock } = this.#context;
-    const { writeBudget, untilMs } = this.#options;
+    const { budget, clock } = this.#context.system;
+    const { writeBudget } = this.#books;
+    const { untilMs } = this.#options;
     if (this.#kvFailed || clock.now() >= untilMs || writeBudget.writesLeft < 1) return false;
     return budget.allows(operations + OPERATIONS_RESERVED);
   }
 
   async #kv(change: () => Promise<void>): Promise<boolean> {
     try {
-      await withTimeout(change(), KV_DEADLINE_MS, this.#context.clock, "a KV write");
+      await withTimeout(change(), KV_DEADLINE_MS, this.#context.system.clock, "a KV write");
       return true;
     } catch (error) {
       this.#kvFailed = true;
-      this.#options.onError(error);
+      this.#books.onError(error);
       return false;
     }
   }

@@ -10,6 +10,9 @@ import type { KeyRequests } from "../popularity/request-monitor.ts";
 import type { Configuration } from "./configuration.ts";
 import type { PopState } from "./pop-state.ts";
 import type { CacheSettings } from "./cache-settings.ts";
+import type { EgressBudget } from "./egress-budget.ts";
+import type { LedgerEntry } from "./ledger.ts";
+import type { WriteBudget } from "./write-budget.ts";
 
 /** `PopState` as a period calls it through its stub. */
 export type StatePort = Rpc<
@@ -49,10 +52,8 @@ export interface FillPeers {
   note(name: string, isGood: boolean): void;
 }
 
-/** The context of one period. */
-export interface PeriodContext {
-  readonly settings: PeriodSettings;
-  readonly state: StatePort;
+/** What a period knows of requests. */
+export interface PeriodRequests {
   /** Ends the period in every shard of the request monitor; resolves to the most popular keys of each. */
   readonly closePeriod: (limit: number) => Promise<KeyRequests[]>;
   /** Removes keys without an object from the request monitor. */
@@ -60,10 +61,23 @@ export interface PeriodContext {
   readonly findManifest: (key: string) => Promise<Manifest>;
   /** Returns whether the platform allows another manifest. */
   readonly mayLookUp: () => boolean;
-  readonly cache: ChunkCache;
-  readonly cacheContext: CacheContext;
+}
+
+/** The cache that a period changes. */
+export interface PeriodCache {
+  readonly chunks: ChunkCache;
+  /** KV, as this invocation may use it. */
+  readonly kv: CacheContext;
   /** What reads have fetched. */
   readonly fetched: FetchedStripes;
+  /** Undefined: fills come from the buckets alone. */
+  readonly peers?: FillPeers | undefined;
+  /** Called with the configuration that was published. */
+  readonly onPublished: (configuration: Configuration) => void;
+}
+
+/** Network, time and arithmetic of a period. */
+export interface PeriodSystem {
   /** Counts against `budget`. */
   readonly fetch: FetchPort;
   readonly budget: OperationBudget;
@@ -72,10 +86,24 @@ export interface PeriodContext {
   readonly now: () => number;
   readonly sha256: Sha256;
   readonly codec: () => Promise<Codec>;
+}
+
+/** The context of one period. */
+export interface PeriodContext {
+  readonly settings: PeriodSettings;
+  readonly state: StatePort;
+  readonly requests: PeriodRequests;
+  readonly cache: PeriodCache;
+  readonly system: PeriodSystem;
   /** What the peers allow, and what to plan by. */
   readonly turn: OwnTurn;
-  /** Undefined: fills come from the buckets alone. */
-  readonly fillPeers?: FillPeers | undefined;
-  /** Called with the configuration that was published. */
-  readonly onPublished: (configuration: Configuration) => void;
+}
+
+/** What the steps of a period share: the ledger, and what may still be spent. */
+export interface PeriodBooks {
+  /** By version; the writer keeps it up to date. */
+  readonly ledger: Map<string, LedgerEntry>;
+  readonly writeBudget: WriteBudget;
+  readonly egressBudget: EgressBudget;
+  readonly onError: (error: unknown) => void;
 }

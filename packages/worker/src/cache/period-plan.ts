@@ -7,23 +7,12 @@ import { type ObjectShape, Planner, type RegionEstimate, type Savings, SLOTS } f
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
 import { fnv1a } from "../popularity/frequency-sketch.ts";
-import type { LedgerEntry, PeriodReport } from "./ledger.ts";
+import type { PeriodReport } from "./ledger.ts";
 import { egressOf, pricesOf } from "./cache-settings.ts";
 import { affordableChange, diffCache, leftovers, type AffordableChange } from "./cache-change.ts";
-import type { EgressBudget } from "./egress-budget.ts";
-import type { PeriodContext } from "./period-context.ts";
+import type { PeriodBooks, PeriodContext } from "./period-context.ts";
 import { ABSENT_MAX, lookUp } from "./look-up.ts";
 import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
-import type { WriteBudget } from "./write-budget.ts";
-
-/** The state that a period plans from. */
-export interface PeriodPlanOptions {
-  readonly ledger: ReadonlyMap<string, LedgerEntry>;
-  readonly regions: readonly RegionEstimate[];
-  readonly writeBudget: WriteBudget;
-  readonly egressBudget: EgressBudget;
-  readonly onError: (error: unknown) => void;
-}
 
 /** What a period shall do. */
 export interface PeriodPlan {
@@ -49,11 +38,14 @@ const AT_PEERS_MAX = 100;
 const REPORTED_MAX = 100;
 
 /** Plans a period. Rejects when the request monitor or the PoP's state is unavailable. */
-export async function planPeriod(context: PeriodContext, options: PeriodPlanOptions): Promise<PeriodPlan> {
-  const { settings, state, turn, findManifest } = context;
-  const { ledger, regions, writeBudget, egressBudget, onError } = options;
+export async function planPeriod(
+  { settings, state, requests: monitor, system, turn }: Omit<PeriodContext, "cache">,
+  { ledger, writeBudget, egressBudget, onError }: PeriodBooks,
+  regions: readonly RegionEstimate[],
+): Promise<PeriodPlan> {
+  const { findManifest } = monitor;
   const { peers, mayChange } = turn;
-  const counted = await context.closePeriod(SLOTS);
+  const counted = await monitor.closePeriod(SLOTS);
   const afford = (planned: Parameters<typeof diffCache>[1]): AffordableChange => {
     const change = diffCache([...ledger.values()], planned);
     const isFree = mayChange || settings.policy === "off";
@@ -95,14 +87,14 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
   const foundMax = keys.length - ABSENT_MAX;
   const { objects, manifests, absent } = await lookUp(keys, {
     findManifest,
-    mayLookUp: context.mayLookUp,
+    mayLookUp: monitor.mayLookUp,
     onError,
     foundMax: Math.max(LOOKED_UP_MAX, foundMax),
   });
   // A key without an object leaves the popularity, so that it takes no lookup of the next period.
-  if (absent.length > 0) await context.forgetKeys(absent).catch(onError);
+  if (absent.length > 0) await monitor.forgetKeys(absent).catch(onError);
   const plan = planner.plan({
-    nowMs: context.now(),
+    nowMs: system.now(),
     requests,
     objects,
     regions,

@@ -1,141 +1,142 @@
 /**
- * One period of the cache manager with this PoP's real parts, and where it runs. The Cron Trigger is its clock, but
- * Cloudflare runs that handler on any idle machine of the world: it would measure the latencies of another city.
- * `PopState` lives where LOCATION says, so periods run in it.
+ * One period of the cache, in five steps: observe, plan, write, publish, report (Agar, ICDCS'17, section IV).
+ *
+ * A step that fails leaves the cache as it was. The next period finishes what this one left, for lack of budget or
+ * because it was killed.
  */
-import { systemSha256 } from "@agarose/core";
-import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
-import { log } from "../runtime/log.ts";
-import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";
-import { noteHost } from "../read/front-cache.ts";
-import { Invocation } from "../runtime/invocation.ts";
-import { isolateOf, type Bindings } from "../runtime/isolate.ts";
-import { atContinent, continentOf, everyContinent, type Continent } from "../runtime/continents.ts";
-import { closePeriod, forgetKeys } from "../popularity/monitor-shards.ts";
+import { toAgaroseError } from "@agarose/core";
+import type { RegionEstimate, Savings } from "@agarose/solver/planner";
+import { probeRegions, SIZED_EVERY, sizedTargets } from "../regions/region-probes.ts";
+import type { PeriodReport } from "./ledger.ts";
+import type { PopSnapshot } from "./pop-state.ts";
+import { CacheWriter, noWrites, type WriteCounts } from "./cache-writer.ts";
 import type { Configuration } from "./configuration.ts";
-import { PopState } from "./pop-state.ts";
-import { popState } from "./pop-state-stub.ts";
-import { runPeriod } from "./cache-manager.ts";
-import { parseCacheSettings, pricesOf } from "./cache-settings.ts";
-import type { PeriodContext } from "./period-context.ts";
+import { EgressBudget } from "./egress-budget.ts";
+import type { PeriodBooks, PeriodContext } from "./period-context.ts";
+import { planPeriod, type PeriodPlan } from "./period-plan.ts";
+import { publishConfiguration } from "./publish.ts";
+import { WriteBudget } from "./write-budget.ts";
 
-/** A continent without requests for a day keeps what it has cached, and measures nothing. */
-const USED_MS = 24 * 60 * 60_000;
-/** How often an isolate notes that there are requests. */
-const NOTE_USE_MS = 60 * 60_000;
-
-const notedMs = new WeakMap<Bindings, number>();
-
-/** Notes, once an hour, that there are requests at `env`, and by which host. Never rejects. */
-export function noteUse(env: Bindings, host: string, context: ExecutionContext): void {
-  noteHost(env, host);
-  const nowMs = Date.now();
-  if (nowMs - (notedMs.get(env) ?? 0) < NOTE_USE_MS) return;
-  notedMs.set(env, nowMs);
-  // After a failure the next request notes it.
-  context.waitUntil(Promise.resolve(popState(env).noteUse(nowMs, host)).catch(() => notedMs.delete(env)));
-}
-
-/** The part of an invocation's context that a period uses. */
-interface ExecutionContext {
-  waitUntil(promise: Promise<unknown>): void;
-}
-
-/** `PopState` as it is deployed. */
-export class PeriodicPopState extends PopState {
-  readonly #env: Bindings;
-
-  constructor(state: DurableObjectState, env: Bindings) {
-    super(state, env);
-    this.#env = env;
-  }
-
-  /**
-   * Runs one period: of `continent`, for one Worker everywhere, unless nothing is read there. Rejects as `period` does.
-   */
-  async runPeriod(continent?: Continent): Promise<void> {
-    if (continent !== undefined && !this.isUsed(Date.now(), USED_MS)) return;
-    const env = continent === undefined ? this.#env : atContinent(this.#env, continent);
-    const host = this.host();
-    if (host !== undefined) noteHost(env, host);
-    await period(env, this.ctx);
-  }
-}
+/** A period starts no new work after this; the rest of the minute is for finishing. */
+const WORK_MS = 45_000;
+/** A period or purge that takes longer counts as killed. */
+export const LEASE_MS = 120_000;
+const ERRORS_MAX = 20;
+/** Every period publishes, whatever the budget. */
+const PUBLISHING_WRITES = 1;
 
 /**
- * The Cron Trigger: hands on what this isolate has counted, and runs a period at the PoP's place. Rejects as `period`
- * does, and while the object is unavailable.
+ * Runs one period. Resolves to undefined while another invocation runs one; rejects when the PoP's state is
+ * unavailable.
  */
-export async function tick(env: Bindings, context: ExecutionContext): Promise<void> {
-  const ticks = await Promise.allSettled(everyContinent(env).map((one) => tickOf(one, context)));
-  const failed = ticks.find((one) => one.status === "rejected");
-  if (failed) throw failed.reason;
-}
-
-async function tickOf(env: Bindings, context: ExecutionContext): Promise<void> {
-  const { counter } = isolateOf(env);
-  const waitUntil = (promise: Promise<unknown>): void => context.waitUntil(promise);
-  await counter.flush(waitUntil);
-  await (popState(env) as unknown as Pick<PeriodicPopState, "runPeriod">).runPeriod(continentOf(env));
-}
-
-/** Runs one period. Rejects when the PoP's state is unavailable: the cache stays as it is until the next period. */
-async function period(env: Bindings, context: ExecutionContext): Promise<void> {
-  try {
-    await run(env, context);
-  } catch (error) {
-    log("error", "period failed", { error });
-    throw error;
-  }
-}
-
-async function run(env: Bindings, context: ExecutionContext): Promise<void> {
-  const { settings, clock, configuration, counter, peers } = isolateOf(env);
-  // Finding manifests may take half of the subrequests, and the changes the other half.
-  const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
-  const invocation = new Invocation(env, context, { onFetch: () => budget.spend() });
-  await counter.flush(invocation.waitUntil);
-  const costMsPerByte = pricesOf(parseCacheSettings(env), settings.regions)?.egressPerByte;
-  const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers, costMsPerByte });
-  let published: Configuration | undefined;
-  const onPublished = (current: Configuration): void => {
-    configuration.set(current);
-    published = current;
+export async function runPeriod(context: PeriodContext): Promise<PeriodReport | undefined> {
+  const { settings, state, cache, system } = context;
+  const snapshot = await state.beginPeriod(system.now(), LEASE_MS);
+  if (!snapshot) return undefined;
+  const startMs = system.clock.now();
+  const errors: string[] = [];
+  const onError = (cause: unknown): void => {
+    const { code, message } = toAgaroseError(cause);
+    if (errors.length < ERRORS_MAX) errors.push(`${code}: ${message}`);
   };
-  const report = await runPeriod(periodContext(invocation, { budget, turn, onPublished }));
-  if (published) await notifyPeers(env, settings, published, turn.mayChange);
-  if (!report) return;
-  const { popular: _keys, ...counts } = report;
-  log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...counts });
+  const books: PeriodBooks = {
+    ledger: new Map(snapshot.ledger.map((entry) => [entry.version, entry])),
+    writeBudget: new WriteBudget(settings.spending, snapshot.spending, system.now()),
+    egressBudget: new EgressBudget(settings.fillEgressBytesPerDay, snapshot.fillEgress, system.now()),
+    onError,
+  };
+  books.writeBudget.reserve(PUBLISHING_WRITES);
+  const regions = (await observe(context, snapshot).catch(onError)) ?? snapshot.regions;
+  const plan = (await planPeriod(context, books, regions).catch(onError)) ?? undefined;
+  const written = plan && (await write(context, books, regions, plan, startMs + WORK_MS));
+  let { epoch } = snapshot;
+  const onPublished = (configuration: Configuration): void => {
+    epoch = configuration.epoch;
+    cache.onPublished(configuration);
+  };
+  // This isolate reads by the configuration even if KV refuses it, and the report says so.
+  await publish({ ...context, cache: { ...cache, onPublished } }, books, regions).catch(onError);
+  const ended = { at: system.now(), ms: system.clock.now() - startMs, epoch, operations: system.budget.used };
+  const report = { ...ended, ...reportOf(books, plan, written), errors };
+  await state.endPeriod(report);
+  return report;
 }
 
-/** Returns the context of a period or purge that `invocation` runs. Throws CONFIG_INVALID. */
-export function periodContext(
-  invocation: Invocation,
-  parts: Pick<PeriodContext, "budget" | "onPublished"> & { readonly turn: OwnTurn },
-): PeriodContext {
-  const { env, isolate, subrequests, fetch, cacheContext } = invocation;
-  const { settings, breakers, cache, fetched, clock, codec } = isolate;
-  const lookUpsMax = Math.ceil(settings.subrequestsMax / 2);
+/** Probes the regions. Resolves to their new estimates. */
+async function observe(
+  { settings, state, requests, system }: Pick<PeriodContext, "settings" | "state" | "requests" | "system">,
+  { epoch, ledger }: Pick<PopSnapshot, "epoch" | "ledger">,
+): Promise<readonly RegionEstimate[]> {
+  const { fetch, clock } = system;
+  const keys = epoch % SIZED_EVERY === 0 ? ledger.map(({ key }) => key) : [];
+  const sized = await sizedTargets(keys, requests.findManifest);
+  return state.mergeRegions(await probeRegions({ regions: settings.regions, sized, fetch, clock }));
+}
+
+/** What the writes of a period came to. */
+interface Written {
+  readonly counts: WriteCounts;
+  readonly savings: Savings | undefined;
+}
+
+/** Evicts and fills as planned. Never rejects: what was done until an error counts. */
+async function write(
+  context: Pick<PeriodContext, "settings" | "state" | "cache" | "system">,
+  books: PeriodBooks,
+  estimates: readonly RegionEstimate[],
+  { change, manifestOf, savings }: PeriodPlan,
+  untilMs: number,
+): Promise<Written> {
+  const { state } = context;
+  const { writeBudget, egressBudget } = books;
+  const writer = new CacheWriter(context, books, { estimates, manifestOf, untilMs });
+  let saved: Savings | undefined;
+  try {
+    // The state records the money before it is spent, so a killed period has recorded too much rather than too little.
+    const reserved = writer.atMost(change);
+    const reservedBytes = writer.fetchesAtMost(change);
+    await state.spend(reserved, egressBudget.of(reservedBytes));
+    try {
+      await writer.apply(change);
+    } finally {
+      const { writes, reads } = writeBudget.spent;
+      await state.spend(
+        writeBudget.priceOf(writes - reserved.writes, reads - reserved.reads),
+        egressBudget.of(egressBudget.spentBytes - reservedBytes),
+      );
+      saved = savings();
+    }
+  } catch (error) {
+    books.onError(error);
+  }
+  return { counts: writer.counts, savings: saved };
+}
+
+/** Publishes what the ledger promises, and pays for it. Rejects as `publishConfiguration` does. */
+async function publish(
+  context: Pick<PeriodContext, "settings" | "state" | "cache" | "system">,
+  { ledger, writeBudget }: Pick<PeriodBooks, "ledger" | "writeBudget">,
+  estimates: readonly RegionEstimate[],
+): Promise<void> {
+  await context.state.spend(writeBudget.priceOf(PUBLISHING_WRITES, 0));
+  writeBudget.spend({ writes: PUBLISHING_WRITES });
+  await publishConfiguration(context, ledger.values(), estimates);
+}
+
+/** Returns what a period reports of its plan and its writes; a plan that failed has neither. */
+function reportOf(
+  { writeBudget }: Pick<PeriodBooks, "writeBudget">,
+  plan: PeriodPlan | undefined,
+  written: Written | undefined,
+): Omit<PeriodReport, "at" | "ms" | "epoch" | "operations" | "errors"> {
+  const { counts = noWrites(), savings } = written ?? {};
   return {
-    ...parts,
-    settings: { ...settings, ...parseCacheSettings(env) },
-    state: popState(env),
-    closePeriod: (limit) => closePeriod(env, limit),
-    forgetKeys: (keys) => forgetKeys(env, keys),
-    findManifest: (key) => invocation.manifest(key),
-    mayLookUp: () => subrequests.used < lookUpsMax,
-    cache,
-    fetched,
-    cacheContext,
-    fetch,
-    clock,
-    now: Date.now,
-    sha256: systemSha256,
-    codec,
-    fillPeers: settings.peers && {
-      sourcesOf: (manifest) => invocation.peerSources(manifest, []),
-      note: (name, isGood) => (isGood ? breakers.succeeded(name) : breakers.failed(name)),
-    },
+    candidates: plan?.candidates ?? 0,
+    popular: plan?.popular ?? [],
+    ...counts,
+    refused: (plan?.change.refused ?? 0) + counts.refused,
+    waiting: plan?.change.waiting ?? 0,
+    ...(savings ? { savings } : {}),
+    usd: writeBudget.spent.usd,
   };
 }

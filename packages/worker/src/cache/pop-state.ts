@@ -5,6 +5,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { mergeRegion, type RegionProbe, type RegionSample, type RegionState } from "../regions/region-estimates.ts";
+import type { Continent } from "../runtime/continents.ts";
 import { findColo } from "../runtime/durable-objects.ts";
 import { Facts, SqlBlob } from "../runtime/sql.ts";
 import type { LedgerEntry, PeriodReport } from "./ledger.ts";
@@ -37,7 +38,7 @@ const BEHIND_MAX = 100;
 const SAMPLES_MAX = 256;
 
 /** The state of one PoP. Its public methods are called by RPC. */
-export class PopState extends DurableObject {
+export abstract class PopState extends DurableObject {
   readonly #sql: SqlStorage;
   readonly #facts: Facts;
   readonly #plan: SqlBlob;
@@ -56,6 +57,9 @@ export class PopState extends DurableObject {
       CREATE TABLE IF NOT EXISTS ledger (version TEXT PRIMARY KEY, json TEXT NOT NULL);
     `);
   }
+
+  /** Runs one period: of `continent`, for one Worker everywhere. Rejects while what it needs is unavailable. */
+  abstract runPeriod(continent?: Continent): Promise<void>;
 
   /** Takes how long regions took for reads of this PoP. */
   observe(samples: readonly RegionSample[]): void {

@@ -16,25 +16,25 @@ const WRITE_INTERVAL_MS = 1_100;
  * `onPublished` is called even then.
  */
 export async function publishConfiguration(
-  { settings, state, cacheContext, clock, now, onPublished }: PeriodContext,
+  { settings, state, cache, system }: Pick<PeriodContext, "settings" | "state" | "cache" | "system">,
   ledger: Iterable<LedgerEntry>,
   estimates: readonly RegionEstimate[],
 ): Promise<Configuration> {
   const configuration: Configuration = {
     epoch: await state.nextEpoch(),
-    at: now(),
+    at: system.now(),
     cached: promise([...ledger]),
     regions: settings.regions.map((region) => {
       const { name, meanMs, sdMs, msPerByte = 0, down } = estimateOf(region.name, estimates);
       return { name, meanMs, sdMs, msPerByte, down };
     }),
   };
-  onPublished(configuration);
+  cache.onPublished(configuration);
   const text = JSON.stringify(configuration);
   const put = (): Promise<void> =>
-    withTimeout(cacheContext.kv.put(CONFIGURATION_NAME, text), KV_DEADLINE_MS, clock, "a KV write");
+    withTimeout(cache.kv.kv.put(CONFIGURATION_NAME, text), KV_DEADLINE_MS, system.clock, "a KV write");
   await put().catch(async () => {
-    await sleep(WRITE_INTERVAL_MS, clock);
+    await sleep(WRITE_INTERVAL_MS, system.clock);
     await put();
   });
   return configuration;

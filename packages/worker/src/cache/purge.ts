@@ -9,10 +9,10 @@ import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts"
 import type { Invocation } from "../runtime/invocation.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { PopSnapshot } from "./pop-state.ts";
-import { LEASE_MS } from "./cache-manager.ts";
 import { CacheWriter } from "./cache-writer.ts";
 import { EgressBudget } from "./egress-budget.ts";
-import { periodContext } from "./period.ts";
+import { LEASE_MS } from "./period.ts";
+import { periodContext } from "./tick.ts";
 import type { PeriodContext } from "./period-context.ts";
 import { publishConfiguration } from "./publish.ts";
 import { WriteBudget } from "./write-budget.ts";
@@ -68,7 +68,7 @@ async function remove(
   context: PeriodContext,
   { env }: Invocation,
 ): Promise<PurgeReport> {
-  const { settings, state, cache, clock, now } = context;
+  const { settings, state, cache, system } = context;
   const errors: string[] = [];
   const note = (error: unknown): void => void errors.push(String(error));
   const ledger = new Map(snapshot.ledger.map((entry) => [entry.version, entry]));
@@ -77,20 +77,17 @@ async function remove(
   await state.record(evict);
   const published = await publishConfiguration(context, ledger.values(), snapshot.regions).catch(note);
   if (published) await notifyPeers(env, settings, published, false);
-  for (const { version } of matching) cache.forget(version);
+  for (const { version } of matching) cache.chunks.forget(version);
   // A purge removes everything whatever it costs; its operations only count.
   const unlimited = { ...settings.spending, usdPerPeriod: Infinity, usdPerMonth: Infinity };
-  const writeBudget = new WriteBudget(unlimited, undefined, now());
+  const writeBudget = new WriteBudget(unlimited, undefined, system.now());
   writeBudget.spend({ writes: 1 });
-  const writer = new CacheWriter(context, {
-    ledger,
-    estimates: snapshot.regions,
-    manifestOf: async () => undefined,
-    writeBudget,
-    egressBudget: new EgressBudget(0, undefined, now()),
-    untilMs: clock.now() + WORK_MS,
-    onError: note,
-  });
+  const egressBudget = new EgressBudget(0, undefined, system.now());
+  const writer = new CacheWriter(
+    context,
+    { ledger, writeBudget, egressBudget, onError: note },
+    { estimates: snapshot.regions, manifestOf: async () => undefined, untilMs: system.clock.now() + WORK_MS },
+  );
   await writer.apply({ evict, fill: [], announce: [] });
   await state.spend(writeBudget.spent);
   const { evicted, left } = writer.counts;
@@ -99,7 +96,7 @@ async function remove(
 }
 
 /** Waits for the period that is running, if one is. */
-async function lease({ state, clock, now }: PeriodContext): Promise<PopSnapshot> {
+async function lease({ state, system: { clock, now } }: Pick<PeriodContext, "state" | "system">): Promise<PopSnapshot> {
   const untilMs = clock.now() + LEASE_PATIENCE_MS;
   for (;;) {
     const snapshot = await state.beginPeriod(now(), LEASE_MS);

@@ -3,7 +3,7 @@ import { javascriptCodec } from "@agarose/ec-wasm";
 import { expect, test } from "vitest";
 import { memoryBuckets, putObject, randomBytes, REGIONS } from "../../test/objects.ts";
 import { OperationBudget } from "../runtime/operation-budget.ts";
-import { runPeriod } from "./cache-manager.ts";
+import { runPeriod } from "./period.ts";
 import type { PeriodContext, StatePort } from "./period-context.ts";
 import { ChunkCache, type CacheContext } from "../read/chunk-cache.ts";
 import { CONFIGURATION_NAME, parseConfiguration, type Configuration } from "./configuration.ts";
@@ -102,6 +102,8 @@ const noCache = (): Cache => {
   throw new Error("no Cache API here");
 };
 
+const frontCache = new FrontCache({ pop: "fra", host: () => "fra.example" }, systemClock, noCache);
+
 const contextOf = (kv: KVNamespace): CacheContext => ({
   kv,
   connections: new Connections(),
@@ -143,27 +145,26 @@ async function setUp(stripes: number) {
       recovered: true,
     },
     state,
-    closePeriod: async () => [{ key: "x", requests: 1, popularity: 1, mayFill: true }],
-    forgetKeys: async () => {},
-    mayLookUp: () => true,
-    findManifest: async () => manifest,
-    cache: new ChunkCache(
-      new FrontCache({ pop: "fra", host: () => "fra.example" }, systemClock, noCache),
-      systemClock,
-      0,
-    ),
-    cacheContext: contextOf(namespace),
-    fetched: new FetchedStripes(
-      new FrontCache({ pop: "fra", host: () => "fra.example" }, systemClock, noCache),
-      systemClock,
-    ),
-    fetch: fetchWithin(budget),
-    budget,
-    clock: systemClock,
-    sha256: systemSha256,
-    codec: async () => javascriptCodec(),
-    onPublished: (configuration) => void published.push(configuration),
-    now: Date.now,
+    requests: {
+      closePeriod: async () => [{ key: "x", requests: 1, popularity: 1, mayFill: true }],
+      forgetKeys: async () => {},
+      mayLookUp: () => true,
+      findManifest: async () => manifest,
+    },
+    cache: {
+      chunks: new ChunkCache(frontCache, systemClock, 0),
+      kv: contextOf(namespace),
+      fetched: new FetchedStripes(frontCache, systemClock),
+      onPublished: (configuration) => void published.push(configuration),
+    },
+    system: {
+      fetch: fetchWithin(budget),
+      budget,
+      clock: systemClock,
+      now: Date.now,
+      sha256: systemSha256,
+      codec: async () => javascriptCodec(),
+    },
     turn: { mayChange: true },
   });
   const stripesInKv = (): number => [...kv.values.keys()].filter((name) => name.startsWith("chunks:")).length;
@@ -238,17 +239,12 @@ test("a period ends within its budget in money, and several of them finish the w
 test("when the month's money is spent, what is cached serves on, and everything else waits for the next month", async () => {
   const { options, stripesInKv, published, state } = await setUp(4);
   let nowMs = Date.UTC(2026, 10, 30);
-  const period = (key: string) =>
-    runPeriod(
-      budgeted(
-        {
-          ...options(),
-          now: () => nowMs,
-          closePeriod: async () => [{ key, requests: 1, popularity: 1, mayFill: true }],
-        },
-        { usdPerMonth: 2 * USD_PER_WRITE },
-      ),
-    );
+  const period = (key: string) => {
+    const { system, requests, ...rest } = options();
+    const closePeriod = async () => [{ key, requests: 1, popularity: 1, mayFill: true }];
+    const context = { ...rest, system: { ...system, now: () => nowMs }, requests: { ...requests, closePeriod } };
+    return runPeriod(budgeted(context, { usdPerMonth: 2 * USD_PER_WRITE }));
+  };
   expect(await period("x")).toMatchObject({ written: 1 });
   const report = await period("x");
   expect(report).toMatchObject({ written: 0, waiting: 3, errors: [] });
@@ -271,7 +267,8 @@ test("of a period that is killed the books have what it spent at least", async (
 test("the request monitor's failure leaves the cache as it is and the regions' estimates up to date", async () => {
   const { options, published, manifest } = await setUp(2);
   await runPeriod(options());
-  const report = await runPeriod({ ...options(), closePeriod: failing });
+  const { requests, ...rest } = options();
+  const report = await runPeriod({ ...rest, requests: { ...requests, closePeriod: failing } });
   expect(report!.errors).toEqual(["INTERNAL: the shard is overloaded"]);
   expect(published.at(-1)!.epoch).toBe(2);
   expect(Object.keys(published.at(-1)!.cached)).toEqual([manifest.version]);

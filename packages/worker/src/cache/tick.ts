@@ -1,0 +1,136 @@
+/**
+ * When and where the periods of this PoP run, with its real parts. The Cron Trigger is its clock, but
+ * Cloudflare runs that handler on any idle machine of the world: it would measure the latencies of another city.
+ * `PopState` lives where LOCATION says, so periods run in it.
+ */
+import { systemSha256, type Manifest } from "@agarose/core";
+import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
+import { log } from "../runtime/log.ts";
+import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";
+import { noteHost } from "../read/front-cache.ts";
+import { Invocation } from "../runtime/invocation.ts";
+import { isolateOf, type Bindings } from "../runtime/isolate.ts";
+import { atContinent, continentOf, everyContinent, type Continent } from "../runtime/continents.ts";
+import { closePeriod, forgetKeys } from "../popularity/monitor-shards.ts";
+import type { Configuration } from "./configuration.ts";
+import { PopState } from "./pop-state.ts";
+import { popState } from "./pop-state-stub.ts";
+import { parseCacheSettings, pricesOf } from "./cache-settings.ts";
+import { runPeriod } from "./period.ts";
+import type { PeriodContext } from "./period-context.ts";
+
+/** A continent without requests for a day keeps what it has cached, and measures nothing. */
+const USED_MS = 24 * 60 * 60_000;
+/** How often an isolate notes that there are requests. */
+const NOTE_USE_MS = 60 * 60_000;
+
+const notedMs = new WeakMap<Bindings, number>();
+
+/** Notes, once an hour, that there are requests at `env`, and by which host. Never rejects. */
+export function noteUse(env: Bindings, host: string, context: ExecutionContext): void {
+  noteHost(env, host);
+  const nowMs = Date.now();
+  if (nowMs - (notedMs.get(env) ?? 0) < NOTE_USE_MS) return;
+  notedMs.set(env, nowMs);
+  // After a failure the next request notes it.
+  context.waitUntil(Promise.resolve(popState(env).noteUse(nowMs, host)).catch(() => notedMs.delete(env)));
+}
+
+/** The part of an invocation's context that a period uses. */
+interface ExecutionContext {
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+/** `PopState` as it is deployed. */
+export class PeriodicPopState extends PopState {
+  readonly #env: Bindings;
+
+  constructor(state: DurableObjectState, env: Bindings) {
+    super(state, env);
+    this.#env = env;
+  }
+
+  /**
+   * Runs one period: of `continent`, for one Worker everywhere, unless nothing is read there. Rejects as `period` does.
+   */
+  override async runPeriod(continent?: Continent): Promise<void> {
+    if (continent !== undefined && !this.isUsed(Date.now(), USED_MS)) return;
+    const env = continent === undefined ? this.#env : atContinent(this.#env, continent);
+    const host = this.host();
+    if (host !== undefined) noteHost(env, host);
+    try {
+      await period(env, this.ctx);
+    } catch (error) {
+      log("error", "period failed", { error });
+      throw error;
+    }
+  }
+}
+
+/**
+ * The Cron Trigger: hands on what this isolate has counted, and runs a period at the PoP's place. Rejects as `period`
+ * does, and while the object is unavailable.
+ */
+export async function tick(env: Bindings, context: ExecutionContext): Promise<void> {
+  const ticks = await Promise.allSettled(everyContinent(env).map((one) => tickOf(one, context)));
+  const failed = ticks.find((one) => one.status === "rejected");
+  if (failed) throw failed.reason;
+}
+
+async function tickOf(env: Bindings, context: ExecutionContext): Promise<void> {
+  const { counter } = isolateOf(env);
+  const waitUntil = (promise: Promise<unknown>): void => context.waitUntil(promise);
+  await counter.flush(waitUntil);
+  await popState(env).runPeriod(continentOf(env));
+}
+
+/** Runs one period. Rejects when the PoP's state is unavailable: the cache stays as it is until the next period. */
+async function period(env: Bindings, context: ExecutionContext): Promise<void> {
+  const { settings, clock, configuration, peers } = isolateOf(env);
+  // Finding manifests may take half of the subrequests, and the changes the other half.
+  const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
+  const invocation = new Invocation(env, context, { onFetch: () => budget.spend() });
+  const costMsPerByte = pricesOf(parseCacheSettings(env), settings.regions)?.egressPerByte;
+  const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers, costMsPerByte });
+  let published: Configuration | undefined;
+  const onPublished = (current: Configuration): void => {
+    configuration.set(current);
+    published = current;
+  };
+  const report = await runPeriod(periodContext(invocation, { budget, turn, onPublished }));
+  if (published) await notifyPeers(env, settings, published, turn.mayChange);
+  if (!report) return;
+  const { popular: _keys, ...counts } = report;
+  log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...counts });
+}
+
+/** What a period and a purge have of their own. */
+interface PeriodParts {
+  readonly budget: OperationBudget;
+  readonly turn: OwnTurn;
+  readonly onPublished: (configuration: Configuration) => void;
+}
+
+/** Returns the context of a period or purge that `invocation` runs. Throws CONFIG_INVALID. */
+export function periodContext(invocation: Invocation, { budget, turn, onPublished }: PeriodParts): PeriodContext {
+  const { env, isolate, subrequests, fetch, cacheContext } = invocation;
+  const { settings, breakers, cache, fetched, clock, codec } = isolate;
+  const lookUpsMax = Math.ceil(settings.subrequestsMax / 2);
+  const peers = settings.peers && {
+    sourcesOf: (manifest: Manifest) => invocation.peerSources(manifest, []),
+    note: (name: string, isGood: boolean) => (isGood ? breakers.succeeded(name) : breakers.failed(name)),
+  };
+  return {
+    settings: { ...settings, ...parseCacheSettings(env) },
+    state: popState(env),
+    requests: {
+      closePeriod: (limit) => closePeriod(env, limit),
+      forgetKeys: (keys) => forgetKeys(env, keys),
+      findManifest: (key) => invocation.manifest(key),
+      mayLookUp: () => subrequests.used < lookUpsMax,
+    },
+    cache: { chunks: cache, kv: cacheContext, fetched, peers, onPublished },
+    system: { fetch, budget, clock, now: Date.now, sha256: systemSha256, codec },
+    turn,
+  };
+}
