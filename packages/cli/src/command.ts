@@ -105,6 +105,8 @@ export interface CommandDefinition<A extends Args = Args> {
   readonly name: string;
   readonly category: Category;
   readonly description: string;
+  /** Stands for a long description in the first help. */
+  readonly summary?: string;
   /** Command lines without `agarose`, each with what it does. */
   readonly examples: readonly (readonly [string, string])[];
   readonly args: A;
@@ -143,6 +145,7 @@ export function addCommand(parent: Command, definition: CommandDefinition<any> |
     else command.addOption(optionOf(name, arg));
   }
   const names = args.flatMap(([name, { kind }]) => (kind === "positional" ? [name] : []));
+  if (definition.summary !== undefined) command.summary(definition.summary);
   if (definition.withoutConfig) command.addOption(new Option("--config <path>").hideHelp());
   command.addHelpText("after", () => epilogue(definition));
   command.action(async (...given: unknown[]) => {

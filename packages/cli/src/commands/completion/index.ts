@@ -10,6 +10,7 @@ export const command = defineCommand({
   name: "completion",
   category: "More",
   description: "print the completion of commands and options for a shell",
+  summary: "print the completion for a shell",
   examples: [
     ["completion bash > ~/.local/share/bash-completion/completions/agarose", "for bash"],
     ["completion zsh > ~/.zfunc/_agarose", "for zsh, where fpath has ~/.zfunc"],

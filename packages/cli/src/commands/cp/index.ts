@@ -26,6 +26,7 @@ export const move = defineCommand({
   name: "mv",
   category: "Objects",
   description: "move an object to another key: the old one goes once the new one is stored",
+  summary: "move an object to another key",
   examples: [["mv photos/cat.jpg photos/pet.jpg", "rename an object"]],
   args,
   failsWhen: "the object could not be read or stored, or its old key could not be removed",

@@ -46,6 +46,7 @@ export const command = defineCommand({
   name: "dev",
   category: "Servers",
   description: "run a local world: buckets over an emulated WAN, PoPs in workerd, the demo page",
+  summary: "run a local world of buckets and PoPs",
   examples: [
     ["dev", "start the world and its page"],
     ["dev --app public --scale 1", "serve an app of your own, with latencies as they are"],

@@ -14,6 +14,7 @@ export const command = defineCommand({
   category: "Deployment",
   description:
     "check endpoints, credentials, public reads, Range, CORS, clocks, PoPs, signing, and what the layout survives",
+  summary: "check buckets, configuration and PoPs, and mend buckets",
   examples: [
     ["doctor", "check buckets and configuration"],
     ["doctor --fix", "also make buckets and set what they lack"],

@@ -11,6 +11,7 @@ export const command = defineCommand({
   name: "du",
   category: "Objects",
   description: "show the size of the objects below a prefix in each region: current, kept versions, and garbage",
+  summary: "show the size of objects in each region",
   examples: [
     ["du", "show the size of everything"],
     ["du films/ --cost", "show the size and the price of one folder"],

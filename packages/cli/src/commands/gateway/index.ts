@@ -18,6 +18,7 @@ export const command = defineCommand({
   name: "gateway",
   category: "Servers",
   description: `serve the objects as an S3 bucket named ${BUCKET}; clients sign with ${KEY_ID} and ${SECRET}`,
+  summary: "serve the objects as an S3 bucket",
   examples: [["gateway --listen 127.0.0.1:9000", "serve to programs of this machine"]],
   args,
   run: async (values) => (await import("./gateway.ts")).gateway(values),

@@ -24,6 +24,7 @@ export const command = defineCommand({
   name: "gc",
   category: "Safety",
   description: "find chunks that no manifest names: puts that failed and versions that were replaced leave them",
+  summary: "find and delete chunks that no manifest names",
   examples: [
     ["gc", "list them"],
     ["gc --delete", "mark them; a run a day later deletes them"],

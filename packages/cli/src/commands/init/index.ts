@@ -21,6 +21,7 @@ export const command = defineCommand({
   name: "init",
   category: "Deployment",
   description: "write the service worker's files and a client configuration into a web app's folder of static files",
+  summary: "write what a web app or the PoPs need",
   examples: [
     ["init --dry-run", "say which files would be written"],
     ["init public", "write them into a folder"],

@@ -22,6 +22,7 @@ export const command = defineCommand({
   category: "Deployment",
   description:
     "add, replace, rename or remove regions and providers, or change the code, in three steps that no reader notices",
+  summary: "change regions, providers or the code in three steps",
   examples: [
     ["migrate next.json --dry-run", "print what the way takes"],
     ["migrate next.json", "take the first step"],

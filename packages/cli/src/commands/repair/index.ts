@@ -18,6 +18,7 @@ export const command = defineCommand({
   description:
     "find and rewrite what is missing or damaged, first of all what the repair queue names; reads at most k + 2 " +
     "chunks of an object",
+  summary: "find and rewrite what is missing or damaged",
   examples: [
     ["repair", "check everything, and mend what is damaged"],
     ["repair --queued", "mend only what puts and PoPs have reported"],

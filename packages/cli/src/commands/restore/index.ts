@@ -12,6 +12,7 @@ export const command = defineCommand({
   name: "restore",
   category: "Safety",
   description: "store a version that `keep` keeps as the newest one; the present version is kept, too",
+  summary: "bring a kept version back as the newest one",
   examples: [
     ["restore photos/cat.jpg --dry-run", "say which version would come back"],
     ["restore photos/cat.jpg --version 3", "bring back the version of generation 3"],

@@ -32,6 +32,7 @@ export const command = defineCommand({
   category: "Safety",
   description:
     "find objects with missing chunks by what the regions list, and repair first those with the fewest chunks beyond k",
+  summary: "check all objects cheaply, and repair the most endangered first",
   examples: [
     ["scrub", "check all objects by listings, and mend them"],
     ["scrub --every 1d --age 30d", "walk daily, and read everything once a month"],

@@ -11,6 +11,7 @@ export const command = defineCommand({
   name: "status",
   category: "Deployment",
   description: `ask every PoP for its state; ${ADMIN_TOKEN_VARIABLE}, or ${ADMIN_TOKEN_VARIABLE}_<POP>, is its ADMIN_TOKEN`,
+  summary: "show the state of all PoPs",
   examples: [["status", "print a table of the PoPs"]],
   args,
   failsWhen: "a PoP does not answer, or reports a problem",

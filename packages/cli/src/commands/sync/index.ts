@@ -25,6 +25,7 @@ export const command = defineCommand({
   name: "sync",
   category: "Objects",
   description: "make the objects below a prefix equal to the files of a folder; --get: the files to the objects",
+  summary: "make the objects below a prefix equal to a folder, or the reverse",
   examples: [
     ["sync site web/ --dry-run", "say what would be stored"],
     ["sync site web/ --delete", "also remove objects that the folder does not have"],

@@ -14,6 +14,7 @@ export const command = defineCommand({
   name: "verify",
   category: "Safety",
   description: "check every manifest and every byte of every chunk, also of kept versions",
+  summary: "check every byte of objects",
   examples: [
     ["verify", "read and check everything"],
     ["verify --quick", "check by listings alone, which reads no chunk"],

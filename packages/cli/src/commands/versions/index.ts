@@ -8,6 +8,7 @@ export const command = defineCommand({
   name: "versions",
   category: "Safety",
   description: "list the versions of an object, kept ones included, and whether their chunks are there",
+  summary: "list the versions of an object",
   examples: [["versions photos/cat.jpg", "list the versions, the newest first"]],
   args,
   failsWhen: "a region could not say what it holds",
