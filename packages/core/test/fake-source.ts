@@ -20,7 +20,7 @@ export interface FakeSourceOptions {
   /** How long a request takes, or a function of the request. Default 100. */
   readonly ms?: number | ((request: ChunkRequest) => number);
   readonly behaviour?: (request: ChunkRequest) => Behaviour;
-  readonly updated?: Promise<void>;
+  readonly updated?: ChunkSource["updated"];
   /** Default: buckets serve any part, and caches none. */
   readonly servesParts?: ChunkSource["servesParts"];
 }
@@ -49,7 +49,7 @@ export class FakeSource implements ChunkSource {
     this.#options = options;
   }
 
-  get updated(): Promise<void> | undefined {
+  get updated(): ChunkSource["updated"] {
     return this.#options.updated;
   }
 

@@ -6,10 +6,8 @@ import { referenceCodec } from "./objects/reference-codec.ts";
 import { toyHash, type SampleObject } from "./objects/sample-object.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 
-/** How a test reads. "unless late" stands for a caller that gives up what fails, and waits for what is late. */
-export interface ReadWorldOptions extends Partial<ReadTarget & ReadContext>, ReadPolicy, ReadObserver {
-  readonly givesUp?: boolean | "unless late";
-}
+/** How a test reads: all that a read takes, in one object. */
+export interface ReadWorldOptions extends Partial<ReadTarget & ReadContext>, ReadPolicy, ReadObserver {}
 
 /** An object in its regions, with a fake source for each of them, on a clock of their own. */
 export class ReadWorld {
@@ -27,7 +25,7 @@ export class ReadWorld {
     );
   }
 
-  open({ givesUp, ...options }: ReadWorldOptions = {}): Promise<ObjectRead> {
+  open(options: ReadWorldOptions = {}): Promise<ObjectRead> {
     const codec = async (): Promise<Decoder> => {
       this.codecLoads++;
       return referenceCodec;
@@ -35,7 +33,7 @@ export class ReadWorld {
     return openRead(
       { manifest: this.object.manifest, sources: this.sources, ...options },
       { codec, clock: this.clock, sha256: toyHash, random: () => 0, ...options },
-      { ...(givesUp && { narrow: (isLate) => !isLate || givesUp === true }), ...options },
+      options,
       options,
     );
   }

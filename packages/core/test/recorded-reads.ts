@@ -121,7 +121,7 @@ function optionsOf(dice: Dice, { object, clock }: ReadWorld): ReadWorldOptions {
     windowBytes: dice.pick([1, 1_500, 1 << 24]),
     random: () => draws.next(),
     signal: abort.signal,
-    ...(dice.chance(0.15) && { givesUp: dice.pick([true, "unless late"]) }),
+    ...(dice.chance(0.15) && { fallback: dice.pick(["none", "none"] as const) }),
     stripes,
     ...((stripes || dice.chance(0.1)) && { share: (_stripe, own, signal) => own(signal) }),
   };

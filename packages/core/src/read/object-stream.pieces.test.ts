@@ -172,34 +172,31 @@ describe("when the chunk of a small range", () => {
     expect(late?.signal.aborted).toBe(true);
   });
 
-  test("fails, a narrow read fails without a request to others", async () => {
+  test("fails, a read without a fallback fails, and asks no others", async () => {
     const world = new ReadWorld(object, (id) => ({
       behaviour: ({ chunk }) => (id === "r0" && chunk === 0 ? "error" : "serve"),
     }));
-    expect(await rejectionOf(world.read({ range, narrow: () => true }))).toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+    const read = world.read({ range, fallback: "none" });
+    expect(await rejectionOf(read)).toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
     expect(asked(world)).toEqual([{ source: "r0", chunk: 0, bytes: BLOCK_BYTES }]);
   });
 
-  test.each([true, false])(
-    "is late, a narrow read decides then whether others are asked (given up: %s)",
-    async (givesUp) => {
-      const world = new ReadWorld(object, (id) => ({
-        ms: ({ chunk }) => (id === "r0" && chunk === 0 ? 60_000 : 100),
-        latency: { meanMs: 100, sdMs: 30 },
-      }));
-      const askedWhenLate: boolean[] = [];
-      const narrow = (isLate: boolean): boolean => {
-        askedWhenLate.push(isLate);
-        return givesUp;
-      };
-      const read = world.read({ range, narrow });
-      if (givesUp) expect(await rejectionOf(read)).toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
-      else expect(await read).toEqual(object.bytes.subarray(range.start, range.end));
-      expect(askedWhenLate).toEqual([true]);
-      expect(world.clock.now()).toBeLessThan(1_000);
-      expect(asked(world)).toHaveLength(givesUp ? 1 : 5);
-    },
-  );
+  test.each([
+    ["has come", Promise.resolve(), 1],
+    ["has failed", Promise.resolve(false), 5],
+    ["is still to come", new Promise<void>(() => {}), 5],
+  ])("is late, a read without a fallback gives up if an update of a source %s", async (_, updated, requests) => {
+    const world = new ReadWorld(object, (id) => ({
+      ms: ({ chunk }) => (id === "r0" && chunk === 0 ? 60_000 : 100),
+      latency: { meanMs: 100, sdMs: 30 },
+      ...(id === "r5" && { updated }),
+    }));
+    const read = world.read({ range, fallback: "none" });
+    if (requests === 1) expect(await rejectionOf(read)).toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+    else expect(await read).toEqual(object.bytes.subarray(range.start, range.end));
+    expect(world.clock.now()).toBeLessThan(1_000);
+    expect(asked(world)).toHaveLength(requests);
+  });
 
   test("is down and known to be, only others are asked", async () => {
     const world = new ReadWorld(object, (id) => (id === "r0" ? { latency: { meanMs: 5_000, sdMs: 0 } } : {}));

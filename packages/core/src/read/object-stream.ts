@@ -79,7 +79,7 @@ class ObjectStream {
     try {
       this.#abort.signal.throwIfAborted();
       // What is given up must not fail a body that has begun.
-      await (this.#policy.narrow ? Promise.all(this.#window) : this.#window[0]);
+      await (this.#policy.fallback === "none" ? Promise.all(this.#window) : this.#window[0]);
     } catch (cause) {
       const error = toAgaroseError(cause);
       this.finish(error);

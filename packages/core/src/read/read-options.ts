@@ -46,10 +46,10 @@ export interface ReadPolicy {
    */
   readonly windowBytes?: number | (() => number);
   /**
-   * Whether a piece whose chunk fails, is late, or is known to be slow, is given up. The read then resolves when all of
-   * its pieces are ready. By default k other chunks replace it.
+   * `none`: a piece whose chunk fails, or is known to be slow, is given up, and so is a late one once a source has
+   * `updated`. The read then resolves when all of its pieces are ready. Default: k other chunks replace it.
    */
-  readonly narrow?: ((isLate: boolean) => boolean) | undefined;
+  readonly fallback?: "stripe" | "none";
   /** Whether to read whole stripes for small ranges too, for `share` to keep. Default false. */
   readonly stripes?: boolean;
 }

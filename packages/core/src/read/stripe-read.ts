@@ -50,13 +50,16 @@ export interface StripeReadOptions {
   /** Whether to read the leaf list of the stripe, one copy of it, instead of chunks. */
   readonly leaves?: boolean;
   /** See `ReadPolicy`. */
-  readonly narrow?: ((isLate: boolean) => boolean) | undefined;
+  readonly fallback?: "stripe" | "none";
   /** The last stripe that the read wants of these sources. Default: this one. */
   readonly lastStripe?: number;
   /** All possible requests, best first: the result of `planStripe`. */
   readonly candidates: readonly Candidate[];
-  /** Candidates that sources offer later (`ChunkSource.updated`). Known ones among them are ignored. Default: none. */
-  readonly further?: readonly Promise<readonly Candidate[]>[];
+  /**
+   * Candidates that sources offer later (`ChunkSource.updated`), undefined from one that failed. Known ones among them
+   * are ignored. Default: none.
+   */
+  readonly further?: readonly Promise<readonly Candidate[] | undefined>[];
   /** Requests beyond k to start with. */
   readonly delta: number;
   /** Whether to ask one more source when the expected time has passed. */
@@ -109,6 +112,7 @@ class StripeRead {
   #settled = false;
   /** Whether only the wanted chunk is asked for. */
   #isNarrow: boolean;
+  #isUpdated = false;
   #cancelHedge = (): void => {};
   #cancelDeadline = (): void => {};
 
@@ -138,12 +142,14 @@ class StripeRead {
   }
 
   #start(): void {
-    const { delta, wanted, narrow } = this.#options;
+    const { delta, wanted, fallback } = this.#options;
     if (this.#isNarrow) this.#launch(1, 1);
-    else if (wanted !== undefined && narrow?.(false)) return this.#failFor({ available: 0 });
+    else if (wanted !== undefined && fallback === "none") return this.#failFor({ available: 0 });
     else this.#launch(startCount(this.#k, delta, this.#waiting));
     this.#failIfHopeless();
-    for (const further of this.#options.further ?? []) void further.then((candidates) => this.#takeIn(candidates));
+    for (const further of this.#options.further ?? []) {
+      void further.then((candidates) => candidates && this.#takeIn(candidates));
+    }
   }
 
   /**
@@ -159,6 +165,7 @@ class StripeRead {
 
   /** Requests an update that arrives sooner than what is under way, and queues the others. */
   #takeIn(further: readonly Candidate[]): void {
+    this.#isUpdated = true;
     const { candidates, clock } = this.#options;
     for (const candidate of further) {
       const { chunk, source, estimate } = candidate;
@@ -196,7 +203,8 @@ class StripeRead {
   /** Asks for k other chunks, last those of sources that failed this read or are late. */
   #widen(): void {
     this.#isNarrow = false;
-    if (this.#options.narrow?.(this.#failures.length === 0)) return this.#failFor({ available: 0 });
+    const isHopeless = this.#failures.length > 0 || this.#isUpdated;
+    if (isHopeless && this.#options.fallback === "none") return this.#failFor({ available: 0 });
     const late = [...this.#flights].map(({ record }) => record);
     const suspects = new Set([...this.#failures, ...late].map(({ source }) => source));
     this.#waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));

@@ -123,7 +123,9 @@ export class StripeReader {
       ...way,
       manifest,
       candidates: plan({ failed: this.#failedLately(), random: this.#sameRandom() }),
-      further: sources.flatMap(({ updated }) => (updated ? [updated.then(() => plan({ random: () => 0 }))] : [])),
+      further: sources.flatMap(({ updated }) =>
+        updated ? [updated.then((isMore) => (isMore === false ? undefined : plan({ random: () => 0 })))] : [],
+      ),
       onRequest: (record) => {
         if (record.outcome === "pending") this.report.requests.push(record);
         if (isFault(record)) this.#failedAtMs.set(record.source, this.#context.clock.now());

@@ -24,7 +24,7 @@ export interface BundleSourceOptions {
 export class BundleSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
-  readonly updated: Promise<void>;
+  readonly updated: Promise<boolean>;
   readonly servesParts: "wanted" | undefined;
   readonly #latency: () => LatencyEstimate;
   readonly #cached: () => readonly number[];
@@ -37,9 +37,12 @@ export class BundleSource implements ChunkSource {
     this.#cached = cached;
     this.#shards = new ShardStream(frames, (shard) => notCached(id, shard));
     this.updated = frames.then(
-      () => this.#shards.rejectMissing(({ chunk }) => !cached().includes(chunk)),
+      () => {
+        this.#shards.rejectMissing(({ chunk }) => !cached().includes(chunk));
+        return true;
+      },
       // A failed bundle rejects the requests for its chunks. A read that needs none of them continues.
-      () => {},
+      () => false,
     );
   }
 

@@ -21,8 +21,9 @@ export interface ChunkSource {
   /**
    * Resolves when this or another source may hold more chunks than when the read was planned. The read then adds the
    * edge's new chunks, which are on their way already, and a peer's if they would arrive sooner than what is pending.
+   * Resolves to false if nothing more will come because the source failed.
    */
-  readonly updated?: Promise<void> | undefined;
+  readonly updated?: Promise<boolean | void> | undefined;
   /** Grows whenever the source sends something: a stripe does not time out while one of its sources sends. */
   readonly progress?: number;
   /**

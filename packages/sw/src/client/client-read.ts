@@ -291,7 +291,7 @@ export class ClientRead {
       delta,
       hedge: (...late) => !isSending(edge, latencies) && hedging.hedge(...late),
       // A PoP sends all pieces of a brief range with one more request. `#fromKnown` makes it.
-      narrow: edge?.hasArrived === false && this.#isBrief(head) ? (isLate) => !isLate || edge.hasArrived : undefined,
+      fallback: edge?.hasArrived === false && this.#isBrief(head) ? "none" : "stripe",
       ...(store && { stripes: true }),
     };
     const { body, report } = await openRead({ ...target, ...sharing }, this.#ports, policy, {
