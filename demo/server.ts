@@ -4,10 +4,10 @@
  * Beside the paths by which any app reaches the local world (`worldRoutes` of `@agarose/dev-world/app-host`), it serves
  * `/world.json`: the control address and the client configuration, for the page.
  */
-import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { clientConfigOf, worldRoutes, type WorldRoutesOptions } from "@agarose/dev-world/app-host";
+import { worldClientConfig, worldRoutes, type WorldRoutesOptions } from "@agarose/dev-world/app-host";
 import type { World } from "@agarose/dev-world";
+import { freePort } from "@agarose/dev-world/free-port";
 import { createServer, type Plugin } from "vite";
 import { libraryRoutes } from "./library/routes.ts";
 
@@ -25,6 +25,7 @@ const ROOT = fileURLToPath(new URL(".", import.meta.url));
 
 /** Starts the page. Resolves when it answers. */
 export async function startDemo(options: DemoOptions): Promise<{ url: string; close(): Promise<void> }> {
+  // Vite has no setting for any free port.
   const port = options.port || (await freePort());
   const vite = await createServer({
     root: ROOT,
@@ -43,7 +44,7 @@ export async function startDemo(options: DemoOptions): Promise<{ url: string; cl
 }
 
 function worldPlugin({ control, world, dropInFiles }: DemoOptions): Plugin {
-  const config = clientConfigOf(world);
+  const config = worldClientConfig(world);
   const edge = (): string => world.pops.find(({ name }) => name === world.state.near)!.url;
   return {
     name: "agarose-world",
@@ -56,13 +57,4 @@ function worldPlugin({ control, world, dropInFiles }: DemoOptions): Plugin {
       });
     },
   };
-}
-
-/** Vite has no setting for any free port, so the system chooses one. */
-async function freePort(): Promise<number> {
-  const probe = createTcpServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }

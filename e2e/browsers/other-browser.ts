@@ -1,4 +1,4 @@
-import { startAppHost, type AppFile, type AppHost } from "../fixtures/origin-host.ts";
+import { startOriginHost, type AppFile, type OriginHost } from "../fixtures/origin-host.ts";
 import { NotInstalled, type TestBrowser } from "../fixtures/app-page.ts";
 import type { BrowserCase } from "../cases/case.ts";
 import { takeServiceWorker } from "../fixtures/app.ts";
@@ -31,10 +31,10 @@ export function runInBrowser(
   for (const { name, run } of cases) {
     test(`${browserName}: ${name}`, async ({ world, putRandom }) => {
       test.skip(browser === undefined, missing);
-      const hosts: AppHost[] = [];
+      const hosts: OriginHost[] = [];
       const pages: Awaited<ReturnType<TestBrowser["open"]>>[] = [];
       const open = async (headers: Record<string, string> = {}, files: Readonly<Record<string, AppFile>> = {}) => {
-        const host = await startAppHost(world.app, headers, files);
+        const host = await startOriginHost(world.app, headers, files);
         hosts.push(host);
         const page = await browser!.open(host.url);
         pages.push(page);

@@ -3,8 +3,8 @@
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
+import { freePort } from "@agarose/dev-world/free-port";
 import { setTimeout as delay } from "node:timers/promises";
 import { NotInstalled, type TestBrowser } from "../fixtures/app-page.ts";
 
@@ -105,14 +105,6 @@ async function command(method: string, url: string, body?: object): Promise<unkn
   const { value } = (await response.json()) as { value: unknown };
   if (response.ok) return value;
   throw new Error(`WebKitWebDriver, ${method} ${new URL(url).pathname}: ${JSON.stringify(value)}`);
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  return port;
 }
 
 async function end(child: ChildProcess): Promise<void> {

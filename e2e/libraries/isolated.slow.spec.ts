@@ -2,7 +2,7 @@
 import { NEAR } from "../cases/faults.ts";
 import { read, sha256, takeServiceWorker } from "../fixtures/app.ts";
 import { bitmap } from "../fixtures/bitmap.ts";
-import { startAppHost } from "../fixtures/origin-host.ts";
+import { startOriginHost } from "../fixtures/origin-host.ts";
 import { expect, test } from "../fixtures/test.ts";
 
 const ISOLATING = {
@@ -66,7 +66,7 @@ test("a cross-origin isolated page fetches objects and shows images while a regi
   ] as const) {
     await world.put(`isolated/${name}`, Buffer.from(text), options);
   }
-  const host = await startAppHost(world.app, ISOLATING);
+  const host = await startOriginHost(world.app, ISOLATING);
   try {
     const page = await context.newPage();
     await page.goto(host.url);

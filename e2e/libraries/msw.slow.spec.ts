@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { NEAR } from "../cases/faults.ts";
 import { read, sha256 } from "../fixtures/app.ts";
-import { startAppHost } from "../fixtures/origin-host.ts";
+import { startOriginHost } from "../fixtures/origin-host.ts";
 import { expect, test } from "../fixtures/test.ts";
 
 const recipe = (name: string): string => fileURLToPath(new URL(`../recipes/msw/${name}`, import.meta.url));
@@ -24,7 +24,7 @@ test("an app has its mocks, and reads objects while a region is down", async ({ 
     });
     return { contentType: "text/javascript", body: outputFiles[0]!.text };
   };
-  const host = await startAppHost(
+  const host = await startOriginHost(
     world.app,
     {},
     {

@@ -2,7 +2,7 @@
 import type { Page } from "@playwright/test";
 import { openApp, read, registerWorker, sha256 } from "../fixtures/app.ts";
 import { importPageSide, type InPage } from "../fixtures/initialised-app.ts";
-import { startAppHost, type AppFile } from "../fixtures/origin-host.ts";
+import { startOriginHost, type AppFile } from "../fixtures/origin-host.ts";
 import { expect, test } from "../fixtures/test.ts";
 
 const WORKER = "/agarose-sw.js?config=/agarose.json";
@@ -44,7 +44,7 @@ test("a worker decodes by the codec that it was installed with, without a networ
 }) => {
   const content = await putRandom("codec/updated", 5_000_000);
   const files: Record<string, AppFile> = {};
-  const host = await startAppHost(world.app, {}, files);
+  const host = await startOriginHost(world.app, {}, files);
   await world.region(REGION_DOWN).down();
   try {
     const page = await context.newPage();
@@ -84,7 +84,7 @@ test("a worker decodes by the codec that it was installed with, without a networ
 
 test("register names the codec where the server has none", async ({ context, world }) => {
   const files: Record<string, AppFile> = { [CODEC]: HTML };
-  const host = await startAppHost(world.app, {}, files);
+  const host = await startOriginHost(world.app, {}, files);
   try {
     const page = await openApp(context, world);
     await page.goto(host.url);

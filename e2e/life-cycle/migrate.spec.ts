@@ -3,7 +3,7 @@ import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { createServer, type AddressInfo } from "node:net";
+import { freePort } from "@agarose/dev-world/free-port";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -105,14 +105,6 @@ test("pages read every object while a region is replaced by another one", async 
     await rm(folder, { recursive: true, force: true });
   }
 });
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 /** A PoP of its own, which reads the configuration of a folder when it starts. Resolves when it listens. */
 async function startPop(folder: string, port: number): Promise<() => Promise<unknown>> {

@@ -3,7 +3,7 @@ import { createPrivateKey, sign } from "node:crypto";
 import { encodeFrame, FrameReader, DEVELOPMENT_KEY } from "@agarose/core";
 import type { BrowserContext } from "@playwright/test";
 import { read, registerWorker, sha256 } from "../fixtures/app.ts";
-import { startAppHost, type AppFile } from "../fixtures/origin-host.ts";
+import { startOriginHost, type AppFile } from "../fixtures/origin-host.ts";
 import { expect, test } from "../fixtures/test.ts";
 
 const WORKER = "/agarose-sw.js?config=/agarose.json";
@@ -49,7 +49,7 @@ test("a worker that is older than an object reads it at the PoP, and takes the n
 }) => {
   const content = await putRandom("newer/format.bin", 300_000);
   const files: Record<string, AppFile> = {};
-  const app = await startAppHost(world.app, {}, files);
+  const app = await startOriginHost(world.app, {}, files);
   try {
     const page = await context.newPage();
     await page.goto(app.url);

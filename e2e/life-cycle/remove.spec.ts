@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { findCli } from "@agarose/dev-world/client";
 import { read, registerWorker, sha256 } from "../fixtures/app.ts";
-import { startAppHost, type AppFile } from "../fixtures/origin-host.ts";
+import { startOriginHost, type AppFile } from "../fixtures/origin-host.ts";
 import { expect, test } from "../fixtures/test.ts";
 
 const WORKER = "/agarose-sw.js?config=/agarose.json";
@@ -18,7 +18,7 @@ test("what init --remove writes ends the worker and deletes what it kept, and th
 }) => {
   const content = await putRandom("ended", 300_000);
   const files: Record<string, AppFile> = {};
-  const host = await startAppHost(world.app, {}, files);
+  const host = await startOriginHost(world.app, {}, files);
   const folder = await mkdtemp(join(tmpdir(), "agarose-remove-"));
   try {
     const page = await context.newPage();

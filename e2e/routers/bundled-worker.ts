@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
 import { build } from "esbuild";
 import { registerWorker } from "../fixtures/app.ts";
-import { startAppHost, type AppHost } from "../fixtures/origin-host.ts";
+import { startOriginHost, type OriginHost } from "../fixtures/origin-host.ts";
 import { importPageSide } from "../fixtures/initialised-app.ts";
 import { test as base } from "../fixtures/test.ts";
 
@@ -20,10 +20,10 @@ interface Fixtures {
 export const test = base.extend<Fixtures>({
   openUnderWorker: async ({ context, world }, use) => {
     // A script that Playwright puts in place of one from the network may not ask this machine's own addresses.
-    const hosts: AppHost[] = [];
+    const hosts: OriginHost[] = [];
     await use(async (name) => {
       const config = await (await fetch(`${world.app}agarose.json`)).text();
-      const host = await startAppHost(
+      const host = await startOriginHost(
         world.app,
         {},
         {

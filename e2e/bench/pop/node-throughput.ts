@@ -7,7 +7,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createConnection, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "@agarose/dev-world/heap";
+import { freePort } from "@agarose/dev-world/free-port";
 import { cpuMs, residentBytes } from "@agarose/dev-world/process-memory";
 import type { PopProcess } from "@agarose/pop/test";
 import type { Bench, BenchOptions } from "../bench.ts";

@@ -14,7 +14,8 @@ import { findCli } from "@agarose/dev-world/client";
 import { startPops } from "@agarose/dev-world/pops";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
-import { freePort, watchHeap, type HeapWatch } from "@agarose/dev-world/heap";
+import { freePort } from "@agarose/dev-world/free-port";
+import { watchHeap, type HeapWatch } from "@agarose/dev-world/heap";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { spread, summarize, table } from "@agarose/dev-world/statistics";
 

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import config from "../../playwright.config.ts";
 import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
-import { freePort } from "@agarose/dev-world/heap";
+import { freePort } from "@agarose/dev-world/free-port";
 import { startLongReadHost, type PageReport } from "./long-read-host.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { table } from "@agarose/dev-world/statistics";

@@ -11,7 +11,7 @@ import sirv from "sirv";
 import type { World } from "../world/world.ts";
 import { passOn } from "./pass-on.ts";
 import { passUpgradeOn, refuseUpgrade } from "./pass-upgrade.ts";
-import { clientConfigOf, worldRoutes, type Middleware, type WorldRoutesOptions } from "./world-routes.ts";
+import { worldClientConfig, worldRoutes, type Middleware, type WorldRoutesOptions } from "./world-routes.ts";
 
 /** What to serve. */
 export interface AppHostOptions {
@@ -41,7 +41,7 @@ const BLANK_PAGE = "<!doctype html><html lang=en><title>An app</title><main></ma
 /** Starts the host. Throws USAGE when `app` is neither a folder nor a URL. */
 export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHostOptions): Promise<AppHost> {
   const { middleware, ownConfig, server: appServer, missing } = await openApp(app);
-  const { prefix, ...places } = clientConfigOf(world);
+  const { prefix, ...places } = worldClientConfig(world);
   const routes = worldRoutes({
     config: async () => {
       const { unsigned: _unsigned, ...own } = await ownConfig();

@@ -28,7 +28,7 @@ export interface WorldRoutesOptions {
 const PREFIX_DEFAULT = "/ec/";
 
 /** Returns the client configuration of a world. */
-export function clientConfigOf({ pops, regions }: Pick<World, "pops" | "regions">): ClientConfig {
+export function worldClientConfig({ pops, regions }: Pick<World, "pops" | "regions">): ClientConfig {
   return {
     prefix: PREFIX_DEFAULT,
     publicKeys: [DEVELOPMENT_KEY.publicKey],

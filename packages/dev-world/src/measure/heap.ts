@@ -1,5 +1,4 @@
 /** JavaScript heaps of a page and its service worker, or of one isolate of workerd, over the DevTools protocol. */
-import { createServer, type AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Samples of a heap. */
@@ -36,15 +35,6 @@ const SAMPLE_MS = 50;
 /** What the first collection finds of array buffers is freed beside it, and has been when the second one ends. */
 const COLLECT = "gc(); gc()";
 const LOOKS = 3;
-
-/** A port that is free now, for `--remote-debugging-port`. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Starts to sample targets of the browser or workerd whose inspector listens on `port`. Throws when there is none. */
 export async function watchHeap(port: number, options: HeapWatchOptions = {}): Promise<HeapWatch> {

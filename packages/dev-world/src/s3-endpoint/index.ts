@@ -4,4 +4,4 @@
  * @module
  */
 export { startS3Endpoint, type S3Endpoint, type S3EndpointOptions } from "./s3-endpoint.ts";
-export { findVersitygw, publicReadPolicy, startVersitygw, type VersitygwOptions } from "./versitygw.ts";
+export { findVersitygw, startVersitygw, type VersitygwOptions } from "./versitygw.ts";

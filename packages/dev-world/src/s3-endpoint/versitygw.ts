@@ -5,7 +5,8 @@ import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { CreateBucketCommand, PutBucketCorsCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/client-s3";
 import { AgaroseError } from "@agarose/core";
-import { freePort } from "../measure/heap.ts";
+import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
+import { freePort } from "../free-port.ts";
 import type { S3Endpoint } from "./s3-endpoint.ts";
 import type { Credentials } from "@agarose/s3-server";
 
@@ -127,14 +128,6 @@ async function makeBuckets(url: string, options: VersitygwOptions): Promise<void
     await client.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy: publicReadPolicy(bucket) }));
   }
   client.destroy();
-}
-
-/** Returns a bucket policy that lets anyone read objects, and nothing else. */
-export function publicReadPolicy(bucket: string): string {
-  return JSON.stringify({
-    Version: "2012-10-17",
-    Statement: [{ Effect: "Allow", Principal: "*", Action: "s3:GetObject", Resource: `arn:aws:s3:::${bucket}/*` }],
-  });
 }
 
 async function stop(server: ChildProcess): Promise<void> {

@@ -5,7 +5,8 @@
  */
 import { get } from "node:http";
 import { FrameReader, stripeShape, type Manifest } from "@agarose/core";
-import { freePort, watchHeap } from "@agarose/dev-world/heap";
+import { freePort } from "@agarose/dev-world/free-port";
+import { watchHeap } from "@agarose/dev-world/heap";
 import { descendants, residentBytes } from "@agarose/dev-world/process-memory";
 import { clientHeaders, POP, putCached, randomBytes, startWorld, type Status, type TestWorld } from "../world.ts";
 import { ABUSES, leaveAll, type AbuseKind, type Outcome, type Target } from "./kinds.ts";

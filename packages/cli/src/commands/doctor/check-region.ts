@@ -7,7 +7,8 @@ import { MANIFEST_PREFIX, objectUrl, toAgaroseError } from "@agarose/core";
 import type { PutReceipt, Store } from "@agarose/storage/buckets/store";
 import type { RegionConfig } from "@agarose/storage/config/config";
 import type { Check, Remedy } from "./check.ts";
-import { HEADERS_TO_EXPOSE, publicReadPolicy } from "./merge-settings.ts";
+import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
+import { HEADERS_TO_EXPOSE } from "./merge-settings.ts";
 
 /** AWS refuses signatures that are more than 15 minutes off. */
 const SKEW_MS_FAIL = 15 * 60_000;

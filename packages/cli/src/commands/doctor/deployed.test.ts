@@ -8,6 +8,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "@agarose/dev-world/free-port";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { parseConfig } from "@agarose/storage/config/config";
 import { startTestWorld, type RunResult, type World } from "../../../test/world.ts";
@@ -56,15 +57,6 @@ afterAll(async () => {
   await pops.dispose();
   await world.close();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** A proxy in front of a PoP that changes headers of answers. It plays what is between a user and a Worker. */
 async function behind(url: string, change: Readonly<Record<string, string | undefined>>): Promise<string> {

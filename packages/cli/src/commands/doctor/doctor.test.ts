@@ -7,7 +7,7 @@ import type { Config } from "@agarose/storage/config/config";
 import { checkLayout } from "./check-layout.ts";
 import { checkRegion } from "./check-region.ts";
 import { checkSigning } from "./check-signing.ts";
-import { publicReadPolicy } from "./merge-settings.ts";
+import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
 import type { Check } from "./check.ts";
 import { CREDENTIALS, startTestWorld, storesOf, type World } from "../../../test/world.ts";
 

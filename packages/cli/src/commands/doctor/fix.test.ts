@@ -4,13 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as s3 from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  findVersitygw,
-  publicReadPolicy,
-  startS3Endpoint,
-  startVersitygw,
-  type S3Endpoint,
-} from "@agarose/dev-world/s3-endpoint";
+import { findVersitygw, startS3Endpoint, startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
+import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
 import { CREDENTIALS, runAgarose, spawnAgarose } from "../../../test/world.ts";
 import type { Check } from "./check.ts";
 import type { Fix } from "./fix.ts";

@@ -13,7 +13,8 @@ import {
 import type { BucketSettings } from "@agarose/storage/buckets/bucket-settings";
 import { PROBE_PREFIX } from "./check-region.ts";
 import type { Check, Remedy } from "./check.ts";
-import { publicReadPolicy, withPublicReads, withReadRule } from "./merge-settings.ts";
+import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
+import { withPublicReads, withReadRule } from "./merge-settings.ts";
 
 /** What became of a remedy. */
 export interface Fix {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { publicReadPolicy, withPublicReads, withReadRule } from "./merge-settings.ts";
+import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
+import { withPublicReads, withReadRule } from "./merge-settings.ts";
 
 const OWN = {
   AllowedOrigins: ["*"],

@@ -3,19 +3,14 @@
  */
 import { AgaroseError, isRecord } from "@agarose/core";
 import type { CORSRule } from "@agarose/storage/buckets/bucket-settings";
+import { publicReadPolicy, publicReadStatement } from "@agarose/storage/buckets/public-read";
 
 /** Readable by scripts only when the bucket exposes them. */
 export const HEADERS_TO_EXPOSE = ["content-length", "content-range", "etag"];
 
 const RANGE = "range";
 const MAX_AGE_SECONDS = 86_400;
-const POLICY_VERSION = "2012-10-17";
 const ANY = "*";
-
-/** A bucket policy that lets anyone read objects, and nothing else. Not every provider has policies. */
-export function publicReadPolicy(bucket: string): string {
-  return JSON.stringify({ Version: POLICY_VERSION, Statement: [publicReadStatement(bucket)] });
-}
 
 /**
  * Returns the rules with what readers at `origin` need, or undefined when they have it already.
@@ -102,10 +97,6 @@ function fits(pattern: string, name: string): boolean {
   if (at === -1) return pattern === name;
   const [head, tail] = [pattern.slice(0, at), pattern.slice(at + 1)];
   return name.length >= head.length + tail.length && name.startsWith(head) && name.endsWith(tail);
-}
-
-function publicReadStatement(bucket: string) {
-  return { Effect: "Allow", Principal: ANY, Action: "s3:GetObject", Resource: `arn:aws:s3:::${bucket}/*` };
 }
 
 /** Stores give a policy back in their own spelling: a list for a single value, `{"AWS": "*"}` for anyone. */

@@ -1,6 +1,7 @@
 /** Clients of `/v1/plans` over real TCP that leave, stall or ask for much: the isolate's memory is bounded. */
 import { FrameReader } from "@agarose/core";
-import { freePort, watchHeap } from "@agarose/dev-world/heap";
+import { freePort } from "@agarose/dev-world/free-port";
+import { watchHeap } from "@agarose/dev-world/heap";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openRequest } from "../../../test/tcp-client.ts";
 import { ADMIN_TOKEN, clientHeaders, POP, putCached, randomBytes, REGIONS, startWorld } from "../../../test/world.ts";
