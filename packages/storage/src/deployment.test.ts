@@ -5,7 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openDeployment, type Deployment } from "./deployment.ts";
+import type { Store } from "./buckets/store.ts";
+import { CLOCK_PREFIX } from "./commit/names.ts";
+import { configOfFields } from "./config/config.ts";
+import { Deployment, openDeployment } from "./deployment.ts";
+import { openParts } from "./parts.ts";
 
 const REGIONS = ["frankfurt", "dublin", "tokyo"];
 const KEYS = { accessKeyId: "storage", secretAccessKey: "storage-secret" };
@@ -22,7 +26,7 @@ beforeEach(async () => {
   refused = 0;
   endpoint = await startS3Endpoint({
     ...KEYS,
-    buckets: REGIONS,
+    buckets: [...REGIONS, "paris"],
     async intercept(request, response) {
       if (![...down].some((bucket) => request.url!.startsWith(`/${bucket}`))) return false;
       refused++;
@@ -128,6 +132,90 @@ test("repairs what a region missed, and says what it did", async () => {
   expect(await other.verify("a")).toMatchObject({ sound: true });
   other.close();
   expect(refused, "the fault fired").toBeGreaterThan(0);
+});
+
+test("lists versions that `keep` keeps, and puts one of them again", async () => {
+  const kept = await openDeployment({ ...config, keep: [{ prefix: "", time: "30d" }] });
+  await kept.put("a", "first");
+  await kept.put("a", "second");
+  const { versions } = await kept.versions("a");
+  expect(versions.map(({ generation, state, keptUntil }) => [generation, state, keptUntil !== undefined])).toEqual([
+    [2, "whole", false],
+    [1, "whole", true],
+  ]);
+  expect(await kept.restore("a", { version: "1" })).toMatchObject({ generation: 3, version: versions[1]!.version });
+  expect((await bytesOf((await kept.get("a")).body)).toString()).toBe("first");
+  await expect(kept.restore("b")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+  kept.close();
+});
+
+/** The same deployment, as if all that it holds had been stored 25 hours earlier. */
+function aDayLater(own: object): Deployment {
+  const parts = openParts(configOfFields(own, "test"), { attempts: 3 }, new AbortController().signal);
+  const later = (store: Store): Store => {
+    const list: Store["list"] = async function* (...args) {
+      for await (const found of store.list(...args)) {
+        yield found.name.startsWith(CLOCK_PREFIX) ? found : { ...found, modifiedMs: found.modifiedMs - 25 * 3_600_000 };
+      }
+    };
+    return new Proxy(store, {
+      get(target, property) {
+        const value: unknown = property === "list" ? list : Reflect.get(target, property, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+  };
+  return new Deployment({ ...parts, stores: parts.stores.map(later) });
+}
+
+test("removes what is too old, and what no manifest names once it was marked for long enough", async () => {
+  const expiring = { ...config, expire: [{ prefix: "tmp/", time: "1d" }] };
+  const today = await openDeployment(expiring);
+  await today.put("tmp/a", "text".repeat(10_000));
+  for (const text of ["first", "second"]) await today.put("b", text.repeat(10_000));
+  expect(await allOf(today.expire())).toEqual([]);
+  expect(await allOf(today.gc("", { dryRun: true }))).toMatchObject([{ key: "b", state: "unmarked" }]);
+  expect(await allOf(today.gc())).toMatchObject([{ key: "b", state: "marked" }]);
+  expect(await allOf(today.gc())).toMatchObject([{ key: "b", state: "waiting" }]);
+  const later = aDayLater(expiring);
+  expect(await allOf(later.expire({ dryRun: true }))).toMatchObject([{ key: "tmp/a", outcome: "due" }]);
+  const walk = later.expire();
+  expect(await walk.next()).toMatchObject({ value: { key: "tmp/a", outcome: "removed" } });
+  expect(await walk.next()).toMatchObject({ done: true, value: { expired: 1, failed: 0 } });
+  expect(await allOf(later.gc())).toMatchObject([{ key: "b", state: "removed" }]);
+  expect(await keysOf()).toEqual(["b"]);
+  for (const one of [today, later]) one.close();
+});
+
+test("a scrub repairs what a region missed, and returns the sums", async () => {
+  down.add("tokyo");
+  await store.put("a", randomBytes(25_000));
+  down.clear();
+  const other = await openDeployment(config);
+  const walk = other.scrub();
+  expect(await walk.next()).toMatchObject({ value: { key: "a", outcome: "repaired" } });
+  expect(await walk.next()).toMatchObject({ done: true, value: { objects: 1, repaired: 1, failed: 0 } });
+  expect(await other.verify("a")).toMatchObject({ sound: true });
+  other.close();
+  expect(refused, "the fault fired").toBeGreaterThan(0);
+});
+
+test("stores objects again under another code, and moves them into a new region", async () => {
+  const content = randomBytes(25_000);
+  for (const key of ["a", "b"]) await store.put(key, content);
+  const coded = await openDeployment({ ...config, code: { k: 1, m: 2 } });
+  expect(await allOf(coded.recode("a"))).toMatchObject([{ key: "a", outcome: "recoded", layout: { k: 1 } }]);
+  expect(await allOf(coded.recode("a"))).toEqual([]);
+  coded.close();
+  const regions = [...REGIONS, "paris"].map((name) => ({ name, provider: name, endpoint: endpoint.url, bucket: name }));
+  const wider = await openDeployment({ ...config, regions });
+  const moved = await allOf(wider.migrate());
+  expect(moved.map(({ key }) => key)).toEqual(["a", "b"]);
+  expect(moved.filter(({ outcome }) => outcome === "failed")).toEqual([]);
+  expect(await allOf(wider.migrate())).toEqual([]);
+  for (const key of ["a", "b"]) expect(await wider.verify(key)).toMatchObject({ sound: true });
+  expect((await bytesOf((await wider.get("a")).body)).equals(content)).toBe(true);
+  wider.close();
 });
 
 test("a body errors where too few regions answer, and a reader who leaves ends its requests", async () => {

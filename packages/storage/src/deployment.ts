@@ -6,9 +6,21 @@ import type { S3StoreOptions } from "./buckets/s3-client.ts";
 import { configOfFields, loadConfig } from "./config/config.ts";
 import { shownManifest } from "./encryption/opened.ts";
 import { verifyWithHistory } from "./history/verify-history.ts";
-import { modifiedOf } from "./listing/key-groups.ts";
+import { listVersions, type Versions } from "./history/list-versions.ts";
+import { findRestorable, restoreVersion, type RestoreWish } from "./history/restore-object.ts";
+import { layoutOf } from "./layout/object-layout.ts";
+import { modifiedOf, type KeyGroup } from "./listing/key-groups.ts";
 import { KeyListing, liveGroups } from "./listing/keys.ts";
 import { mapOrdered } from "./listing/ordered-pool.ts";
+import { outcomesOf } from "./listing/outcomes.ts";
+import type { ExpireOutcome } from "./maintenance/expire-object.ts";
+import { expireObjects, type ExpireTotals } from "./maintenance/expire-objects.ts";
+import { collectGarbage } from "./maintenance/gc/collect-garbage.ts";
+import type { GarbageReport, GarbageSearch, GarbageUpload } from "./maintenance/gc/search.ts";
+import { recodeListed, type RecodeHow, type RecodeOutcome } from "./maintenance/recode-listed.ts";
+import type { DeepOptions } from "./maintenance/scrub/deep-reads.ts";
+import { scrubObjects } from "./maintenance/scrub/scrub-objects.ts";
+import type { Totals as ScrubTotals } from "./maintenance/scrub/totals.ts";
 import { getObject } from "./objects/get-object.ts";
 import { readManifest, type Consistency } from "./objects/manifests.ts";
 import { putObject, type PutResult } from "./objects/put-object.ts";
@@ -61,6 +73,12 @@ export interface ObjectInfo {
   readonly version: string;
 }
 
+/** Whether to change anything. */
+export interface DryRun {
+  /** Default: false. */
+  readonly dryRun?: boolean;
+}
+
 /** A key that `list` has found. */
 export interface ListedKey {
   readonly key: string;
@@ -71,6 +89,10 @@ export interface ListedKey {
 /** One reads, encodes and uploads with all there is. */
 const REPAIRS_AT_A_TIME = 1;
 const QUICK_REPAIRS_AT_A_TIME = 8;
+const RECODES_AT_A_TIME = 2;
+const DAY_MS = 86_400_000;
+/** Regions that cannot be listed end a walk with NO_QUORUM where keys may be missing, and are no matter otherwise. */
+const onWarning = (): void => {};
 const S3_OPTIONS: S3StoreOptions = { attempts: 3 };
 
 /**
@@ -163,9 +185,91 @@ export class Deployment {
     listing.requireComplete();
   }
 
+  /** The versions of a key that regions hold or `keep` keeps, the newest first. It throws as `listVersions` does. */
+  versions(key: string): Promise<Versions> {
+    return listVersions(key, this.#parts);
+  }
+
+  /**
+   * Puts a version again that `keep` keeps: the one that is named by its version or generation, or else the newest
+   * that is not the current one. It throws as `findRestorable` and `restoreVersion` do.
+   */
+  async restore(key: string, wish: Pick<RestoreWish, "version"> = {}): Promise<PutResult> {
+    return restoreVersion(await findRestorable(key, wish, this.#parts), this.#parts);
+  }
+
+  /**
+   * Removes the objects that are older than `expire` in the configuration allows, one outcome each. A failure is an
+   * outcome too. The sums are returned at the end. It throws as `expireObjects` does.
+   *
+   * @param options.dryRun whether to report what is due in place of removing it.
+   */
+  expire({ dryRun = false }: DryRun = {}): AsyncGenerator<ExpireOutcome, ExpireTotals> {
+    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
+      expireObjects({ dryRun, onOutcome, onWarning }, { ...this.#parts, signal }),
+    );
+  }
+
+  /**
+   * Finds uploads that no manifest names, one outcome each: a first run marks them, and one that finds them marked for
+   * long enough deletes them. The sums are returned at the end. It throws as `collectGarbage` does.
+   *
+   * @param options.dryRun whether only to look.
+   * @param options.olderThanMs how long a mark must have been there. Default: a day.
+   */
+  gc(
+    prefix = "",
+    { dryRun = false, olderThanMs = DAY_MS }: DryRun & Partial<Pick<GarbageSearch, "olderThanMs">> = {},
+  ): AsyncGenerator<GarbageUpload, GarbageReport> {
+    return outcomesOf(this.#parts.signal, async (onUpload, signal) => {
+      // What another deployment or region stored must not look like garbage.
+      if (!dryRun) await this.#parts.fence?.check();
+      return collectGarbage({ prefix, removes: !dryRun, olderThanMs, onUpload }, { ...this.#parts, signal });
+    });
+  }
+
+  /**
+   * Walks once over the keys that begin with `prefix`: it finds damage by listings, reads what `deep` names in full,
+   * and repairs first what is nearest to being lost, one outcome each. The sums are returned at the end. It throws as
+   * `scrubObjects` does.
+   */
+  scrub(prefix = "", deep: DeepOptions = {}): AsyncGenerator<RepairOutcome, ScrubTotals> {
+    return outcomesOf(this.#parts.signal, (onRepair, signal) =>
+      scrubObjects({ prefix, deep, onRepair, onWarning }, { ...this.#parts, signal }),
+    );
+  }
+
+  /**
+   * Stores the objects again whose code or placement is not what the configuration says, one outcome each. Of those
+   * that are as they should be there is none, and a failure is an outcome too.
+   *
+   * @throws LAYOUT_UNSAFE, and NO_QUORUM at the end when so few regions could be listed that keys may be missing.
+   */
+  recode(prefix = ""): AsyncGenerator<RecodeOutcome> {
+    return this.#recode(prefix, {});
+  }
+
+  /**
+   * Moves all objects to where the configuration wants them, whose regions may be new, drained or renamed: `recode`,
+   * and every region gets the manifests that it lacks. It throws as `recode` does.
+   */
+  migrate(): AsyncGenerator<RecodeOutcome> {
+    return this.#recode("", { moves: true });
+  }
+
   /** Closes the connections. What is under way fails. */
   close(): void {
     closeParts(this.#parts);
+  }
+
+  async *#recode(prefix: string, how: RecodeHow): AsyncGenerator<RecodeOutcome> {
+    layoutOf(this.#parts.config, prefix, 0);
+    const listing = new KeyListing(prefix, this.#parts);
+    const recode = (group: KeyGroup) => recodeListed(group, this.#parts, how);
+    for await (const outcome of mapOrdered(listing.groups(), RECODES_AT_A_TIME, recode)) {
+      if (outcome && outcome.outcome !== "current") yield outcome;
+    }
+    listing.requireComplete();
   }
 
   #read(manifest: Manifest, range: ByteRange | undefined): ReadableStream<Uint8Array> {

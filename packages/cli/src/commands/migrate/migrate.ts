@@ -13,15 +13,12 @@ import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { READING, withConfig, WRITING } from "../../lib/context.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
-import { repairOne } from "@agarose/storage/repair/repair-outcome";
 import { EXIT_OK, printResult } from "../../ui/output.ts";
-import { hasFormerName } from "@agarose/storage/buckets/region-names";
-import { COMMIT_REQUESTS } from "../recode/estimate.ts";
 import { checkRate } from "../recode/recode.ts";
 import { recodeObjects, type RecodeWalk } from "../recode/recode-objects.ts";
 import { checkDeployed } from "./deployed.ts";
 import { checkFinished } from "./finish.ts";
-import { renameControl, renameRegions } from "@agarose/storage/maintenance/rename";
+import { renameControl } from "@agarose/storage/maintenance/rename";
 import { checkSettled } from "./settled.ts";
 import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
 import type { Values } from "../../command.ts";
@@ -92,28 +89,7 @@ function walk(
 ): Promise<number> {
   const moving: RecodeWalk = {
     name: `migrate ${next.regions.map(({ name }) => name).join()}`,
-    async complete({ key, manifests }, manifest, { dryRun, ...context }) {
-      const hasOldName = manifest !== undefined && hasFormerName(manifest, config.regions);
-      const missing = context.stores.length - manifests.length;
-      const isEverywhere = missing === 0 && manifests.every(({ etag }) => etag && etag === manifests[0]!.etag);
-      if (isEverywhere && !hasOldName) return undefined;
-      const requests = hasOldName ? COMMIT_REQUESTS * context.stores.length : missing;
-      if (dryRun) return requests > 0 ? { requests } : undefined;
-      const isRenamed = hasOldName && (await renameRegions(key, context));
-      const result = await repairOne(key, context, { quick: true });
-      if (result.outcome === "failed") throw result.error;
-      const silent = result.after.manifests.flatMap(({ region, state }) => (state === "unreachable" ? [region] : []));
-      if (silent.length > 0) {
-        const message = `${silent.join(", ")} did not answer for ${JSON.stringify(key)}: run --move again when they do`;
-        throw new AgaroseError("STORE_FAILED", message, { key, regions: silent });
-      }
-      if (result.outcome === "damaged") {
-        const message = `${JSON.stringify(key)} is damaged: look at it with \`agarose verify\`, and repair it first`;
-        throw new AgaroseError("NOT_ENOUGH_CHUNKS", message, { key });
-      }
-      if (isRenamed) return { requests };
-      return result.manifestsWritten > 0 ? { requests: result.manifestsWritten } : undefined;
-    },
+    moves: true,
     next: options.dryRun
       ? []
       : [

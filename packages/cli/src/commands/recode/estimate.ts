@@ -3,6 +3,7 @@
  */
 import { chunkBytes, type Manifest } from "@agarose/core";
 import type { Config, RegionConfig } from "@agarose/storage/config/config";
+import { COMMIT_REQUESTS } from "@agarose/storage/maintenance/recode-listed";
 import { currentNames } from "@agarose/storage/buckets/region-names";
 import type { ObjectLayout } from "@agarose/storage/layout/object-layout";
 
@@ -26,8 +27,6 @@ export const NO_EFFORT: Effort = { readBytes: 0, writtenBytes: 0, requests: 0, r
 const GB = 1e9;
 /** A read asks a region for so much of an object in one request at most. */
 const READ_BYTES_MAX = 16 * 1024 * 1024;
-/** To each region: a look, a claim, a manifest, and the removal of the claim. */
-export const COMMIT_REQUESTS = 4;
 
 /** Adds up. */
 export function addEffort(a: Effort, b: Effort): Effort {

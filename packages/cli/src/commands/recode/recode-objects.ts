@@ -2,18 +2,15 @@
  * Stores objects again whose code or placement is not what a configuration says, one key after the other: `recode`, and
  * the second step of `migrate`.
  */
-import { AgaroseError, toAgaroseError, type Code, type Manifest } from "@agarose/core";
+import type { AgaroseError, Code } from "@agarose/core";
 import type { Config } from "@agarose/storage/config/config";
 import type { CommandContext } from "../../lib/context.ts";
-import { layoutOf, storedLayout } from "@agarose/storage/layout/object-layout";
-import type { PutResult } from "@agarose/storage/objects/put-object";
+import { layoutOf } from "@agarose/storage/layout/object-layout";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
-import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import { currentManifest } from "@agarose/storage/listing/listed-object";
 import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
 import { addEffort, effortOf, NO_EFFORT, type Effort } from "./estimate.ts";
-import { isLaidOut, recodeObject } from "@agarose/storage/maintenance/recode-object";
+import { recodeListed, type RecodeOutcome } from "@agarose/storage/maintenance/recode-listed";
 
 /** What to do, and how. */
 export interface RecodeOptions extends WalkOptions, ReportOptions {
@@ -27,27 +24,12 @@ export interface RecodeOptions extends WalkOptions, ReportOptions {
 export interface RecodeWalk {
   /** Says in the cursor file what this walk does. */
   readonly name: string;
-  /**
-   * Completes a key that is laid out as it should be, or removed: it has no manifest then. Undefined when there is
-   * nothing to do.
-   */
-  readonly complete?: (
-    group: KeyGroup,
-    manifest: Manifest | undefined,
-    context: Complete,
-  ) => Promise<Completion | undefined>;
+  /** As of `RecodeHow`. Default: false. */
+  readonly moves?: boolean;
   /** The configuration of a key, where it is not that of the command. */
   readonly configOf?: (key: string) => Config;
   /** Lines after the summary of a run without failures. */
   readonly next?: readonly string[];
-}
-
-/** What `complete` works with. */
-export type Complete = CommandContext & { readonly dryRun: boolean };
-
-/** What there was to complete: or, in a dry run, is. */
-export interface Completion {
-  readonly requests: number;
 }
 
 type Outcome = { readonly key: string } & (
@@ -61,7 +43,7 @@ interface Totals extends Effort {
   readonly objects: number;
   /** Stored again, or with --dry-run to be. */
   readonly recoded: number;
-  /** Of those that `complete` was for. */
+  /** Of those whose manifest was copied. */
   readonly completed?: number;
   readonly failed: number;
 }
@@ -72,50 +54,30 @@ const HOUR_S = 3_600;
 
 /** Walks, prints, and resolves to the exit code: 1 when an object failed. */
 export async function recodeObjects(
-  { name, complete, configOf, next = [] }: RecodeWalk,
+  { name, moves = false, configOf, next = [] }: RecodeWalk,
   options: RecodeOptions,
-  command: CommandContext,
+  context: CommandContext,
 ): Promise<number> {
   const { dryRun = false, prefix } = options;
-  const { config } = command;
+  const { config } = context;
   // Refuses a layout that is unsafe before anything else happens.
   layoutOf(config, prefix, 0);
-  const context = { ...command, dryRun };
   const report = new ReportStream(options);
-  const completed = async (group: KeyGroup, manifest?: Manifest): Promise<Outcome | undefined> => {
-    const { key } = group;
-    const done = await complete?.(group, manifest, context);
-    if (!done) return { key, outcome: "current" };
-    return { key, outcome: dryRun ? "incomplete" : "completed", effort: { ...NO_EFFORT, ...done } };
-  };
   const walk: Walk<Outcome, Totals> = {
     name: `${name}${dryRun ? " dry" : ""} ${JSON.stringify(config.code)}`,
     keys: [],
     options,
     objectsAtATime: dryRun ? OBJECTS_AT_A_TIME_DRY : OBJECTS_AT_A_TIME,
     async act(key, group) {
-      try {
-        const manifest = await currentManifest(group!, context, { isReadOnly: dryRun });
-        if (!manifest) return complete && (await completed(group!));
-        const own = configOf?.(key) ?? config;
-        const layout = storedLayout(manifest, own);
-        const isCurrent = await isLaidOut(manifest, layout, own);
-        if (isCurrent && (complete || dryRun)) return await completed(group!, manifest);
-        const change = { from: codeText(manifest), to: codeText(layout), effort: effortOf(manifest, layout, own) };
-        if (dryRun) return { key, outcome: "due", ...change };
-        const result = await recodeObject(key, { ...context, config: own });
-        if (complete && result) checkWhole(result);
-        return result ? { key, outcome: "recoded", ...change } : { key, outcome: "current" };
-      } catch (error) {
-        context.signal.throwIfAborted();
-        return { key, outcome: "failed", error: toAgaroseError(error) };
-      }
+      const own = configOf?.(key);
+      const done = await recodeListed(group!, context, { dryRun, moves, ...(own && { config: own }) });
+      return done && shownOf(done);
     },
     add,
     onResult: (result) => (result.outcome === "current" ? Promise.resolve() : report.item(result, [lineOf(result)])),
     onWarning: logLine,
   };
-  const none: Totals = { objects: 0, recoded: 0, ...(complete && { completed: 0 }), failed: 0, ...NO_EFFORT };
+  const none: Totals = { objects: 0, recoded: 0, ...(moves && { completed: 0 }), failed: 0, ...NO_EFFORT };
   try {
     const totals = await walkObjects(walk, none, context);
     // In the document, "objects" are those that are listed.
@@ -128,14 +90,15 @@ export async function recodeObjects(
   }
 }
 
-/** Throws STORE_FAILED for an object that some regions have not got: its put has succeeded, a migration has not. */
-function checkWhole({ key, regionsWithoutManifest, missing }: PutResult): void {
-  const regions = regionsWithoutManifest.map(({ region }) => region);
-  if (regions.length === 0 && missing.length === 0) return;
-  const message =
-    `${JSON.stringify(key)} is stored, but ${formatCount(regions.length, "region")} (${regions.join(", ")}) lack its manifest ` +
-    `and ${formatCount(missing.length, "chunk")} are missing: run the command again when all regions answer`;
-  throw new AgaroseError("STORE_FAILED", message, { key, regions, chunks: missing });
+/** An outcome as it is reported: with what it takes, or took. */
+function shownOf(done: RecodeOutcome): Outcome {
+  const { key } = done;
+  if (done.outcome === "current" || done.outcome === "failed") return done;
+  if ("requests" in done) {
+    return { key, outcome: done.outcome, effort: { ...NO_EFFORT, requests: done.requests } };
+  }
+  const { outcome, before, layout, config } = done;
+  return { key, outcome, from: codeText(before), to: codeText(layout), effort: effortOf(before, layout, config) };
 }
 
 function add(totals: Totals, result: Outcome): Totals {

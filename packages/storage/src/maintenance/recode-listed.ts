@@ -1,0 +1,119 @@
+/**
+ * Stores a listed object again where its code or placement is not what a configuration says: what `recode` does to each
+ * object, and the second step of `migrate`, which copies manifests into new regions as well.
+ */
+import { AgaroseError, toAgaroseError, type Manifest } from "@agarose/core";
+import { hasFormerName } from "../buckets/region-names.ts";
+import type { Config } from "../config/config.ts";
+import { storedLayout, type ObjectLayout } from "../layout/object-layout.ts";
+import type { KeyGroup } from "../listing/key-groups.ts";
+import { currentManifest } from "../listing/listed-object.ts";
+import type { PutResult } from "../objects/put-object.ts";
+import type { DeploymentParts } from "../parts.ts";
+import { repairOne } from "../repair/repair-outcome.ts";
+import { isLaidOut, recodeObject } from "./recode-object.ts";
+import { renameRegions } from "./rename.ts";
+
+/** What came of one object. */
+export type RecodeOutcome = { readonly key: string } & (
+  | { readonly outcome: "current" }
+  /** Its manifest was copied into regions that lacked it, or with `dryRun` is to be. */
+  | { readonly outcome: "completed" | "incomplete"; readonly requests: number }
+  | ({ readonly outcome: "recoded" | "due" } & LayoutChange)
+  | { readonly outcome: "failed"; readonly error: AgaroseError }
+);
+
+/** How an object was stored, and how it is to be. */
+export interface LayoutChange {
+  readonly before: Manifest;
+  readonly layout: ObjectLayout;
+  /** Where `layout` is from. */
+  readonly config: Config;
+}
+
+/** What is done beside recoding. */
+export interface RecodeHow {
+  /** Whether to say what there is to do in place of doing it. Default: false. */
+  readonly dryRun?: boolean;
+  /** Whether every region has to have the manifest, with the names that regions have now. Default: false. */
+  readonly moves?: boolean;
+  /** The configuration of the object. Default: that of the deployment. */
+  readonly config?: Config;
+}
+
+/** To each region: a look, a claim, a manifest, and the removal of the claim. */
+export const COMMIT_REQUESTS = 4;
+
+/** Undefined for an object that was removed, unless `moves`. A failure is an outcome. Rejects only when aborted. */
+export async function recodeListed(
+  group: KeyGroup,
+  context: DeploymentParts,
+  { dryRun = false, moves = false, config = context.config }: RecodeHow = {},
+): Promise<RecodeOutcome | undefined> {
+  const { key } = group;
+  try {
+    const before = await currentManifest(group, context, { isReadOnly: dryRun });
+    if (!before) return moves ? await complete(group, undefined, dryRun, context) : undefined;
+    const layout = storedLayout(before, config);
+    if ((moves || dryRun) && (await isLaidOut(before, layout, config))) {
+      return moves ? await complete(group, before, dryRun, context) : { key, outcome: "current" };
+    }
+    const change = { before, layout, config };
+    if (dryRun) return { key, outcome: "due", ...change };
+    const result = await recodeObject(key, { ...context, config });
+    if (moves && result) requireWhole(result);
+    return result ? { key, outcome: "recoded", ...change } : { key, outcome: "current" };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { key, outcome: "failed", error: toAgaroseError(error) };
+  }
+}
+
+/** Gives every region the manifest or tombstone of a key, and the manifest the names that regions have now. */
+async function complete(
+  { key, manifests }: KeyGroup,
+  manifest: Manifest | undefined,
+  dryRun: boolean,
+  context: DeploymentParts,
+): Promise<RecodeOutcome> {
+  const hasOldName = manifest !== undefined && hasFormerName(manifest, context.config.regions);
+  const missing = context.stores.length - manifests.length;
+  const isEverywhere = missing === 0 && manifests.every(({ etag }) => etag && etag === manifests[0]!.etag);
+  if (isEverywhere && !hasOldName) return { key, outcome: "current" };
+  const planned = hasOldName ? COMMIT_REQUESTS * context.stores.length : missing;
+  if (dryRun) return planned > 0 ? { key, outcome: "incomplete", requests: planned } : { key, outcome: "current" };
+  const isRenamed = hasOldName && (await renameRegions(key, context));
+  const written = await copyManifests(key, context);
+  const requests = isRenamed ? planned : written;
+  return requests > 0 ? { key, outcome: "completed", requests } : { key, outcome: "current" };
+}
+
+/** Returns how many regions took a manifest. */
+async function copyManifests(key: string, context: DeploymentParts): Promise<number> {
+  const result = await repairOne(key, context, { quick: true });
+  if (result.outcome === "failed") throw result.error;
+  const silent = result.after.manifests.flatMap(({ region, state }) => (state === "unreachable" ? [region] : []));
+  if (silent.length > 0) {
+    const message = `${silent.join(", ")} did not answer for ${JSON.stringify(key)}: run --move again when they do`;
+    throw new AgaroseError("STORE_FAILED", message, { key, regions: silent });
+  }
+  if (result.outcome === "damaged") {
+    const message = `${JSON.stringify(key)} is damaged: look at it with \`agarose verify\`, and repair it first`;
+    throw new AgaroseError("NOT_ENOUGH_CHUNKS", message, { key });
+  }
+  return result.manifestsWritten;
+}
+
+/** Throws STORE_FAILED for an object that some regions have not got: its put has succeeded, a migration has not. */
+function requireWhole({ key, regionsWithoutManifest, missing }: PutResult): void {
+  const regions = regionsWithoutManifest.map(({ region }) => region);
+  if (regions.length === 0 && missing.length === 0) return;
+  const message =
+    `${JSON.stringify(key)} is stored, but ${countOf(regions.length, "region")} (${regions.join(", ")}) lack its manifest ` +
+    `and ${countOf(missing.length, "chunk")} are missing: run the command again when all regions answer`;
+  throw new AgaroseError("STORE_FAILED", message, { key, regions, chunks: missing });
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
