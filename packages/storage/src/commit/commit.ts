@@ -286,7 +286,12 @@ function isCopy(a: ManifestRecord, b: ManifestRecord): boolean {
   return isTombstone(a) || isTombstone(b) ? isTombstone(a) && isTombstone(b) : a.upload === b.upload;
 }
 
-function replacedMeanwhile(key: string, details: Record<string, unknown> = {}): AgaroseError {
-  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: run the command again if it must win`;
+/** Another writer came between; `next` says what to do about it. */
+export function replacedMeanwhile(
+  key: string,
+  details: Record<string, unknown> = {},
+  next = "run the command again if it must win",
+): AgaroseError {
+  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: ${next}`;
   return new AgaroseError("REPLACED_MEANWHILE", message, { key, ...details });
 }

@@ -3,6 +3,7 @@
  * is kept stays as it is, and so does what the restored version takes the place of.
  */
 import { AgaroseError, isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core";
+import { replacedMeanwhile } from "../commit/commit.ts";
 import { listChunks } from "../objects/chunk-listing.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
@@ -65,7 +66,7 @@ export async function restoreVersion(
 ): Promise<PutResult> {
   const { key, contentType, headers } = await shownManifest(kept, context.config);
   const onlyIf = (_: Manifest | undefined, newest: ManifestRecord | undefined): void => {
-    if ((newest?.generation ?? 0) !== seen) throw replacedMeanwhile(key);
+    if ((newest?.generation ?? 0) !== seen) throw replacedMeanwhile(key, {}, "look at it with `agarose versions`");
   };
   const source = objectSource(kept, context);
   const object = { key, source, contentType, headers, force: false, onlyIf, ...(onBytes && { onBytes }) };
@@ -105,9 +106,4 @@ function nothingKept(key: string, { version }: RestoreWish): AgaroseError {
 function notRemoved({ key, generation }: Manifest): AgaroseError {
   const message = `${JSON.stringify(key)} is not removed: \`agarose restore\` brings back an earlier version`;
   return new AgaroseError("USAGE", message, { key, generation });
-}
-
-function replacedMeanwhile(key: string): AgaroseError {
-  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: look at it with \`agarose versions\``;
-  return new AgaroseError("REPLACED_MEANWHILE", message, { key });
 }

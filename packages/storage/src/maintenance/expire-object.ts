@@ -5,8 +5,9 @@
  * this machine nor that of a publisher can make an object older. A command that stores the manifest again, such as
  * `repair` or `recode`, makes it younger.
  */
-import { AgaroseError, isTombstone, toAgaroseError, type Manifest, type ManifestRecord } from "@agarose/core";
+import { isTombstone, toAgaroseError, type AgaroseError, type Manifest, type ManifestRecord } from "@agarose/core";
 import type { Config } from "../config/config.ts";
+import { replacedMeanwhile } from "../commit/commit.ts";
 import { ruleOf } from "../commit/history.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { removeObject, type RemoveResult } from "../objects/remove-object.ts";
@@ -56,11 +57,12 @@ export async function expireObject(
     const { bytes = 0, version, generation } = listed as Partial<Manifest> & ManifestRecord;
     if (dryRun) return { key, ageMs, outcome: "due", bytes };
     const onlyIf = (newest: ManifestRecord | undefined): void => {
-      if (!newest) throw replaced(key);
+      if (!newest) throw replacedMeanwhile(key, {}, "it stays");
       // A run that was killed left its tombstone in a minority.
       if (isTombstone(newest) && !isTombstone(listed)) return;
       // Of a listed tombstone, just that one: what was put behind it is too young.
-      if ((newest as Partial<Manifest>).version !== version || newest.generation !== generation) throw replaced(key);
+      if ((newest as Partial<Manifest>).version !== version || newest.generation !== generation)
+        throw replacedMeanwhile(key, {}, "it stays");
     };
     const removal = await removeObject(key, context, onlyIf);
     if (!removal) return undefined;
@@ -85,9 +87,4 @@ export function commonPrefix({ expire }: Pick<Config, "expire">): string {
 /** The age that `needed` regions agree on at least; 0 where fewer list the object. */
 function ageOfMajority(agesMs: readonly number[], needed: number): number {
   return agesMs.toSorted((a, b) => b - a)[needed - 1] ?? 0;
-}
-
-function replaced(key: string): AgaroseError {
-  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: it stays`;
-  return new AgaroseError("REPLACED_MEANWHILE", message, { key });
 }

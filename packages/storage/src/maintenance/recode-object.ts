@@ -2,16 +2,9 @@
  * Stores an object again under the code and the placement that the configuration says now. Its content, content type
  * and headers stay.
  */
-import {
-  AgaroseError,
-  BLOCK_BYTES,
-  encodeManifest,
-  isTombstone,
-  parseKey,
-  type Manifest,
-  type ManifestRecord,
-} from "@agarose/core";
+import { BLOCK_BYTES, encodeManifest, isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core";
 import type { Config } from "../config/config.ts";
+import { replacedMeanwhile } from "../commit/commit.ts";
 import { holds } from "../regions/region-survey.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
@@ -54,7 +47,7 @@ export async function findRecodable(key: string, context: WriteContext): Promise
 export async function recodeVersion(before: Manifest, context: DeploymentParts): Promise<PutResult> {
   const { key, generation } = before;
   const onlyIf = (_: Manifest | undefined, newest: ManifestRecord | undefined): void => {
-    if (newest?.generation !== generation) throw replacedMeanwhile(key);
+    if (newest?.generation !== generation) throw replacedMeanwhile(key, {}, "run the command again");
   };
   const { contentType, headers } = await shownManifest(before, context.config);
   const source = objectSource(before, context);
@@ -74,9 +67,4 @@ export async function isLaidOut(manifest: Manifest, layout: ObjectLayout, config
     !hasDrainedLeaves(manifest, config) &&
     isAsConfigured(manifest, config)
   );
-}
-
-function replacedMeanwhile(key: string): AgaroseError {
-  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: run the command again`;
-  return new AgaroseError("REPLACED_MEANWHILE", message, { key });
 }

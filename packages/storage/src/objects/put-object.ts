@@ -22,7 +22,14 @@ import {
 import type { Config } from "../config/config.ts";
 import { currentNames } from "../buckets/region-names.ts";
 import { findGoneChunks } from "./chunk-heads.ts";
-import { commitAgain, commitRecord, type Commit, type CommitInput, type RegionProblem } from "../commit/commit.ts";
+import {
+  commitAgain,
+  commitRecord,
+  replacedMeanwhile,
+  type Commit,
+  type CommitInput,
+  type RegionProblem,
+} from "../commit/commit.ts";
 import { keepMsOf } from "../commit/history.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { emptySurvey, holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
@@ -362,8 +369,7 @@ async function keepStored(
   if (lacking.length > 0) await context.fence?.check();
   const writes = await writeRecord(newest, lacking, context);
   if (writes.some(({ outcome }) => outcome === "superseded")) {
-    const message = `another writer replaced ${JSON.stringify(draft.key)} meanwhile: run the command again if it must win`;
-    throw new AgaroseError("REPLACED_MEANWHILE", message, { key: draft.key });
+    throw replacedMeanwhile(draft.key);
   }
   const failed = [...silent, ...writes.filter(({ outcome }) => outcome === "failed")];
   const regionsWithout = failed.map(({ store, problem }) => ({

@@ -3,7 +3,6 @@
  * that a put under way keeps its own. Of a key under `keep` they stay.
  */
 import {
-  AgaroseError,
   chunkName,
   encodeManifest,
   isTombstone,
@@ -17,7 +16,7 @@ import {
 import { regionsOf, withCurrentNames } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions } from "../regions/ask-regions.ts";
-import { commitRecord, type Commit, type RegionProblem } from "../commit/commit.ts";
+import { commitRecord, replacedMeanwhile, type Commit, type RegionProblem } from "../commit/commit.ts";
 import { keepMsOf } from "../commit/history.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
@@ -102,8 +101,7 @@ async function completeTombstone(
   await context.fence?.check();
   const writes = await writeRecord(record, lacking, context);
   if (writes.some(({ outcome }) => outcome === "superseded")) {
-    const message = `another writer replaced ${JSON.stringify(record.key)} meanwhile: run the command again if it must win`;
-    throw new AgaroseError("REPLACED_MEANWHILE", message, { key: record.key });
+    throw replacedMeanwhile(record.key);
   }
   const failed = [...silent, ...writes.filter(({ outcome }) => outcome === "failed")];
   return {

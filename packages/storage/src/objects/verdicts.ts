@@ -54,6 +54,15 @@ export function unreachableRegions(verdicts: readonly ObjectVerdict[]): Unreacha
   return [...problems].map(([region, problem]) => ({ region, problem }));
 }
 
+/** Adds regions to those that are known, each once. */
+export function withUnreachable(
+  known: readonly UnreachableRegion[],
+  found: readonly UnreachableRegion[],
+): readonly UnreachableRegion[] {
+  const names = new Set(known.map(({ region }) => region));
+  return [...known, ...found.filter(({ region }) => !names.has(region))];
+}
+
 /** Throws OBJECT_NOT_FOUND when no region has a manifest of one of the objects, or it was removed. */
 export function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
   const unknown = verdicts.find(

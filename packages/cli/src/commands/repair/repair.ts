@@ -6,7 +6,12 @@ import { withContext, WRITING, type CommandContext } from "../../lib/context.ts"
 import { verifyWithHistory } from "@agarose/storage/history/verify-history";
 import type { RepairHow, RepairReport } from "@agarose/storage/repair/repair-object";
 import { repairOne, type RepairOutcome } from "@agarose/storage/repair/repair-outcome";
-import { refuseUnknown, unreachableRegions, type UnreachableRegion } from "@agarose/storage/objects/verdicts";
+import {
+  refuseUnknown,
+  unreachableRegions,
+  withUnreachable,
+  type UnreachableRegion,
+} from "@agarose/storage/objects/verdicts";
 import { repairLines, unreachableLine } from "../../ui/verdict-lines.ts";
 import { requireMajority, type FailedRegion } from "@agarose/storage/listing/keys";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
@@ -152,13 +157,12 @@ function isKey(text: string): boolean {
 }
 
 function sumOf(a: Totals, b: Totals): Totals {
-  const regions = new Map([...a.regionsUnreachable, ...b.regionsUnreachable].map((one) => [one.region, one]));
   return {
     sound: a.sound + b.sound,
     repaired: a.repaired + b.repaired,
     damaged: a.damaged + b.damaged,
     failed: a.failed + b.failed,
-    regionsUnreachable: [...regions.values()],
+    regionsUnreachable: withUnreachable(a.regionsUnreachable, b.regionsUnreachable),
   };
 }
 
@@ -167,11 +171,10 @@ function unchanged(verdict: RepairReport["before"]): RepairReport {
 }
 
 function add(totals: Totals, outcome: RepairOutcome): Totals {
-  const known = new Set(totals.regionsUnreachable.map(({ region }) => region));
   const found = outcome.outcome === "failed" ? [] : unreachableRegions([outcome.after]);
   return {
     ...totals,
     [outcome.outcome]: totals[outcome.outcome] + 1,
-    regionsUnreachable: [...totals.regionsUnreachable, ...found.filter(({ region }) => !known.has(region))],
+    regionsUnreachable: withUnreachable(totals.regionsUnreachable, found),
   };
 }

@@ -7,6 +7,7 @@ import {
   refuseUnknown,
   stateOf,
   unreachableRegions,
+  withUnreachable,
   type UnreachableRegion,
 } from "@agarose/storage/objects/verdicts";
 import { unreachableLine, verdictLines } from "../../ui/verdict-lines.ts";
@@ -70,15 +71,13 @@ export async function verify({ keys, ...options }: VerifyOptions): Promise<numbe
 
 function addVerdict(totals: Totals, verdict: ObjectVerdict): Totals {
   const state = stateOf(verdict);
-  const known = new Set(totals.regionsUnreachable.map(({ region }) => region));
-  const regions = unreachableRegions([verdict]).filter(({ region }) => !known.has(region));
   return {
     objects: totals.objects + 1,
     unsound: totals.unsound + (verdict.sound ? 0 : 1),
     damaged: totals.damaged + (state === "damaged" || state === "unreadable" ? 1 : 0),
     unreadable: totals.unreadable + (state === "unreadable" ? 1 : 0),
     unchecked: totals.unchecked + (state === "unchecked" ? 1 : 0),
-    regionsUnreachable: [...totals.regionsUnreachable, ...regions],
+    regionsUnreachable: withUnreachable(totals.regionsUnreachable, unreachableRegions([verdict])),
   };
 }
 

@@ -2,7 +2,7 @@
  * What a scrub has found and done so far. It is kept in the cursor file, so it is plain JSON.
  */
 import * as v from "valibot";
-import { stateOf, unreachableRegions, type UnreachableRegion } from "../../objects/verdicts.ts";
+import { stateOf, unreachableRegions, withUnreachable } from "../../objects/verdicts.ts";
 import type { ObjectVerdict } from "../../objects/verify-object.ts";
 import type { RepairOutcome } from "../../repair/repair-outcome.ts";
 import type { ReadCost } from "./deep-reads.ts";
@@ -78,7 +78,7 @@ export function addFound(totals: Totals, { verdict, read, isUnread = false }: Fo
     unread: totals.unread + (isUnread ? 1 : 0),
     found: countRedundancy(totals.found, verdict.beyondK, 1),
     left: countRedundancy(totals.left, verdict.beyondK, 1),
-    regionsUnreachable: withRegions(totals, verdict),
+    regionsUnreachable: withUnreachable(totals.regionsUnreachable, unreachableRegions([verdict])),
   };
 }
 
@@ -95,11 +95,6 @@ export function addOutcome(
     ...totals,
     ...(outcome !== "sound" && { [outcome]: totals[outcome] + 1 }),
     left: after.removed ? rest : countRedundancy(rest, after.beyondK, 1),
-    regionsUnreachable: withRegions(totals, after),
+    regionsUnreachable: withUnreachable(totals.regionsUnreachable, unreachableRegions([after])),
   };
-}
-
-function withRegions({ regionsUnreachable }: Totals, verdict: ObjectVerdict): readonly UnreachableRegion[] {
-  const known = new Set(regionsUnreachable.map(({ region }) => region));
-  return [...regionsUnreachable, ...unreachableRegions([verdict]).filter(({ region }) => !known.has(region))];
 }
