@@ -1,7 +1,7 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
 import { Hono } from "hono";
 import type { H } from "hono/types";
-import { noteUse, tick } from "./cache/tick.ts";
+import { recordUse, tick } from "./cache/tick.ts";
 import { noSuchRoute, refuse, type AppEnv, type Env } from "./http/http.ts";
 import { adminOnly } from "./http/middleware/auth.ts";
 import { bodyOfAtMost, checkSettings } from "./http/middleware/checks.ts";
@@ -18,7 +18,7 @@ import { plans } from "./http/routes/plans.ts";
 import { PURGE_BYTES_MAX, purgeRoute } from "./http/routes/purge.ts";
 import { read } from "./http/routes/read.ts";
 import { MESSAGE_BYTES_MAX } from "./peers/peer-message.ts";
-import { atEntry } from "./runtime/continents.ts";
+import { forEntry } from "./runtime/continents.ts";
 
 export type { Env } from "./http/http.ts";
 export { PeriodicPopState as PopState } from "./cache/tick.ts";
@@ -61,8 +61,8 @@ function asStored(response: Response): Response {
 
 export default {
   async fetch(request, env, context) {
-    const own = atEntry(env, request);
-    noteUse(own, new URL(request.url).host, context);
+    const own = forEntry(env, request);
+    recordUse(own, new URL(request.url).host, context);
     return asStored(await app.fetch(request, own, context));
   },
   scheduled: (_event, env, context) => tick(env, context),

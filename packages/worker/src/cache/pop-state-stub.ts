@@ -1,5 +1,5 @@
 /** How the Worker reaches the one object that holds a PoP's state. */
-import { objectNamed, type PlaceBinding } from "../runtime/durable-objects.ts";
+import { durableObject, type PlaceBinding } from "../runtime/durable-objects.ts";
 import type { PopState } from "./pop-state.ts";
 
 /** The binding of `PopState` (wrangler.toml). */
@@ -12,5 +12,5 @@ const NAME = "pop";
 
 /** Returns the stub. A stub belongs to the invocation that asked for it. */
 export function popState(env: PopStateBinding): DurableObjectStub<PopState> {
-  return objectNamed(env.POP_STATE, NAME, env);
+  return durableObject(env.POP_STATE, NAME, env);
 }

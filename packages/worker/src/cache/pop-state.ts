@@ -74,17 +74,17 @@ export abstract class PopState extends DurableObject {
    * Notes that there are requests, and the host by which they come: a period has no request that says it. One Worker
    * everywhere runs no periods where there are none.
    */
-  noteUse(nowMs: number, host: string): void {
+  recordUse(nowMs: number, host: string): void {
     this.#facts.set("usedMs", nowMs);
     this.#facts.set("host", host);
   }
 
-  /** Returns the host of `noteUse`; undefined before a request has come. */
+  /** Returns the host of `recordUse`; undefined before a request has come. */
   host(): string | undefined {
     return this.#facts.get<string>("host");
   }
 
-  /** Whether `noteUse` was called within `withinMs`. */
+  /** Whether `recordUse` was called within `withinMs`. */
   isUsed(nowMs: number, withinMs: number): boolean {
     const usedMs = this.#facts.get("usedMs");
     return usedMs !== undefined && nowMs - usedMs < withinMs;

@@ -7,10 +7,10 @@ import { systemSha256, type Manifest } from "@agarose/core";
 import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
 import { log } from "../runtime/log.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";
-import { noteHost } from "../read/front-cache.ts";
+import { recordHost } from "../read/front-cache.ts";
 import { Invocation } from "../runtime/invocation.ts";
 import { isolateOf, type Bindings } from "../runtime/isolate.ts";
-import { atContinent, continentOf, everyContinent, type Continent } from "../runtime/continents.ts";
+import { forContinent, continentOf, everyContinent, type Continent } from "../runtime/continents.ts";
 import { closePeriod, forgetKeys } from "../popularity/monitor-shards.ts";
 import type { Configuration } from "./configuration.ts";
 import { PopState } from "./pop-state.ts";
@@ -27,13 +27,13 @@ const NOTE_USE_MS = 60 * 60_000;
 const notedMs = new WeakMap<Bindings, number>();
 
 /** Notes, once an hour, that there are requests at `env`, and by which host. Never rejects. */
-export function noteUse(env: Bindings, host: string, context: ExecutionContext): void {
-  noteHost(env, host);
+export function recordUse(env: Bindings, host: string, context: ExecutionContext): void {
+  recordHost(env, host);
   const nowMs = Date.now();
   if (nowMs - (notedMs.get(env) ?? 0) < NOTE_USE_MS) return;
   notedMs.set(env, nowMs);
   // After a failure the next request notes it.
-  context.waitUntil(Promise.resolve(popState(env).noteUse(nowMs, host)).catch(() => notedMs.delete(env)));
+  context.waitUntil(Promise.resolve(popState(env).recordUse(nowMs, host)).catch(() => notedMs.delete(env)));
 }
 
 /** The part of an invocation's context that a period uses. */
@@ -55,9 +55,9 @@ export class PeriodicPopState extends PopState {
    */
   override async runPeriod(continent?: Continent): Promise<void> {
     if (continent !== undefined && !this.isUsed(Date.now(), USED_MS)) return;
-    const env = continent === undefined ? this.#env : atContinent(this.#env, continent);
+    const env = continent === undefined ? this.#env : forContinent(this.#env, continent);
     const host = this.host();
-    if (host !== undefined) noteHost(env, host);
+    if (host !== undefined) recordHost(env, host);
     try {
       await period(env, this.ctx);
     } catch (error) {

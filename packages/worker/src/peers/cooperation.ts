@@ -6,7 +6,7 @@ import type { Clock, FetchPort } from "@agarose/core";
 import { peerView, type PeerView } from "@agarose/solver/cooperation";
 import { timedMs } from "../runtime/async.ts";
 import { log } from "../runtime/log.ts";
-import { objectNamed, type PlaceBinding } from "../runtime/durable-objects.ts";
+import { durableObject, type PlaceBinding } from "../runtime/durable-objects.ts";
 import type { RegionProbe } from "../regions/region-estimates.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
 import { PROBES_PER_PERIOD } from "../regions/region-probes.ts";
@@ -55,7 +55,7 @@ const NAME = "peers";
 
 /** Returns the stub of this PoP's `PeerState`. A stub belongs to the invocation that asked for it. */
 export function peerState(env: PeerStateBinding): DurableObjectStub<PeerState> {
-  return objectNamed(env.PEER_STATE, NAME, env);
+  return durableObject(env.PEER_STATE, NAME, env);
 }
 
 /** Waits for this PoP's turn, up to 25 s. Never rejects. */

@@ -144,7 +144,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
     this.#memory.setHeld(held);
     this.#facts.set("configuration", epoch);
     if (endsTurn) this.#facts.set("turn", nextTurn(this.#ticket(), this.#tickets()));
-    this.#facts.set("untold", 1);
+    this.#facts.set("outboxDirty", 1);
     await this.#alarmIn(GATHER_MS);
   }
 
@@ -167,18 +167,18 @@ export class PeerState extends DurableObject<PeerStateEnv> {
 
   /** Sends and publishes what has been gathered. */
   override async alarm(): Promise<void> {
-    if (this.#facts.get("untold")) {
-      this.#facts.set("untold", 0);
+    if (this.#facts.get("outboxDirty")) {
+      this.#facts.set("outboxDirty", 0);
       const { dueMs } = this.#events;
       const at = this.#tick(Number.isFinite(dueMs) ? dueMs : 0);
       // A message without news of the cache still carries the ticket.
       const message = this.#events.take(at) ?? this.#nothing(at);
       this.#send(message);
-      if (Number.isFinite(this.#events.dueMs)) this.#facts.set("untold", 1);
+      if (Number.isFinite(this.#events.dueMs)) this.#facts.set("outboxDirty", 1);
     }
-    if (this.#facts.get("unbroadcast")) await this.#publish();
-    if (this.#facts.get("untold")) await this.#alarmIn(GATHER_MS);
-    else if (this.#facts.get("unbroadcast")) await this.#alarmIn(VIEW_INTERVAL_MS);
+    if (this.#facts.get("snapshotDirty")) await this.#publish();
+    if (this.#facts.get("outboxDirty")) await this.#alarmIn(GATHER_MS);
+    else if (this.#facts.get("snapshotDirty")) await this.#alarmIn(VIEW_INTERVAL_MS);
   }
 
   async #turn(waitMs: number): Promise<boolean> {
@@ -272,7 +272,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   }
 
   async #publishSoon(): Promise<void> {
-    this.#facts.set("unbroadcast", 1);
+    this.#facts.set("snapshotDirty", 1);
     await this.#alarmIn(GATHER_MS);
   }
 
@@ -280,7 +280,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   async #publish(): Promise<void> {
     const waitMs = (this.#facts.get("broadcastMs") ?? 0) + VIEW_INTERVAL_MS - Date.now();
     if (waitMs > 0 && waitMs <= VIEW_INTERVAL_MS) return;
-    this.#facts.set("unbroadcast", 0);
+    this.#facts.set("snapshotDirty", 0);
     this.#facts.set("broadcastMs", Date.now());
     const { epoch, peers } = this.inForce();
     const text = JSON.stringify(peers);
@@ -295,7 +295,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
       this.#facts.set("broadcast", text);
     } catch (error) {
       log("warn", "publishing peers failed", { pop: this.#pop, error });
-      this.#facts.set("unbroadcast", 1);
+      this.#facts.set("snapshotDirty", 1);
     }
   }
 

@@ -1,5 +1,5 @@
 /** The shards of the request monitor: which one counts a key, and calls to all of them. */
-import { objectNamed, type PlaceBinding } from "../runtime/durable-objects.ts";
+import { durableObject, type PlaceBinding } from "../runtime/durable-objects.ts";
 import { fnv1a } from "./frequency-sketch.ts";
 import type { KeyPopularity, KeyRequests, RequestMonitor } from "./request-monitor.ts";
 
@@ -19,7 +19,7 @@ export function shardOf(key: string): number {
 
 /** Returns the stub of one shard. A stub belongs to the invocation that asked for it. */
 export function monitorShard(env: MonitorBinding, shard: number): DurableObjectStub<RequestMonitor> {
-  return objectNamed(env.REQUEST_MONITOR, `shard-${shard}`, env);
+  return durableObject(env.REQUEST_MONITOR, `shard-${shard}`, env);
 }
 
 /** Ends the period in every shard. Resolves to the `limit` most popular keys of each, most popular first. */

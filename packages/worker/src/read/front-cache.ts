@@ -12,11 +12,11 @@ const CACHE_NAME = "agarose";
 const hosts = new WeakMap<object, string>();
 
 /** Notes the host by which a Worker is asked. The first one decides, so that clients cannot split the cache. */
-export function noteHost(env: object, host: string): void {
+export function recordHost(env: object, host: string): void {
   if (!hosts.has(env)) hosts.set(env, host);
 }
 
-/** Returns the host that `noteHost` has noted first. */
+/** Returns the host that `recordHost` has noted first. */
 export function hostOf(env: object): string | undefined {
   return hosts.get(env);
 }

@@ -57,13 +57,13 @@ const continents = new WeakMap<object, { readonly continent: Continent; readonly
 /** By the environment that Cloudflare gives, one of each continent: memory is kept by their identity. */
 const environments = new WeakMap<object, Map<Continent, object>>();
 
-/** Returns the continent of an environment of `atContinent`, and undefined for any other. */
+/** Returns the continent of an environment of `forContinent`, and undefined for any other. */
 export function continentOf(env: object): Continent | undefined {
   return continents.get(env)?.continent;
 }
 
 /** Returns `env` as that of one continent: always the same object. */
-export function atContinent<E extends EverywhereBinding>(env: E, continent: Continent): E {
+export function forContinent<E extends EverywhereBinding>(env: E, continent: Continent): E {
   let known = environments.get(env);
   if (!known) environments.set(env, (known = new Map()));
   const made = known.get(continent);
@@ -78,20 +78,20 @@ export function atContinent<E extends EverywhereBinding>(env: E, continent: Cont
 export function everyContinent<E extends EverywhereBinding>(env: E): readonly E[] {
   if (env.EVERYWHERE !== "true") return [env];
   const whole = (continents.get(env)?.whole ?? env) as E;
-  return CONTINENTS.map((continent) => atContinent(whole, continent));
+  return CONTINENTS.map((continent) => forContinent(whole, continent));
 }
 
 const homes = new WeakMap<object, Continent>();
 
 /** Returns the environment of this isolate's continent, as the first `request` that says it decides. */
-export function atEntry<E extends EverywhereBinding>(env: E, request: { readonly cf?: unknown }): E {
+export function forEntry<E extends EverywhereBinding>(env: E, request: { readonly cf?: unknown }): E {
   if (env.EVERYWHERE !== "true") return env;
   const home = homes.get(env);
-  if (home) return atContinent(env, home);
+  if (home) return forContinent(env, home);
   const said = isRecord(request.cf) ? request.cf["continent"] : undefined;
   const continent = CONTINENTS.find((one) => one === said);
   if (continent) homes.set(env, continent);
-  return atContinent(env, continent ?? CONTINENT_DEFAULT);
+  return forContinent(env, continent ?? CONTINENT_DEFAULT);
 }
 
 /** The part of the store whose names begin with `prefix`. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findColo, objectNamed, parseLocation } from "./durable-objects.ts";
+import { findColo, durableObject, parseLocation } from "./durable-objects.ts";
 
 const answering =
   (body: string, status = 200): typeof fetch =>
@@ -28,8 +28,8 @@ test("an unknown location is refused with the known ones", () => {
 test("objects are created at LOCATION, and where Cloudflare chooses without one", () => {
   const asked: unknown[] = [];
   const namespace = { idFromName: (name: string) => name, get: (...args: unknown[]) => asked.push(args) };
-  objectNamed(namespace as never, "pop", { LOCATION: "oc" });
-  objectNamed(namespace as never, "pop", {});
+  durableObject(namespace as never, "pop", { LOCATION: "oc" });
+  durableObject(namespace as never, "pop", {});
   expect(asked).toEqual([
     ["pop", { locationHint: "oc" }],
     ["pop", {}],

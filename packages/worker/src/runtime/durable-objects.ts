@@ -62,7 +62,7 @@ interface ObjectNamespace<Id, Stub> {
  * Returns the stub of the object `name`, which Cloudflare creates at LOCATION; of one Worker everywhere, that of the
  * continent. A stub belongs to the invocation that asked for it.
  */
-export function objectNamed<Id, Stub>(namespace: ObjectNamespace<Id, Stub>, name: string, env: PlaceBinding): Stub {
+export function durableObject<Id, Stub>(namespace: ObjectNamespace<Id, Stub>, name: string, env: PlaceBinding): Stub {
   const locationHint = parseLocation(env);
   const continent = continentOf(env);
   const id = namespace.idFromName(continent === undefined ? name : `${continent}:${name}`);
