@@ -36,7 +36,6 @@ const VERBS: Record<string, () => Promise<Definition>> = {
   recode: () => import("./commands/recode/index.ts"),
   expire: () => import("./commands/expire/index.ts"),
   gc: () => import("./commands/gc/index.ts"),
-  upgrade: () => import("./commands/upgrade/index.ts"),
   doctor: () => import("./commands/doctor/index.ts"),
   keys: () => import("./commands/keys/index.ts"),
   init: () => import("./commands/init/index.ts"),

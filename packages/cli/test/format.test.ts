@@ -200,7 +200,7 @@ describe("what the second implementation has written", () => {
     ["padding that fills more than a shard", { k: 9, m: 3, stripeBytes: 16 }, 40],
     ["whole copies", { k: 1, m: 3, stripeBytes: 500 }, 1200],
     ["small blocks and a leaf list", { k: 2, m: 1, stripeBytes: 1000, blockBytes: 100 }, 2_900],
-    ["shards without blocks", { k: 3, m: 2, stripeBytes: 1000, blockBytes: 0 }, 1_500],
+    ["blocks that are longer than shards", { k: 3, m: 2, stripeBytes: 1000, blockBytes: 1000 }, 1_500],
     ["nothing", { k: 2, m: 1, stripeBytes: 16 }, 0],
   ])("is read by ours, without any m chunks: %s", async (name, code, bytes) => {
     const key = `written/${name}`;
@@ -225,27 +225,6 @@ describe("what the second implementation has written", () => {
     expect((await getTrusted(content.key)).equals(body)).toBe(true);
     await storeManifest(content.key, { ...manifest, generation: 2, inline: Buffer.from("other").toString("base64") });
     await expect(getTrusted(content.key)).rejects.toMatchObject({ code: "MANIFEST_INVALID" });
-  });
-
-  test("is an object of format 1 for ours", async () => {
-    const body = randomBytes(2_500);
-    const code = { k: 3, m: 2, stripeBytes: 1000 };
-    const lines = `agarose/1 ${sha256(body).toString("hex")} 3+2 1000`;
-    const version = sha256(Buffer.from(lines)).toString("hex").slice(0, 32);
-    const object = { key: "written/format 1", body, upload: version, ...code, blockBytes: 0 };
-    const placement = await storeChunks(object);
-    const { hashes } = encode(object);
-    const {
-      generation: _generation,
-      upload: _upload,
-      blockBytes: _blockBytes,
-      hashesSha256: _hashesSha256,
-      hashesRoot: _hashesRoot,
-      ...old
-    } = manifestOf(object, 1, placement);
-    await storeManifest(object.key, { ...old, agarose: 1, version, hashes });
-    expect((await world.get(object.key)).equals(body)).toBe(true);
-    await expect(getTrusted(object.key), "it is unsigned").rejects.toMatchObject({ code: "MANIFEST_UNTRUSTED" });
   });
 
   test("is a removed object for ours, and the next put is above its tombstone", async () => {

@@ -29,7 +29,7 @@ export interface Content {
   readonly upload: string;
   /** False if it is inline. Default: true. */
   readonly hasChunks?: boolean;
-  /** 0 in format 1. Default: 65,536. */
+  /** Default: 65,536. */
   readonly blockBytes?: number;
 }
 
@@ -80,7 +80,6 @@ export function shardHash(shard: Buffer, blockBytes: number): Buffer {
 }
 
 export function blocksOfShard(shard: Buffer, blockBytes: number): Buffer[] {
-  if (blockBytes === 0) return [shard];
   return indices(Math.ceil(shard.length / blockBytes)).map((i) => shard.subarray(i * blockBytes, (i + 1) * blockBytes));
 }
 
@@ -93,11 +92,10 @@ function merkleRoot(leaves: Buffer[]): Buffer {
   return sha256(Buffer.concat([Buffer.of(1), merkleRoot(leaves.slice(0, split)), merkleRoot(leaves.slice(split))]));
 }
 
-/** The text of a manifest or tombstone: with a signature, unless it is of format 1, and with its CRC. */
+/** The text of a manifest or tombstone, with a signature and its CRC. */
 export function seal(fields: Record<string, unknown>): string {
-  const hasSignature = fields["agarose"] !== 1;
   const value = sign(null, signedContent(fields), PRIVATE_KEY).toString("base64");
-  const text = JSON.stringify({ ...fields, ...(hasSignature && { signature: { keyId: KEY_ID, value } }) }).slice(0, -1);
+  const text = JSON.stringify({ ...fields, signature: { keyId: KEY_ID, value } }).slice(0, -1);
   return `${text},"crc32":"${crcOf(`${text},"crc32":"`)}"}`;
 }
 

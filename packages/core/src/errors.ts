@@ -143,7 +143,7 @@ export const ERROR_CATALOGUE = {
   },
   SECRET_WRONG: {
     meaning: "The object is encrypted by another secret than the reader has: that one is wrong, or was replaced.",
-    remedy: "Add the secret that the message names, or finish its replacement: `agarose upgrade`.",
+    remedy: "Add the secret that the message names, or finish its replacement: `agarose keys apply`.",
   },
   DECRYPTION_FAILED: {
     meaning: "What is stored does not decrypt: it was changed, or belongs to another object.",

@@ -179,7 +179,7 @@ export class FakeWorld {
     const sha256 = hex(digest(bytes));
     const hashes = shards.map((stripe) => stripe.map(digest));
     const hashesSha256 = hex(digest(Buffer.concat(hashes.flat())));
-    const content = { key, ...shape, blockBytes: 0, sha256, hashesSha256 };
+    const content = { key, ...shape, blockBytes: stripeBytes, sha256, hashesSha256 };
     const manifest: Manifest = {
       agarose: format as 2,
       ...(requires && { requires }),

@@ -47,7 +47,7 @@ describe("an object that a later version has put", () => {
     ["put", ["put", "upload-new", "--key", "page"]],
     ["rm", ["rm", "page"]],
     ["repair", ["repair", "page"]],
-    ["upgrade", ["upgrade", "page"]],
+    ["keys apply", ["keys", "apply", "page"]],
   ])("is not replaced by %s of today, which says that it is too old", async (_verb, args) => {
     await putLater(reached);
     await writeFile(join(world.dir, "upload-new"), "new");

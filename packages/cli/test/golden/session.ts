@@ -2,8 +2,6 @@
  * The commands of the session, by the verb whose golden file shows them, in the order in which they run.
  */
 import { chunkName, manifestName, type Manifest } from "@agarose/core";
-import { parseConfig } from "@agarose/storage/config/config";
-import { format1Of } from "@agarose/storage/testing";
 import type { World } from "../world.ts";
 
 /** What steps between commands work with. */
@@ -175,20 +173,11 @@ export const SESSION: Readonly<Record<string, readonly Step[]>> = {
     "keys secret two.secret --prefix private/ --encrypt",
     "keys secret two.secret --prefix private/ --finish --dry-run",
   ],
-  upgrade: [
-    async ({ world, configure }) => {
-      let text = "";
-      await configure((json) => ((text = JSON.stringify(json)), json));
-      const config = parseConfig(text, world.configPath);
-      const { objects } = format1Of(config, { k: 2, m: 2 }, Buffer.from(SMALL), "old");
-      for (const { region, name, bytes: content } of objects) {
-        const about = { bytes: content.length, contentType: "application/octet-stream" };
-        await world.store(config.regions[region]!.name).put(name, content, about);
-      }
-    },
-    "upgrade",
-    "upgrade old --vouch",
-    "upgrade",
+  "keys-apply": [
+    "keys apply --dry-run",
+    "keys apply",
+    "keys apply large.bin --vouch",
+    "keys apply",
     "keys rotate two.pem --finish --dry-run",
     "keys secret two.secret --prefix private/ --finish --dry-run",
     "verify",

@@ -63,13 +63,13 @@ export const ENCRYPTED_VERBS: Readonly<Record<string, Prepare>> = {
     };
   },
 
-  "upgrade of an encrypted key to another secret": async (world, key, dice) => {
+  "keys apply of an encrypted key to another secret": async (world, key, dice) => {
     const own = bytesOf(key, dice);
     await world.put(key, own);
     const { encryption: before } = await storedOf(world, key);
     const seen = seenAs(own);
     return {
-      args: ["upgrade", key],
+      args: ["keys", "apply", key],
       config: { secret: "second" },
       before: [seen],
       after: seen,

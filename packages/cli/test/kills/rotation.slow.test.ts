@@ -38,7 +38,7 @@ test.skipIf(!versitygw)(
       await steps.end(["keys", "rotate", next]);
       const kills = {
         sign: await steps.kill(["keys", "rotate", next, "--sign"], 3, 6),
-        upgrade: await steps.kill(["upgrade"], 6, 60),
+        apply: await steps.kill(["keys", "apply"], 6, 60),
         finish: await steps.kill(["keys", "rotate", next, "--finish"], 3, 30),
       };
       const { publicKeys, signing } = JSON.parse(steps.files[CONFIG_FILE]!) as {

@@ -5,7 +5,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { chunkName, manifestName } from "@agarose/core";
-import { format1Of } from "@agarose/storage/testing";
 import { bytesOf, COPY_DEAD_HOURS, read, soundOf, type Case, type Prepare } from "./case.ts";
 import { ENCRYPTED_VERBS } from "./encrypted-verbs.ts";
 import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld } from "./kill-world.ts";
@@ -213,30 +212,6 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
         await soundOf(world, key)();
         const manifest = JSON.parse((await read(world, 0, manifestName(key))).toString()) as { placement: string[] };
         if (manifest.placement.includes(drains)) throw new Error(`recode left a chunk in ${drains}`);
-      },
-    };
-  },
-
-  upgrade: async (world, key, dice) => {
-    const own = Buffer.from(`${key} ${dice.next()} `.repeat(200));
-    const { objects } = format1Of(world.config, { k: 2, m: 1 }, own, key);
-    for (const { region, name, bytes } of objects) {
-      await world.stores[region]!.put(name, bytes, { bytes: bytes.length, contentType: "application/octet-stream" });
-    }
-    const seen = seenAs(own);
-    return {
-      args: ["upgrade", key],
-      before: [seen],
-      after: seen,
-      kills: 1,
-      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
-      atEnd: async () => {
-        for (const index of world.stores.keys()) {
-          const { agarose } = JSON.parse((await read(world, index, manifestName(key))).toString()) as {
-            agarose: number;
-          };
-          if (agarose !== 2) throw new Error(`region ${index} still has format ${agarose}`);
-        }
       },
     };
   },

@@ -9,8 +9,6 @@ export const BLOCK_BYTES = 64 * 1024;
 /**
  * The hash of a shard (32 bytes). A shard of one block has the SHA-256 of its bytes. A longer one has the SHA-256 of
  * the concatenated SHA-256 of its blocks, of which the last may be shorter.
- *
- * @param blockBytes length of a block; 0 hashes the shard as one block of any length.
  */
 export async function hashShard(shard: Uint8Array, blockBytes: number, sha256: Sha256): Promise<Uint8Array> {
   return treeRoot(await hashBlocks(shard, blockBytes, sha256), sha256);
@@ -19,8 +17,8 @@ export async function hashShard(shard: Uint8Array, blockBytes: number, sha256: S
 /** The SHA-256 of each block of `bytes`, one after the other. */
 export async function hashBlocks(bytes: Uint8Array, blockBytes: number, sha256: Sha256): Promise<Uint8Array> {
   const blocks: Promise<Uint8Array>[] = [];
-  for (let at = 0; at < bytes.length || at === 0; at += blockBytes || bytes.length + 1) {
-    blocks.push(sha256(blockBytes === 0 ? bytes : bytes.subarray(at, at + blockBytes)));
+  for (let at = 0; at < bytes.length || at === 0; at += blockBytes) {
+    blocks.push(sha256(bytes.subarray(at, at + blockBytes)));
   }
   return concat(await Promise.all(blocks));
 }

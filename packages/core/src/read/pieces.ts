@@ -43,7 +43,7 @@ export function piecesOf(manifest: Manifest, range: ByteRange): Piece[] | undefi
   for (let index = Math.floor(range.start / stripeBytes); index * stripeBytes < range.end; index++) {
     const stripe = stripeShape(manifest, index);
     const { start, shardBytes } = stripe;
-    const unit = leaves && blockBytes > 0 ? blockBytes : shardBytes;
+    const unit = leaves ? blockBytes : shardBytes;
     const end = Math.min(range.end, start + stripe.dataBytes) - start;
     let at = Math.max(range.start - start, 0);
     allBytes += k * shardBytes;

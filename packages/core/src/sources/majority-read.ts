@@ -164,14 +164,11 @@ function largestGroup(votes: readonly Vote[]): readonly Vote[] {
   return groups.toSorted(isBetter)[0] ?? [];
 }
 
-/**
- * Equal for copies of one write. Only records of format 1, and those of stores that ignore conditions, share a
- * generation.
- */
+/** Equal for copies of one write. Others share a generation only where a store ignores conditions. */
 function identityOf(record: ManifestRecord | undefined): string {
   if (!record) return "";
   const upload = isTombstone(record) ? "" : record.upload;
-  return `${record.generation} ${upload}${record.generation === 0 ? record.modified : ""}`;
+  return `${record.generation} ${upload}`;
 }
 
 /** Below all generations for what is absent. */

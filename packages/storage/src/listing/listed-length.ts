@@ -4,17 +4,18 @@
  */
 import type { RegionObject } from "./key-groups.ts";
 
-/** The shortest that a reader takes, but for the key: a tombstone, and an object, which is of format 1. */
+/** The shortest tombstone and the shortest object that a reader takes, without the key. */
 const [TOMBSTONE, OBJECT] = [
   '{"agarose":2,"key":,"generation":1,"modified":"2026-01-02T03:04:05Z","deleted":true,"crc32":"00000000"}',
-  `{"agarose":1,"key":,"modified":"2026-01-02T03:04:05Z","bytes":0,"contentType":"","headers":{},"k":1,"m":0,` +
-    `"stripeBytes":1,"sha256":"${"0".repeat(64)}","placement":["r"],"version":"${"0".repeat(32)}","hashes":[],` +
+  `{"agarose":2,"key":,"generation":1,"modified":"2026-01-02T03:04:05Z","upload":"${"0".repeat(32)}","bytes":0,` +
+    `"contentType":"","headers":{},"k":1,"m":0,"stripeBytes":1,"blockBytes":1,"sha256":"${"0".repeat(64)}",` +
+    `"placement":["r"],"version":"${"0".repeat(32)}","hashesSha256":"${"0".repeat(64)}","hashes":[],` +
     `"crc32":"00000000"}`,
 ];
 /** Nobody writes longer ones than this and twice their name, but the format allows them. */
 const TOMBSTONE_BYTES_MAX = 400;
 
-/** Whether an object of this length may be a tombstone. Of manifests, some of format 1 are as short. */
+/** Whether an object of this length may be a tombstone. Some manifests are as short. */
 export function mayBeTombstone({ bytes, name }: Pick<RegionObject, "bytes" | "name">): boolean {
   return bytes <= TOMBSTONE_BYTES_MAX + 2 * name.length;
 }

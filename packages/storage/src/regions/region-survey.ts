@@ -189,14 +189,12 @@ export async function readRegion(
 }
 
 /**
- * What an unusable manifest says of itself. A wrong CRC-32 or a contradiction is damage. Format 1 has neither a
- * generation nor a signature.
+ * What an unusable manifest says of itself. A wrong CRC-32 or a contradiction is damage.
  */
 function statementOf(bytes: Uint8Array, { code }: AgaroseError): Pick<RegionManifest, "isForeign" | "stated"> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
   const [trailer, expected] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
   const isWhole = trailer !== undefined && crc32(bytes.subarray(0, -trailer.length)) === Number.parseInt(expected!, 16);
-  if (isWhole && /^\{\s*"agarose"\s*:\s*1\s*,/.test(text)) return { stated: 0 };
   const stated = Number(/"generation"\s*:\s*(\d{1,16})\s*[,}]/.exec(text)?.[1]);
   const isForeign = isWhole && code !== "MANIFEST_INVALID";
   return { ...(isForeign && { isForeign }), ...(Number.isSafeInteger(stated) && { stated }) };
@@ -208,13 +206,11 @@ export function holds({ bytes }: RegionManifest, expected: Uint8Array): boolean 
 }
 
 /**
- * Below zero when `a` is older than `b`. Objects of format 1 all have generation 0, so their times decide. Else a
- * generation has two records only where a store ignores conditions. Then their uploads decide, by which every writer
- * chooses the same one, and no clock.
+ * Below zero when `a` is older than `b`. A generation has two records only where a store ignores conditions. Then their
+ * uploads decide, by which every writer chooses the same one, and no clock.
  */
 export function compareAge(a: ManifestRecord, b: ManifestRecord): number {
   if (a.generation !== b.generation) return a.generation - b.generation;
-  if (a.generation === 0) return Date.parse(a.modified) - Date.parse(b.modified);
   const [first, second] = [uploadOf(a), uploadOf(b)];
   return first === second ? 0 : first < second ? -1 : 1;
 }
@@ -237,7 +233,7 @@ function notUsable(key: string, regions: readonly RegionManifest[], usable: numb
   const names = others.map(({ store }) => store.region.name);
   const remedies: Partial<Record<AgaroseError["code"], string>> = {
     MANIFEST_UNTRUSTED:
-      "add the key that has signed it to `publicKeys`, or sign it with `agarose upgrade --vouch`; in a rotation, this " +
+      "add the key that has signed it to `publicKeys`, or sign it with `agarose keys apply --vouch`; in a rotation, this " +
       "machine needs the new configuration",
     MANIFEST_TOO_LARGE: "upgrade Agarose on this machine",
   };

@@ -10,7 +10,7 @@ import type { findRecodable, recodeVersion } from "../../src/maintenance/recode-
 import type { scrubObjects } from "../../src/maintenance/scrub/scrub-objects.ts";
 import type { announce, Fence, untilFenced } from "../../src/commit/fence.ts";
 import type { repairObject } from "../../src/repair/repair-object.ts";
-import type { upgradeObject } from "../../src/maintenance/upgrade-object.ts";
+import type { applyKeys } from "../../src/maintenance/apply-keys.ts";
 import type { writeContextOf } from "../../src/commit/write-context.ts";
 import type { getObject } from "../../src/objects/get-object.ts";
 import type { readManifest } from "../../src/objects/manifests.ts";
@@ -30,7 +30,7 @@ export interface Engines {
   readonly findRecodable: typeof findRecodable;
   readonly recodeVersion: typeof recodeVersion;
   readonly renameRegions: typeof renameRegions;
-  readonly upgradeObject: typeof upgradeObject;
+  readonly applyKeys: typeof applyKeys;
   readonly collectGarbage: typeof collectGarbage;
   readonly readManifest: typeof readManifest;
   readonly getObject: typeof getObject;
@@ -52,7 +52,7 @@ const FILES: Record<keyof Engines, string> = {
   findRecodable: "maintenance/recode-object.ts",
   recodeVersion: "maintenance/recode-object.ts",
   renameRegions: "maintenance/rename.ts",
-  upgradeObject: "maintenance/upgrade-object.ts",
+  applyKeys: "maintenance/apply-keys.ts",
   collectGarbage: "maintenance/gc/collect-garbage.ts",
   readManifest: "objects/manifests.ts",
   getObject: "objects/get-object.ts",

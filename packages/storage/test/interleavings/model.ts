@@ -120,13 +120,6 @@ export class Model {
     this.#floors = Array.from({ length: regions }, () => 0);
   }
 
-  /** Says what a key holds before the first operation: an object of format 1. */
-  begin(upload: string, sha256: string): void {
-    const writer: Writer = { id: -1, verb: "put", sha256, ackedBefore: 0, seen: undefined, state: "acked" };
-    this.#uploads.set(upload, writer);
-    this.#acked.push({ generation: 0, verb: "put", upload });
-  }
-
   startWriter(id: number, intent: Intent): void {
     if (intent.verb === "rm") this.#removals++;
     const ackedBefore = this.#newestAcked()?.generation ?? -1;
@@ -395,7 +388,7 @@ export class Model {
 
   #checkMajority(): void {
     const acked = this.#newestAcked();
-    if (!acked || acked.generation === 0) return;
+    if (!acked) return;
     const holders = this.#regions.filter((record) => record && record.generation >= acked.generation).length;
     if (holders >= this.#majority) return;
     throw new Violation(

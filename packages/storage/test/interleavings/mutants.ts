@@ -91,8 +91,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       [
         SURVEY,
-        "if (a.generation !== b.generation) return a.generation - b.generation;\n  if (a.generation === 0) return",
-        "return",
+        "if (a.generation !== b.generation) return a.generation - b.generation;",
+        "if (a.modified !== b.modified) return Date.parse(a.modified) - Date.parse(b.modified);",
       ],
       [COMMIT, "newest ? Math.max(nowMs, Date.parse(newest.modified) + 1) : nowMs", "nowMs"],
     ],

@@ -330,8 +330,8 @@ async function maintain(operation: Operation, context: OperationContext): Promis
       note(`scrubbed: ${JSON.stringify({ found, left, outcomes })}`);
     } else if (operation.verb === "rename") {
       if (await engines.renameRegions(KEY, storing(context))) note("renamed");
-    } else if (operation.verb === "upgrade") {
-      note((await engines.upgradeObject(KEY, { ...storing(context), acceptsNewest: true })) ?? "removed");
+    } else if (operation.verb === "apply") {
+      note((await engines.applyKeys(KEY, { ...storing(context), acceptsNewest: true })) ?? "removed");
     } else if (operation.verb === "gc") {
       const uploads: string[] = [];
       const search = {

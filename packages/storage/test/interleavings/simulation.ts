@@ -14,10 +14,9 @@ import { Bucket, type StoredObject } from "./world/bucket.ts";
 import type { Engines } from "./engines.ts";
 import { EventLoop } from "./world/event-loop.ts";
 import { Forger } from "./world/forger.ts";
-import { format1Of } from "./format1.ts";
 import { isLinearizable, type HistoryEntry } from "./linearizability.ts";
 import { Model, seenRecord, Violation } from "./model.ts";
-import { contentOf, KEY, runOperation, sha256Of, storing, type OperationContext } from "./operations.ts";
+import { KEY, runOperation, sha256Of, storing, type OperationContext } from "./operations.ts";
 import { Process, type Fate } from "./world/process.ts";
 import { MACHINES, PUBLISHER, type Machine, type Publisher } from "./world/publisher.ts";
 import type { Operation, Schedule } from "./schedules/schedule.ts";
@@ -76,7 +75,6 @@ const CHUNKS = `${CHUNK_PREFIX}${KEY}@`;
 const encoder = createEncoderPool();
 /** What the final put stores. */
 const LAST_CONTENT = 1_000;
-const FORMAT1_CONTENT = 2_000;
 const HOUR_MS = 3_600_000;
 const ATTEMPTS_WRITING = 3;
 const NEW_NAME = "renamed";
@@ -154,7 +152,6 @@ class Simulation {
   async run(): Promise<Outcome> {
     const { operations } = this.#schedule;
     try {
-      if (this.#schedule.startsWithFormat1) this.#putFormat1();
       const planned = operations.map(({ id, atMs, operation, fate }) => this.#start(id, operation, fate, atMs));
       await this.#settle(planned);
       if (this.#violation === undefined) await this.#heal();
@@ -378,12 +375,6 @@ class Simulation {
     const what = record ? `generation ${record.generation}, upload ${record.upload?.slice(0, 4) ?? "none"}` : "nothing";
     this.#note(this.#by, `  region ${region} now has ${what}`);
     this.#model.change(region, record, this.#by, this.#loop.nowMs);
-  }
-
-  #putFormat1(): void {
-    const { upload, objects } = format1Of(this.#config, this.#schedule.code, contentOf(FORMAT1_CONTENT));
-    this.#model.begin(upload, sha256Of(FORMAT1_CONTENT));
-    for (const { region, name, bytes } of objects) this.#buckets[region]!.put(name, bytes, {});
   }
 
   #note(by: { readonly name: string }, text: string): void {

@@ -18,7 +18,7 @@ const draft = (key: string, generation: number): ManifestDraft => ({
   key,
   generation,
   upload: "0".repeat(32),
-  blockBytes: 0,
+  blockBytes: 1024,
   bytes: 10,
   contentType: "text/plain",
   headers: {},

@@ -376,7 +376,7 @@ async function bytesOf(generation: number, isTombstone: boolean): Promise<Uint8A
     key: KEY,
     generation,
     upload: String(generation).padStart(32, "0"),
-    blockBytes: 0,
+    blockBytes: 1024,
     bytes: 10,
     contentType: "text/plain",
     headers: {},

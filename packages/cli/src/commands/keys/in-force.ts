@@ -16,7 +16,7 @@ import { logLine } from "../../ui/output.ts";
 /** Every kind of machine that writes, and so needs the configuration of a step. */
 export const WRITERS =
   "every machine that writes needs this configuration and its keys: people, CI and cron jobs that run put, sync, rm, " +
-  "restore, recode, expire, repair, scrub, gc or upgrade; gateways; and Workers that scrub";
+  "restore, recode, expire, repair, scrub, gc or keys; gateways; and Workers that scrub";
 
 /** What a step puts into force. Keys that it leaves out are those of `config`. */
 export interface InForce {

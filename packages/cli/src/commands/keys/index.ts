@@ -1,6 +1,6 @@
 /** The definitions of `agarose keys` and its verbs. */
 import { defineCommand, flag, positional, valued, type CommandGroup } from "../../command.ts";
-import { DRY_RUN, YES } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, KEY_PREFIX, KEYS, YES } from "../../ui/args.ts";
 
 const FINISH_DRY_RUN = { ...DRY_RUN, description: "with --finish: check, and say what would be dropped" };
 
@@ -65,9 +65,35 @@ const secret = defineCommand({
   run: async (values) => (await import("./secret.ts")).makeSecret(values.file, values),
 });
 
+export const applyArgs = {
+  keys: KEYS,
+  prefix: KEY_PREFIX,
+  vouch: flag("sign also what no trusted key has signed: you vouch for it"),
+  acceptNewest: flag("with --vouch: where regions hold different manifests, take the newest"),
+  dryRun: DRY_RUN,
+  cursor: CURSOR,
+  jsonLines: JSON_LINES,
+};
+
+const apply = defineCommand({
+  name: "apply",
+  category: "Deployment",
+  description:
+    "sign what the current key has not signed, and encrypt data keys by the first secret; moves no chunk; a run that " +
+    "was killed is completed by the next one",
+  examples: [
+    ["keys apply --dry-run", "say which objects a rotation has left"],
+    ["keys apply", "sign them, and encrypt their data keys"],
+    ["keys apply --vouch", "sign what was stored before there was a key"],
+  ],
+  args: applyArgs,
+  failsWhen: "an object could not be signed or encrypted again",
+  run: async (values) => (await import("./apply.ts")).apply(values),
+});
+
 export const command: CommandGroup = {
   name: "keys",
   category: "Deployment",
-  description: "make, show or replace the key that signs manifests; make or replace secrets",
-  commands: [create, show, rotate, secret],
+  description: "make, show, replace or apply the key that signs manifests, and the secrets that encrypt objects",
+  commands: [create, show, rotate, secret, apply],
 };

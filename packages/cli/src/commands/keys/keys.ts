@@ -30,7 +30,7 @@ export async function create(file: string, { config: given, json = false }: Glob
       ? [
           `configured   ${path} has both`,
           "then: `agarose init` and `agarose deploy`, which give the public key to the web app and the PoPs;",
-          "if objects are stored already: `agarose upgrade --vouch`, which signs them",
+          "if objects are stored already: `agarose keys apply --vouch`, which signs them",
         ]
       : fields
         ? [`${path} has a key already: \`agarose keys rotate\` replaces it; this one is not used`]

@@ -2,7 +2,7 @@
  * `agarose keys rotate`: replaces the signing key in three steps, so that readers never meet a key they do not trust.
  *
  * 1. Both keys are trusted, and the old one signs, until every PoP and client has the new public key.
- * 2. The new one signs, and `agarose upgrade` signs again what the old one has signed. Writers that do not trust it yet
+ * 2. The new one signs, and `agarose keys apply` signs again what the old one has signed. Writers that do not trust it yet
  *    are refused.
  * 3. The old one is not trusted any more, and writers that sign with it are refused.
  */
@@ -84,7 +84,7 @@ async function sign(file: string, config: Config, options: RotateOptions): Promi
     lines: [
       `2 of 3: ${publicKey} signs from now on`,
       `then: ${WRITERS};`,
-      "then: `agarose upgrade`, which signs again what the old key has signed;",
+      "then: `agarose keys apply`, which signs again what the old key has signed;",
       `then: agarose keys rotate ${file} --finish`,
     ],
   };
@@ -114,7 +114,7 @@ async function refuseLeft(file: string, keyId: string, options: RotateOptions): 
   const left = await objectsLeft("", ({ signature }) => signature?.keyId !== keyId, options);
   if (left.length === 0) return;
   const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
-  throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\`, which signs them with ${file}, first`, {
+  throw new AgaroseError("USAGE", `${message}: run \`agarose keys apply\`, which signs them with ${file}, first`, {
     keys: left.slice(0, 100),
   });
 }

@@ -63,7 +63,7 @@ const ROTATIONS: [what: string, steps: readonly (readonly string[])[], gone: str
     [
       ["keys", "rotate", "two.pem"],
       ["keys", "rotate", "two.pem", "--sign"],
-      ["upgrade"],
+      ["keys", "apply"],
       ["keys", "rotate", "two.pem", "--finish"],
     ],
     "one.pem",
@@ -73,7 +73,7 @@ const ROTATIONS: [what: string, steps: readonly (readonly string[])[], gone: str
     [
       ["keys", "secret", "two.secret", "--prefix", "a/"],
       ["keys", "secret", "two.secret", "--prefix", "a/", "--encrypt"],
-      ["upgrade"],
+      ["keys", "apply"],
       ["keys", "secret", "two.secret", "--prefix", "a/", "--finish"],
     ],
     "outer.secret",
@@ -83,7 +83,7 @@ const ROTATIONS: [what: string, steps: readonly (readonly string[])[], gone: str
     [
       ["keys", "secret", "two.secret", "--prefix", "a/b/"],
       ["keys", "secret", "two.secret", "--prefix", "a/b/", "--encrypt"],
-      ["upgrade"],
+      ["keys", "apply"],
       ["keys", "secret", "two.secret", "--prefix", "a/b/", "--finish"],
     ],
     "inner.secret",
@@ -103,7 +103,7 @@ describe.each(ROTATIONS)("when %s is replaced", (_what, steps, gone) => {
     await checkAll();
   });
 
-  test("it does not end before kept versions are upgraded, too", async () => {
+  test("it does not end before kept versions are signed again, too", async () => {
     // The objects themselves get the new key by a put, so that only kept versions have the old one.
     await run(...steps[0]!);
     await run(...steps[1]!);
@@ -111,8 +111,8 @@ describe.each(ROTATIONS)("when %s is replaced", (_what, steps, gone) => {
       for (const key of ["replaced", "removed", "large"]) await put(`${prefix}${key}`, "three");
     }
     const { code, stderr } = await world.run(steps[3]!);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("agarose upgrade")]);
-    await run("upgrade");
+    expect([code, stderr]).toEqual([2, expect.stringContaining("agarose keys apply")]);
+    await run("keys", "apply");
     await run(...steps[3]!);
     await run("verify");
   });
@@ -125,11 +125,11 @@ test("a secret for a longer prefix takes from no reader what the shorter one has
   await checkAll();
   // What is stored from now on has the inner secret.
   await put("a/b/new", "new");
-  await run("upgrade");
+  await run("keys", "apply");
   await run("keys", "secret", "two.secret", "--prefix", "a/");
   await run("keys", "secret", "two.secret", "--prefix", "a/", "--encrypt");
   await put("a/b/replaced", "by the inner one");
-  await run("upgrade");
+  await run("keys", "apply");
   await run("keys", "secret", "two.secret", "--prefix", "a/", "--finish");
   await unlink(join(world.dir, "outer.secret"));
   expect(await content("a/b/new")).toBe("new");
@@ -146,7 +146,7 @@ test("the outer secret is not dropped while an object of the inner prefix has it
   const args = ["keys", "secret", "two.secret", "--prefix", "a/", "--finish"];
   const { code, stderr } = await world.run(args);
   expect([code, stderr]).toEqual([2, expect.stringContaining("a/b/page")]);
-  await run("upgrade");
+  await run("keys", "apply");
   await run(...args);
   expect(await content("a/b/page")).toBe("one");
 });

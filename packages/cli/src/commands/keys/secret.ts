@@ -3,7 +3,7 @@
  * whose secret it does not know.
  *
  * 1. Both secrets decrypt, and the old one encrypts, until every reader has the new one.
- * 2. The new one encrypts, and `agarose upgrade` encrypts the data keys of what is stored by it.
+ * 2. The new one encrypts, and `agarose keys apply` encrypts the data keys of what is stored by it.
  * 3. The old one is dropped.
  */
 import { randomBytes } from "node:crypto";
@@ -106,7 +106,7 @@ async function useNew(file: string, place: SecretLocation, present: readonly Sec
   const lines = (id: string) => [
     `2 of 3: ${id} encrypts from now on`,
     `then: ${WRITERS};`,
-    "then: `agarose upgrade`, which encrypts the data keys of what is stored by it;",
+    "then: `agarose keys apply`, which encrypts the data keys of what is stored by it;",
     `then: agarose keys secret ${file} --finish with the same --prefix`,
   ];
   return { secrets: [place, ...others], lines };
@@ -138,7 +138,7 @@ async function refuseLeft(id: string, options: StepOptions): Promise<void> {
   const left = await encryptedByOthers(id, options);
   if (left.length === 0) return;
   const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
-  throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\` first`, { keys: left.slice(0, 100) });
+  throw new AgaroseError("USAGE", `${message}: run \`agarose keys apply\` first`, { keys: left.slice(0, 100) });
 }
 
 /** Keys of objects that the rules cannot decrypt any more once this prefix has the secret `id` alone. */

@@ -52,7 +52,7 @@ async function configure(change: (config: Awaited<ReturnType<typeof configured>>
 
 async function rotate(...steps: string[]): Promise<void> {
   for (const step of steps) {
-    if (step === "upgrade") await run("upgrade");
+    if (step === "apply") await run("keys", "apply");
     else await run("keys", "rotate", "two.pem", ...(step === "start" ? [] : [`--${step}`]));
   }
 }
@@ -181,7 +181,7 @@ describe("a machine with the configuration from before a rotation", () => {
     const late = join(world.dir, "late.json");
     await writeFile(late, JSON.stringify({ ...both, signing: { keyFile: "one.pem" } }));
     expect((await put("three", "--config", late)).code).toBe(0);
-    await rotate("upgrade", "finish");
+    await rotate("apply", "finish");
     const refused = await put("four", "--config", late);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("KEYS_OUTDATED")]);
     expect((await run("get", "page", "-")).stdout.toString()).toBe("three");
@@ -194,7 +194,7 @@ describe("a machine with the configuration from before a rotation", () => {
     await put("one".repeat(50_000));
     await run("put", "upload-page", "--key", "gone");
     await run("rm", "gone");
-    await rotate("start", "sign", "upgrade");
+    await rotate("start", "sign", "apply");
     // It trusts the new key, and would sign with the old one.
     const json = JSON.parse(await readFile(world.configPath, "utf8")) as object;
     await writeFile(old, JSON.stringify({ ...json, signing: { keyFile: "one.pem" } }));
@@ -221,7 +221,7 @@ describe("a machine with the configuration from before a rotation", () => {
     await run("keys", "secret", "two.secret");
     await run("keys", "secret", "two.secret", "--encrypt");
     expect((await put("three", "--config", before)).code).toBe(0);
-    await run("upgrade");
+    await run("keys", "apply");
     await run("keys", "secret", "two.secret", "--finish");
     const late = await put("four", "--config", before);
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("KEYS_OUTDATED")]);
@@ -260,7 +260,7 @@ describe("a gateway that was started before a rotation", () => {
     const command = () => new PutObjectCommand({ Bucket: "agarose", Key: "page", Body: "by a client" });
     try {
       await client.send(command());
-      await rotate("start", "sign", "upgrade", "finish");
+      await rotate("start", "sign", "apply", "finish");
       await expect(client.send(command())).rejects.toMatchObject({ $metadata: { httpStatusCode: 503 } });
       path = world.configPath;
       await new Promise((resolve) => setTimeout(resolve, 1_100));
@@ -278,7 +278,7 @@ describe("a gateway that was started before a rotation", () => {
 describe("a minority of regions", () => {
   test("that shows the records of before rolls nothing back", async () => {
     const before = await Promise.all(REGIONS.map((region) => world.read(region, CONTROL_NAME)));
-    await rotate("start", "sign", "upgrade", "finish");
+    await rotate("start", "sign", "apply", "finish");
     for (const at of [0, 1]) await world.tamper(REGIONS[at]!, CONTROL_NAME, () => before[at]!);
     const { code, stderr } = await put("two", "--key", "new", "--config", old);
     expect([code, stderr]).toEqual([1, expect.stringContaining("KEYS_OUTDATED")]);

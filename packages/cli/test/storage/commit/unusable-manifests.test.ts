@@ -83,7 +83,7 @@ const VERBS: [verb: string, args: readonly string[]][] = [
   ["restore", ["restore", "page", "--version", "1"]],
   ["recode", ["recode", "page"]],
   ["repair", ["repair", "page"]],
-  ["upgrade", ["upgrade", "page"]],
+  ["keys apply", ["keys", "apply", "page"]],
 ];
 
 describe.each(KINDS)("a version of which a majority holds what %s", (_kind, code, make) => {

@@ -108,14 +108,36 @@ test("without a private key, put says which field is missing and stores no manif
   expect(await world.names("manifests/")).toEqual([]);
 });
 
-test("upgrade signs what was stored in unsigned mode only when the operator vouches for it", async () => {
+test("keys apply signs what was stored in unsigned mode only when the operator vouches for it", async () => {
   await world.put("page", Buffer.from("from before"));
   expect((await run("get", "page", "-")).stderr).toContain("MANIFEST_UNTRUSTED");
-  const refused = await run("upgrade", "--json");
+  const refused = await run("keys", "apply", "--json");
   expect(refused.code).toBe(1);
   expect(JSON.parse(refused.stdout.toString()).objects).toMatchObject([{ error: { code: "MANIFEST_UNTRUSTED" } }]);
-  expect((await run("upgrade", "--vouch")).code).toBe(0);
+  const before = await world.read("tokyo", manifestName("page"));
+  const dry = await run("keys", "apply", "--vouch", "--dry-run", "--json");
+  const due = { objects: [{ key: "page", outcome: "due" }], dryRun: true };
+  expect([dry.code, JSON.parse(dry.stdout.toString())]).toEqual([0, due]);
+  expect(await world.read("tokyo", manifestName("page"))).toEqual(before);
+  expect((await run("keys", "apply", "--vouch")).code).toBe(0);
   expect((await run("get", "page", "-")).stdout.toString()).toBe("from before");
+});
+
+test("keys apply signs nothing of which regions differ, until the operator says so", async () => {
+  await world.put("disputed", Buffer.from("from before"));
+  await world.tamper("paulo", manifestName("disputed"), (stored) => {
+    const { crc32: _crc32, ...fields } = JSON.parse(stored.toString());
+    return encodeManifest({ ...fields, generation: 2, contentType: "text/html" } as never);
+  });
+  const held = await world.read("tokyo", manifestName("disputed"));
+  const refused = await run("keys", "apply", "--vouch", "--json");
+  expect(refused.code).toBe(1);
+  expect(JSON.parse(refused.stdout.toString())).toMatchObject({
+    objects: [{ outcome: "failed", error: { code: "MANIFEST_UNTRUSTED", details: { same: ["paulo"] } } }],
+  });
+  expect(await world.read("tokyo", manifestName("disputed"))).toEqual(held);
+  const accepted = await run("keys", "apply", "--vouch", "--accept-newest", "--json");
+  expect(JSON.parse(accepted.stdout.toString())).toMatchObject({ objects: [{ outcome: "applied" }] });
 });
 
 describe("keys rotate", () => {
@@ -142,7 +164,7 @@ describe("keys rotate", () => {
       expect((await run("get", key, "-")).stdout.toString(), key).toBe("honest");
     }
     expect((await asOldReader("after")).stderr).toContain("MANIFEST_UNTRUSTED");
-    expect((await run("upgrade")).code).toBe(0);
+    expect((await run("keys", "apply")).code).toBe(0);
     expect((await run("keys", "rotate", "next.pem", "--finish")).code).toBe(0);
     const { publicKeys } = JSON.parse(await readFile(world.configPath, "utf8"));
     expect([publicKeys.length, publicKeys.includes(publicKey)]).toEqual([1, false]);
@@ -163,15 +185,15 @@ describe("keys rotate", () => {
     expect((await run("get", "by-the-old", "-")).stderr).toContain("OBJECT_NOT_FOUND");
   });
 
-  test("an upgrade that was killed is completed by the next one in every region, of removed objects too", async () => {
+  test("a `keys apply` that was killed is completed by the next one in every region, of removed objects too", async () => {
     await run("keys", "rotate", "next.pem");
     await run("keys", "rotate", "next.pem", "--sign");
     const names = ["first", "removed"].map(manifestName);
     const before = await Promise.all(names.map((name) => world.read("tokyo", name)));
-    expect((await run("upgrade")).code).toBe(0);
+    expect((await run("keys", "apply")).code).toBe(0);
     // A kill leaves a minority of the regions as they were.
     for (const [index, name] of names.entries()) await world.tamper("tokyo", name, () => before[index]!);
-    expect((await run("upgrade")).code).toBe(0);
+    expect((await run("keys", "apply")).code).toBe(0);
     for (const name of names) expect(await world.read("tokyo", name)).toEqual(await world.read("dublin", name));
     expect((await run("keys", "rotate", "next.pem", "--finish")).code).toBe(0);
     expect(await run("verify")).toMatchObject({ code: 0 });
@@ -197,7 +219,7 @@ describe("keys rotate", () => {
     await run("keys", "rotate", "next.pem", "--sign");
     const before = await readFile(world.configPath, "utf8");
     const finish = await run("keys", "rotate", "next.pem", "--finish");
-    expect([finish.code, finish.stderr]).toEqual([2, expect.stringMatching(/2 objects .*"first".*agarose upgrade/)]);
+    expect([finish.code, finish.stderr]).toEqual([2, expect.stringMatching(/2 objects .*"first".*agarose keys apply/)]);
     expect(await readFile(world.configPath, "utf8")).toBe(before);
   });
 

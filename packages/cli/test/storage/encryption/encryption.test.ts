@@ -226,7 +226,7 @@ describe("a secret is replaced", () => {
     await rotate("--encrypt");
     expect((await get("private/a")).equals(content)).toBe(true);
     expect(await failure(["keys", "secret", "new.txt", "--prefix", "private/", "--finish"])).toBe("USAGE");
-    await run(["upgrade"]);
+    await run(["keys", "apply"]);
     const { encryption: after, version: kept, generation } = await manifestOf("private/a");
     expect(after!.secret).not.toBe(before!.secret);
     expect(after!.properties).toBe(before!.properties);
@@ -236,7 +236,7 @@ describe("a secret is replaced", () => {
     const { encryption } = JSON.parse(await readFile(world.configPath, "utf8")) as { encryption: unknown };
     expect(encryption).toEqual([{ prefix: "private/", secrets: [{ file: "new.txt" }] }]);
     expect((await get("private/a")).equals(content)).toBe(true);
-    expect(await run(["upgrade"])).toMatchObject({ objects: [{ outcome: "current" }, { outcome: "current" }] });
+    expect(await run(["keys", "apply"])).toMatchObject({ objects: [{ outcome: "current" }, { outcome: "current" }] });
   });
 
   test("not by a step out of turn", async () => {

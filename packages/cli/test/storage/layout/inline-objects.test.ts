@@ -1,4 +1,4 @@
-/** Objects that travel inside their manifests, through the commands that list, check, mend and upgrade. */
+/** Objects that travel inside their manifests, through the commands that list, check, mend and sign. */
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { manifestName, REGIONS, startTestWorld, type World } from "../../world.ts";
@@ -44,8 +44,8 @@ test("a manifest whose content was changed is not believed: another region's is 
   expect(await world.verify(KEY)).toMatchObject({ sound: false });
 });
 
-test("upgrade takes it for current, and gc leaves it", async () => {
-  expect(await run("upgrade")).toEqual({ objects: [{ key: KEY, outcome: "current" }] });
+test("keys apply takes it for current, and gc leaves it", async () => {
+  expect(await run("keys", "apply")).toEqual({ objects: [{ key: KEY, outcome: "current" }] });
   expect(await run("gc", "--delete", "--older-than", "1h")).toMatchObject({ uploads: [] });
   expect(await world.get(KEY, { start: 100, end: 200 })).toEqual(BODY.subarray(100, 200));
 });

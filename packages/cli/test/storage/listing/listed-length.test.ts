@@ -8,6 +8,7 @@ import {
   manifestName,
   parseManifest,
   sealTombstone,
+  versionText,
   type ManifestRecord,
   type Signer,
 } from "@agarose/core";
@@ -29,13 +30,13 @@ afterAll(() => world.close());
 const parse = (bytes: Uint8Array, key: string): Promise<ManifestRecord> =>
   parseManifest(bytes, { key, sha256: nodeSha256, trust: acceptUnsigned });
 
-/** The shortest object that a reader takes: empty, of format 1, its text values as short as they may be. */
+/** The shortest object that a reader takes: empty, and its text values as short as they may be. */
 function shortestObject(key: string): Record<string, unknown> {
-  const sha256 = "0".repeat(64);
-  const version = hash("sha256", `agarose/1 ${sha256} 1+0 1`).slice(0, 32);
-  const time = { modified: "2026-01-02T03:04:05Z" };
-  const content = { bytes: 0, contentType: "", headers: {}, k: 1, m: 0, stripeBytes: 1, sha256 };
-  return { agarose: 1, key, ...time, ...content, placement: ["r"], version, hashes: [] };
+  const none = hash("sha256", "");
+  const content = { bytes: 0, contentType: "", headers: {}, k: 1, m: 0, stripeBytes: 1, blockBytes: 1, sha256: none };
+  const version = hash("sha256", versionText({ key, ...content, hashesSha256: none })).slice(0, 32);
+  const about = { agarose: 2, key, generation: 1, modified: "2026-01-02T03:04:05Z", upload: "0".repeat(32) };
+  return { ...about, ...content, placement: ["r"], version, hashesSha256: none, hashes: [] };
 }
 
 const KEYS = ["a", 'ü"\u0001\u{1f600}', "k".repeat(300)];

@@ -90,7 +90,7 @@ describe("while most regions cannot be listed", () => {
     ["du", "none/"],
     ["recode", "none/"],
     ["expire"],
-    ["upgrade", "--prefix", "none/"],
+    ["keys", "apply", "--prefix", "none/"],
     ["gc", "none/"],
     ["rm", "--recursive", "none/"],
     ["sync", "--get", "none", "out"],

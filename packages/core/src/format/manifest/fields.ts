@@ -14,28 +14,23 @@ type FieldChecks = Readonly<Record<string, (value: unknown) => boolean>>;
 
 /** Fields of manifests and tombstones. */
 export const GENERATION_FIELDS: FieldChecks = {
-  generation: (value) => isCount(value),
+  generation: (value) => isCount(value) && value > 0,
   modified: (value) =>
     isText(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/) && Date.parse(value) > Number.NEGATIVE_INFINITY,
   signature: (value) => value === undefined || isSignature(value),
 };
 
-/** Those of them that format 1 has. */
-export const FIELDS_1: FieldChecks = {
+/** Fields of manifests. */
+export const FIELDS: FieldChecks = {
+  ...GENERATION_FIELDS,
   version: (value) => isText(value, ID),
   sha256: (value) => isText(value, SHA256),
   bytes: (value) => isCount(value),
   // `checkCode` says more of it.
   stripeBytes: (value) => value !== undefined,
-};
-
-/** Fields of manifests. */
-export const FIELDS: FieldChecks = {
-  ...GENERATION_FIELDS,
-  ...FIELDS_1,
   upload: (value) => isText(value, ID),
   contentType: (value) => isText(value, HEADER_VALUE),
-  blockBytes: (value) => isCount(value, STRIPE_BYTES_MAX),
+  blockBytes: (value) => isCount(value, STRIPE_BYTES_MAX) && value > 0,
   hashesSha256: (value) => isText(value, SHA256),
   hashesRoot: (value) => value === undefined || isText(value, SHA256),
   requires: (value) => value === undefined || (Array.isArray(value) && value.every((feature) => isText(feature))),

@@ -52,7 +52,7 @@ interface Generation {
   readonly key: string;
   /**
    * Order among everything that was ever put under the key: one more than the newest of all regions. Equal generations
-   * mean equal manifests, because each belongs to one writer. 0 for an object of format 1.
+   * mean equal manifests, because each belongs to one writer.
    */
   readonly generation: number;
   /** When this version was put: ISO 8601, UTC. For people and `Last-Modified`; `generation` is the order. */
@@ -86,13 +86,13 @@ export interface Manifest extends Generation, Code {
   readonly headers: Readonly<Record<string, string>>;
   /** Bytes of object data in each stripe but the last. */
   readonly stripeBytes: number;
-  /** Bytes of a shard under each leaf of its hash (`hashShard`); 0 for objects that format 1 stored. */
+  /** Bytes of a shard under each leaf of its hash (`hashShard`). */
   readonly blockBytes: number;
   /** Lower-case hex SHA-256 of the whole object. */
   readonly sha256: string;
   /** Lower-case hex SHA-256 of all shard hashes, in order of stripe, then chunk. */
   readonly hashesSha256: string;
-  /** Lower-case hex root of the Merkle tree whose leaves are the shard hashes of each stripe. None from format 1. */
+  /** Lower-case hex root of the Merkle tree whose leaves are the shard hashes of each stripe. */
   readonly hashesRoot?: string;
   /** The region of each of the n chunks, by name. */
   readonly placement: readonly string[];

@@ -11,13 +11,11 @@ import { checksum, refuseTooLarge } from "./encode.ts";
 import { invalid, newer } from "./errors.ts";
 import { checkExcerpt, type Excerpt } from "./excerpt.ts";
 import { checkFields, FIELDS, GENERATION_FIELDS } from "./fields.ts";
-import { fromFormat1 } from "./format-1.ts";
 import { signedBytes } from "./identity.ts";
 import { FORMAT_VERSION, isTombstone, type ExpectedManifest, type Manifest, type ManifestRecord } from "./manifest.ts";
 
 /**
- * Parses and checks what a region holds under the name of a key's manifest. Format 1 is read too: it becomes a manifest
- * of generation 0 whose `upload` is its version of format 1.
+ * Parses and checks what a region holds under the name of a key's manifest.
  *
  * @throws MANIFEST_TOO_LARGE, MANIFEST_NEWER, MANIFEST_INVALID, MANIFEST_UNTRUSTED, CODE_INVALID, REGION_UNKNOWN or
  *   SIGNATURE_UNSUPPORTED.
@@ -108,10 +106,7 @@ export async function checkManifest(json: unknown, expected: ExpectedManifest, e
 
 async function checkRecord(json: unknown, expected: ExpectedManifest, excerpt?: Excerpt): Promise<ManifestRecord> {
   await checkFormat(json, expected);
-  let record =
-    (json as { agarose: number }).agarose === 1
-      ? await fromFormat1(json as object, expected)
-      : (json as ManifestRecord);
+  let record = json as ManifestRecord;
   checkFields(record, isTombstone(record) ? GENERATION_FIELDS : FIELDS);
   // So it is a key: the caller has checked the one that it asked for.
   if (record.key !== expected.key) {
@@ -149,7 +144,7 @@ function coveredBytes(record: ManifestRecord): Uint8Array {
 
 async function checkFormat(json: unknown, expected: ExpectedManifest): Promise<void> {
   const format = (json as { agarose?: unknown } | null)?.agarose;
-  if (format === FORMAT_VERSION || format === 1) return;
+  if (format === FORMAT_VERSION) return;
   if (typeof format === "number" && format > FORMAT_VERSION) {
     await refuseNewer(json as Manifest, expected, HAS_MESSAGES && `format ${format}`, { format });
   }

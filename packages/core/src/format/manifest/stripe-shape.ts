@@ -46,7 +46,7 @@ export function stripeShape(
 
 /** How many blocks each shard of a stripe has. */
 export function blockCount({ blockBytes }: Pick<Manifest, "blockBytes">, { shardBytes }: StripeShape): number {
-  return blockBytes === 0 ? 1 : Math.ceil(shardBytes / blockBytes);
+  return Math.ceil(shardBytes / blockBytes);
 }
 
 /** The part of the leaf list that stripe `index` has: of each of its n shards, the hash of each block. */

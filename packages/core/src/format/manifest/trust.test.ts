@@ -1,10 +1,10 @@
 /**
- * What a manifest promises about its content and its author: versions that bind, signatures, tombstones and format 1.
+ * What a manifest promises about its content and its author: versions that bind, signatures and tombstones.
  */
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../../test/errors.ts";
 import { testPublisher } from "../../../test/objects/publisher.ts";
-import { hex, sampleObject } from "../../../test/objects/sample-object.ts";
+import { sampleObject } from "../../../test/objects/sample-object.ts";
 import { systemSha256 } from "../../ports.ts";
 import { crc32 } from "../crc32.ts";
 import {
@@ -35,7 +35,7 @@ describe("a version", () => {
       { sha256: other.sha256 },
       { hashes: other.hashes },
       { hashes: other.hashes, hashesSha256: other.hashesSha256 },
-      { blockBytes: 0 },
+      { blockBytes: 4096 },
       { stripeBytes: 299 },
       { version: other.version },
     ];
@@ -216,54 +216,3 @@ test("a manifest that requires a feature that this program lacks is refused as n
     details: { features: ["teleport"] },
   });
 });
-
-const format1Text = new TextEncoder().encode(`agarose/1 ${manifest.sha256} 2+1 300`);
-const format1Version = hex(await systemSha256(format1Text)).slice(0, 32);
-
-describe("format 1", () => {
-  const version = format1Version;
-  const { bytes, contentType, headers, modified, k, m, stripeBytes, sha256, placement, hashes } = manifest;
-  const old = {
-    agarose: 1,
-    key,
-    version,
-    bytes,
-    contentType,
-    headers,
-    modified,
-    k,
-    m,
-    stripeBytes,
-    sha256,
-    placement,
-    hashes,
-  };
-
-  test("becomes generation 0, with the chunks under its own version", async () => {
-    const parsed = await parseManifest(stored(old), expected);
-    expect(parsed).toMatchObject({ agarose: 2, generation: 0, upload: version, blockBytes: 0, key, placement });
-    expect(parsed).not.toHaveProperty("hashesRoot");
-    expect(await checkManifest(JSON.parse(JSON.stringify(parsed)), expected)).toEqual(parsed);
-  });
-
-  test("with a version that its content does not make is refused", async () => {
-    const error = await rejectionOf(parseManifest(stored({ ...old, version: "0".repeat(32) }), expected));
-    expect(error.code).toBe("MANIFEST_INVALID");
-  });
-
-  test("cannot bring in fields that it does not have", async () => {
-    const parsed = await parseManifest(stored({ ...old, inline: "AAAA", missing: [1], deleted: true }), expected);
-    for (const field of ["inline", "missing", "deleted"]) expect(parsed).not.toHaveProperty(field);
-  });
-
-  test("is unsigned, so it is refused where publishers are trusted", async () => {
-    expect((await rejectionOf(parseManifest(stored(old), strict))).code).toBe("MANIFEST_UNTRUSTED");
-  });
-});
-
-/** The bytes of any JSON as a region holds them. */
-function stored(json: object): Uint8Array {
-  const body = JSON.stringify(json).slice(0, -1);
-  const sum = crc32(new TextEncoder().encode(body)).toString(16).padStart(8, "0");
-  return new TextEncoder().encode(`${body},"crc32":"${sum}"}`);
-}

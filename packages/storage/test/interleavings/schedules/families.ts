@@ -202,7 +202,7 @@ export function renamedBesideWriters(seed: number): Schedule {
     fate: {},
   }));
   const startMs = dice.pick([1, 30]) * HOUR_MS;
-  const others = ["put", "put", "rm", "recode", "repair", "gc", "upgrade", "restore", "rename"];
+  const others = ["put", "put", "rm", "recode", "repair", "gc", "apply", "restore", "rename"];
   const verbs = ["rename", dice.pick(others), dice.pick(others), "get", "get"];
   const beside = verbs.map((verb, index): Planned => {
     const atMs = startMs + (index === 0 ? 300 : dice.below(1_500));
@@ -289,7 +289,7 @@ export function besideHostileRegion(seed: number): Schedule {
     { regions: 5, code: { k: 3, m: 2 } },
   ]);
   const next = (id: number): Operation => {
-    const verb = id === 0 ? "put" : dice.pick(["put", "put", "put", "rm", "gc", "repair", "upgrade", "get", "get"]);
+    const verb = id === 0 ? "put" : dice.pick(["put", "put", "put", "rm", "gc", "repair", "apply", "get", "get"]);
     if (verb === "put") return { verb, content: dice.chance(0.2) ? dice.below(id + 1) : id };
     if (verb === "repair") return repairOf(id, dice);
     if (verb === "get") return { verb, reads: 1 + dice.below(4), pauseMs: dice.pick([0, 100, 4 * HOUR_MS]) };
@@ -349,7 +349,7 @@ export function rotatedBesideWriters(seed: number): Schedule {
 
 function family(seed: number, operations: readonly Planned[]): Schedule {
   const layout = { regions: 5, code: { k: 3, m: 2 } };
-  const nothing = { unconditional: [], startsWithFormat1: false, endsWithGc: false, faults: [] };
+  const nothing = { unconditional: [], endsWithGc: false, faults: [] };
   return { seed, ...layout, ...nothing, regionSkewMs: [0, 0, 0, 0, 0], operations };
 }
 

@@ -3,16 +3,15 @@ import type { Schedule } from "./schedule.ts";
 
 /** By what went wrong. */
 export const FOUND: Readonly<Record<string, Schedule>> = {
-  "upgrade took a put between its two looks for a stranger's, because the only region with it then hung": {
+  "`keys apply` took a put between its two looks for a stranger's, because the only region with it then hung": {
     seed: 20_307_362,
     regions: 3,
     code: { k: 1, m: 2 },
     unconditional: [],
     regionSkewMs: [0, 0, 0],
-    startsWithFormat1: false,
     endsWithGc: false,
     operations: [
-      { id: 1, atMs: 0, operation: { verb: "upgrade" }, fate: { skewMs: 0 } },
+      { id: 1, atMs: 0, operation: { verb: "apply" }, fate: { skewMs: 0 } },
       { id: 2, atMs: 0, operation: { verb: "put", content: 2, isAbsent: false }, fate: { skewMs: 0 } },
     ],
     faults: [
@@ -26,7 +25,6 @@ export const FOUND: Readonly<Record<string, Schedule>> = {
     code: { k: 2, m: 1 },
     unconditional: [],
     regionSkewMs: [0, 0, 0],
-    startsWithFormat1: false,
     endsWithGc: true,
     operations: [
       { id: 2, atMs: 1_100, operation: { verb: "put", content: 2, isAbsent: false }, fate: { skewMs: 0 } },
@@ -43,7 +41,6 @@ export const FOUND: Readonly<Record<string, Schedule>> = {
     code: { k: 3, m: 2 },
     unconditional: [],
     regionSkewMs: [0, 0, 0, 0, 0],
-    startsWithFormat1: false,
     endsWithGc: true,
     operations: [
       { id: 5, atMs: 94_207_000, operation: { verb: "put", content: 5, isAbsent: false }, fate: { skewMs: 0 } },
@@ -57,27 +54,12 @@ export const FOUND: Readonly<Record<string, Schedule>> = {
     ],
     faults: [],
   },
-  "a put whose chunks rm took, and a region then refused, said that readers see the version before": {
-    seed: 510997357,
-    regions: 4,
-    code: { k: 3, m: 1 },
-    unconditional: [],
-    regionSkewMs: [0, 0, 0, 0],
-    startsWithFormat1: true,
-    endsWithGc: false,
-    operations: [
-      { id: 0, atMs: 0, operation: { verb: "put", content: 0, isAbsent: true }, fate: { skewMs: 0 } },
-      { id: 1, atMs: 100, operation: { verb: "rm" }, fate: { skewMs: 0 } },
-    ],
-    faults: [{ region: 0, kind: "cut", fromMs: 5847, toMs: 15847 }],
-  },
   "a recode failed for one region that did not say whose a dead claim was": {
     seed: 23_217,
     regions: 4,
     code: { k: 3, m: 1 },
     unconditional: [],
     regionSkewMs: [0, 0, 0, 0],
-    startsWithFormat1: false,
     endsWithGc: false,
     operations: [
       { id: 0, atMs: 0, operation: { verb: "put", content: 0, isAbsent: false }, fate: {} },

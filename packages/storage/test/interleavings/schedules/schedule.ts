@@ -14,7 +14,7 @@ export type Operation =
    */
   | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean; readonly readMs?: number }
   /** `expire` removes by `expireHours` of the schedule. */
-  | { readonly verb: "rm" | "upgrade" | "verify" | "expire" }
+  | { readonly verb: "rm" | "apply" | "verify" | "expire" }
   /** Takes the first key of the publisher out of force. */
   | { readonly verb: "rotate" }
   /** Gives the manifest the names of `renamedAtMs`, as a migration does. */
@@ -61,8 +61,6 @@ export interface Schedule {
   readonly machines?: Readonly<Record<number, Machine>>;
   /** How wrong the clock of each region is. */
   readonly regionSkewMs: readonly number[];
-  /** Whether the key holds an object of format 1 at the start. */
-  readonly startsWithFormat1: boolean;
   /** Whether two runs of gc, days later, end it. */
   readonly endsWithGc: boolean;
   /** Whether what the clients were told must be linearizable. It has only verbs whose entries the history has. */
@@ -80,22 +78,7 @@ const LAYOUTS = [
   { regions: 4, code: { k: 3, m: 1 } },
   { regions: 5, code: { k: 3, m: 2 } },
 ] as const;
-const VERBS = [
-  "put",
-  "put",
-  "put",
-  "put",
-  "rm",
-  "rm",
-  "gc",
-  "gc",
-  "repair",
-  "repair",
-  "upgrade",
-  "get",
-  "get",
-  "verify",
-];
+const VERBS = ["put", "put", "put", "put", "rm", "rm", "gc", "gc", "repair", "repair", "apply", "get", "get", "verify"];
 const FAULTS: readonly FaultKind[] = ["refuse", "cut", "deaf", "hang"];
 
 /** The schedule of a seed: at random, or a duel. */
@@ -127,7 +110,7 @@ function duelOf(seed: number): Schedule {
   const dice = new Dice(seed, 9);
   const layout = dice.pick(LAYOUTS);
   const startMs = 600 * SECOND_MS;
-  const verbs = [dice.pick(["put", "put", "rm"]), "repair", dice.pick(["repair", "put", "put", "rm", "upgrade"])];
+  const verbs = [dice.pick(["put", "put", "rm"]), "repair", dice.pick(["repair", "put", "put", "rm", "apply"])];
   // A writer that sleeps between its write and what follows lets others come between.
   const sleepMs = dice.pick([0, 0, 5 * SECOND_MS, 30 * SECOND_MS]);
   const operations = ["put", ...verbs].map((verb, id): Planned => {
@@ -155,7 +138,6 @@ function duelOf(seed: number): Schedule {
     ...layout,
     unconditional: [],
     regionSkewMs: Array.from({ length: layout.regions }, () => 0),
-    startsWithFormat1: dice.chance(0.1),
     endsWithGc: false,
     operations,
     faults,
@@ -204,7 +186,6 @@ function mixtureOf(seed: number): Schedule {
     ...layout,
     unconditional: isSpaced ? Array.from({ length: layout.regions }, (_, region) => region) : [],
     regionSkewMs: Array.from({ length: layout.regions }, () => dice.pick(skewsMs)),
-    startsWithFormat1: dice.chance(0.15),
     endsWithGc: dice.chance(0.2),
     operations,
     faults: hasFaults && !isSpaced ? faultsOf(layout.regions, operations, dice) : [],

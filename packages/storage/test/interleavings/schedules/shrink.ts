@@ -45,7 +45,6 @@ function* candidatesOf(schedule: Schedule): Generator<Schedule> {
   if (regionSkewMs.some((ms) => ms !== 0)) yield { ...schedule, regionSkewMs: regionSkewMs.map(() => 0) };
   const { keepHours, ...withoutKeep } = schedule;
   if (keepHours !== undefined) yield withoutKeep;
-  if (schedule.startsWithFormat1) yield { ...schedule, startsWithFormat1: false };
 }
 
 function* simplerFates({ fate }: Planned): Generator<Planned["fate"]> {

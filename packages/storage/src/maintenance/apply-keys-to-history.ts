@@ -19,19 +19,19 @@ import { withFirstSecret } from "../encryption/replaced-secret.ts";
 import { keptVersions, refuseUnread } from "../history/kept-versions.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import type { Store } from "../buckets/store.ts";
-import type { UpgradeContext } from "./upgrade-object.ts";
+import type { ApplyKeysContext } from "./apply-keys.ts";
 
 /**
  * Signs again what another key than `keyId` has signed of the versions that are kept of a key. Returns how many
- * versions got new copies. The time of a copy begins again, because a region counts it from the moment in which it took
- * the copy.
+ * versions get new copies, or with `dryRun` would. The time of a copy begins again, because a region counts it from the
+ * moment in which it took the copy.
  *
  * @throws STORE_FAILED when no majority took the copies of a version, SECRET_WRONG, DECRYPTION_FAILED, CONFIG_INVALID,
  * or why a copy cannot be read.
  */
-export async function upgradeHistory(
+export async function applyKeysToHistory(
   key: string,
-  { keyId, vouches = false, ...options }: Omit<UpgradeContext, "acceptsNewest">,
+  { keyId, vouches = false, dryRun = false, ...options }: Omit<ApplyKeysContext, "acceptsNewest">,
 ): Promise<number> {
   const own = writeContextOf(options);
   const context = vouches ? { ...own, trust: acceptUnsigned } : own;
@@ -42,11 +42,11 @@ export async function upgradeHistory(
   const young = kept.versions.filter(({ keptUntilMs }) => keptUntilMs > context.nowMs());
   const due: Manifest[] = [];
   for (const { manifest } of young) {
-    const upgraded = await withFirstSecret(manifest, context.config);
+    const current = await withFirstSecret(manifest, context.config);
     const isSigned = keyId === undefined || manifest.signature?.keyId === keyId;
-    if (!isSigned || upgraded !== manifest) due.push(upgraded as Manifest);
+    if (!isSigned || current !== manifest) due.push(current as Manifest);
   }
-  if (due.length === 0) return 0;
+  if (due.length === 0 || dryRun) return due.length;
   await context.fence?.check();
   const listed = (await askHistory(key, context.stores.length, context)).flatMap(({ value = [] }) => value);
   for (const manifest of due) await replaceCopies(manifest, listed, context);

@@ -1,5 +1,6 @@
 /**
- * Brings the manifest of one object from format 1 to format 2.
+ * Applies the keys of the configuration to one object that is stored: its manifest gets a signature by the current key,
+ * and its data key is encrypted by the first secret. No chunk is moved.
  */
 import {
   acceptUnsigned,
@@ -17,46 +18,50 @@ import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from
 import { withFirstSecret } from "../encryption/replaced-secret.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 
-/** What an upgrade uses, and which doubtful manifests it accepts. */
-export interface UpgradeContext extends WriteOptions {
-  /** Whether to take the newest manifest where regions hold different ones. */
+/** What `applyKeys` uses, and which doubtful manifests it accepts. */
+export interface ApplyKeysContext extends WriteOptions {
+  /** Whether to take the newest manifest where regions hold different ones that no trusted key has signed. */
   readonly acceptsNewest: boolean;
-  /** Whether to sign manifests of format 2 that no trusted key has signed. Default: false. */
+  /** Whether to sign manifests that no trusted key has signed. Default: false. */
   readonly vouches?: boolean;
   /** The name of the key that signs; it signs what another one has signed. Default: none does. */
   readonly keyId?: string | undefined;
+  /** Whether only to say what is due. Default: false. */
+  readonly dryRun?: boolean;
 }
 
+/** `due`: a dry run would have changed it. */
+export type ApplyKeysOutcome = "applied" | "due" | "current";
+
 /**
- * Gives an object of format 1 a manifest of generation 1, one that another key has signed a new signature, and an
- * encrypted one its data key by the first secret. The chunks stay where they are. Undefined for an object that was
- * removed.
+ * Gives a manifest that another key has signed a new signature, and an encrypted object its data key by the first
+ * secret. Undefined for an object that was removed.
  *
- * @throws MANIFEST_UNTRUSTED where regions differ, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN,
+ * @throws MANIFEST_UNTRUSTED also where regions differ, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN,
  *   CREDENTIALS_REFUSED, SECRET_WRONG, DECRYPTION_FAILED, CONFIG_INVALID or ABORTED.
  */
-export async function upgradeObject(
+export async function applyKeys(
   key: string,
-  { acceptsNewest, vouches = false, keyId, ...options }: UpgradeContext,
-): Promise<"upgraded" | "current" | undefined> {
+  { acceptsNewest, vouches = false, keyId, dryRun = false, ...options }: ApplyKeysContext,
+): Promise<ApplyKeysOutcome | undefined> {
   const context = writeContextOf(options);
+  const changed = dryRun ? "due" : "applied";
   const trusted = await trustedSurvey(key, context);
-  // Only format 1 has generation 0.
-  if (trusted?.newest && (isTombstone(trusted.newest) || trusted.newest.generation > 0)) {
+  if (trusted?.newest) {
     const newest = await withFirstSecret(trusted.newest, context.config);
     const isSigned = keyId === undefined || newest.signature?.keyId === keyId;
     const isCurrent = isSigned && newest === trusted.newest;
-    if (!isCurrent) await commitAgain(newest, trusted, context);
-    const isDone = isCurrent && !(await complete(newest, trusted, context));
+    if (!isCurrent && !dryRun) await commitAgain(newest, trusted, context);
+    const isDone = isCurrent && !(await complete(newest, trusted, { ...context, dryRun }));
     if (isTombstone(newest)) return undefined;
-    return isDone ? "current" : "upgraded";
+    return isDone ? "current" : changed;
   }
-  // Format 1 has no signatures, so the operator vouches for the content; for format 2 only when they say so.
+  // The operator vouches for what no trusted key has signed.
   const trusting = { ...context, trust: acceptUnsigned };
   const survey = await surveyRegions(key, trusting);
   const { newest } = survey;
   if (!newest) return "current";
-  if (newest.generation > 0 && !vouches) {
+  if (!vouches) {
     if (isTombstone(newest)) return undefined;
     // A put between the two looks is no stranger's.
     if (await isTrusted(newest, survey, context)) return "current";
@@ -64,8 +69,8 @@ export async function upgradeObject(
     throw new AgaroseError("MANIFEST_UNTRUSTED", message, { key });
   }
   if (!acceptsNewest) refuseDispute(newest, survey);
-  await commitAgain(newest, survey, trusting);
-  return isTombstone(newest) ? undefined : "upgraded";
+  if (!dryRun) await commitAgain(newest, survey, trusting);
+  return isTombstone(newest) ? undefined : changed;
 }
 
 /** Undefined where a majority may hold what no trusted key has signed. It throws else as `surveyRegions` does. */
@@ -88,16 +93,20 @@ async function isTrusted(newest: ManifestRecord, { regions }: Survey, { trust }:
 }
 
 /**
- * Ends the work of an upgrade that was interrupted: regions may still hold format 1, or what another key or secret has
- * made, which nobody can use after a rotation. Returns whether any did.
+ * Ends the work of a run that was interrupted: regions may still hold what another key or secret has made, which nobody
+ * can use after a rotation. Returns whether any did.
  */
-async function complete(newest: ManifestRecord, survey: Survey, context: WriteContext): Promise<boolean> {
-  const isOld = ({ bytes, record }: Survey["regions"][number]): boolean =>
-    (bytes !== undefined && isFormat1(bytes)) ||
-    (record !== undefined &&
-      (record.signature?.keyId !== newest.signature?.keyId || secretIdOf(record) !== secretIdOf(newest)));
-  const lacking = survey.regions.filter(isOld);
-  if (lacking.length === 0) return false;
+async function complete(
+  newest: ManifestRecord,
+  survey: Survey,
+  { dryRun, ...context }: WriteContext & { readonly dryRun: boolean },
+): Promise<boolean> {
+  const lacking = survey.regions.filter(
+    ({ record }) =>
+      record !== undefined &&
+      (record.signature?.keyId !== newest.signature?.keyId || secretIdOf(record) !== secretIdOf(newest)),
+  );
+  if (lacking.length === 0 || dryRun) return lacking.length > 0;
   const bytes = encodeManifest(newest);
   const holders = survey.regions.filter((region) => holds(region, bytes)).length;
   // What only a minority holds gets a generation of its own, as in a repair.
@@ -115,20 +124,11 @@ function secretIdOf(record: ManifestRecord): string | undefined {
   return isTombstone(record) ? undefined : record.encryption?.secret;
 }
 
-function isFormat1(bytes: Uint8Array): boolean {
-  try {
-    return (JSON.parse(Buffer.from(bytes).toString()) as { agarose?: unknown }).agarose === 1;
-  } catch {
-    return false;
-  }
-}
-
 /**
- * An upgrade signs what no one has signed before. One bucket alone must not decide what that is, so all regions that
- * hold a manifest must hold the same, and they must be a majority.
+ * Signs what no one has signed before only where one bucket alone does not decide what that is: all regions that hold a
+ * manifest must hold the same, and they must be a majority.
  */
 function refuseDispute(newest: ManifestRecord, { regions }: Survey): void {
-  // By content, because format 1 was written in more than one way.
   const text = JSON.stringify(newest);
   const same = regions.filter(({ record }) => JSON.stringify(record) === text);
   const dissent = regions.filter((region) => region.bytes !== undefined && !same.includes(region));
@@ -139,7 +139,7 @@ function refuseDispute(newest: ManifestRecord, { regions }: Survey): void {
     "MANIFEST_UNTRUSTED",
     `${same.length} of ${regions.length} regions hold version ${version} of ${JSON.stringify(newest.key)}, the ` +
       `newest, and ${dissent.length} hold something else (${names(dissent).join(", ")}): check the content with ` +
-      "`agarose get`, then put it again or upgrade it with --accept-newest",
+      "`agarose get`, then put it again or sign it with --vouch --accept-newest",
     { key: newest.key, version, same: names(same), others: names(dissent) },
   );
 }
