@@ -485,17 +485,7 @@ export const configSchema = v.pipe(
       ),
       {},
     ),
-    aws: v.optional(
-      v.pipe(
-        v.strictObject({
-          profile: v.pipe(text, v.description("AWS profile.")),
-          credentialsFile: v.optional(v.pipe(text, v.description("File that holds the profile."))),
-        }),
-        v.description("Older spelling of the top-level `credentials`."),
-      ),
-    ),
   }),
-  v.check(({ aws, credentials: own }) => !(aws && own), "has both `credentials` and `aws`: keep `credentials`"),
   v.check(
     ({ regions }) => regions.some(({ drain }) => drain !== true),
     "drains every region: leave `drain` out of those that stay",
@@ -533,7 +523,6 @@ export const configSchema = v.pipe(
     ({ code: own, write }) => !write || own === "auto" || (write.happy >= own.k && write.happy <= own.k + own.m),
     "has a `write.happy` that is not from k to k + m",
   ),
-  v.transform(({ aws, ...config }) => (aws ? { ...config, credentials: aws } : config)),
 );
 
 /** Whether all its addresses are of this machine, those that others use included. */

@@ -155,15 +155,9 @@ test.each([
   expect(() => parse(json)).toThrow(words);
 });
 
-test.each([
-  ["providers", { ...CONFIG, providers: { gcs: { credentials: { profile: "a" } } } }],
-  ["credentials", { ...CONFIG, credentials: { profile: "a" }, aws: { profile: "b" } }],
-])("fields that contradict each other are refused: %s", (field, json) => {
-  expect(() => parse(json)).toThrow(`\`${field}\``);
-});
-
-test("`aws` is the older spelling of `credentials`", () => {
-  expect(parse({ ...CONFIG, aws: { profile: "a" } })).toEqual(parse({ ...CONFIG, credentials: { profile: "a" } }));
+test("settings of a provider that no region has are refused", () => {
+  const json = { ...CONFIG, providers: { gcs: { credentials: { profile: "a" } } } };
+  expect(() => parse(json)).toThrow("`providers`");
 });
 
 test("a file that two configurations name is the same, by whatever path they are read", async () => {

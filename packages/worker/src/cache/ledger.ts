@@ -24,20 +24,20 @@ export interface PeriodReport {
   readonly epoch: number;
   /** Objects that competed for the cache. */
   readonly candidates: number;
-  /** The most popular keys, in requests per period; absent in reports of an older version. */
-  readonly popular?: readonly { readonly key: string; readonly popularity: number }[];
+  /** The most popular keys, in requests per period. */
+  readonly popular: readonly { readonly key: string; readonly popularity: number }[];
   /** Stripes written and removed. */
   readonly written: number;
   readonly evicted: number;
   /** Chunks rebuilt from others because their region did not deliver them. */
   readonly reconstructed: number;
-  /** Bytes that fills have fetched themselves, and new bytes in the cache. Absent in reports of an older version. */
-  readonly fetchedBytes?: number;
-  readonly filledBytes?: number;
+  /** Bytes that fills have fetched themselves, and new bytes in the cache. */
+  readonly fetchedBytes: number;
+  readonly filledBytes: number;
   /** Work left for the next period, in stripes. */
   readonly left: number;
-  /** Stripes that the egress budget of the day refused to fill. Absent in reports of an older version. */
-  readonly refused?: number;
+  /** Stripes that the egress budget of the day refused to fill. */
+  readonly refused: number;
   /** Work that waits for money, in stripes. */
   readonly waiting: number;
   /** What each idea of the papers saves, as estimated; absent without requests. */

@@ -8,7 +8,7 @@ import { regionsByName } from "@agarose/storage/buckets/region-names";
 import { POP_ANSWER_BYTES_MAX, readRecordText } from "@agarose/storage/buckets/small-record";
 
 const TIMEOUT_MS = 10_000;
-/** Of an answer to `/v1/status`, also of an older PoP. */
+/** Of an answer to `/v1/status`. */
 const REGIONS_KNOWN = v.object({ regions: v.array(v.object({ name: v.string() })) });
 
 /**

@@ -38,11 +38,11 @@ export interface PopSummary {
   readonly stripeHitRatio: number | null;
   /** As the PoP measures them. */
   readonly regions: readonly RegionLatency[];
-  /** The most popular keys, in requests per period; empty at PoPs of an older version. */
+  /** The most popular keys, in requests per period. */
   readonly popular: readonly { readonly key: string; readonly popularity: number }[];
-  /** What the cache manager's KV operations have cost this month; null at PoPs of an older version. */
+  /** What the cache manager's KV operations have cost this month. */
   readonly spentUsd: number | null;
-  /** What fills of the cache have fetched from the regions today, UTC, and may; null at PoPs of an older version. */
+  /** What fills of the cache have fetched from the regions today, UTC, and may. */
   readonly fillEgress: FillEgressToday | null;
   readonly regionsDown: readonly string[];
   readonly regionsSlow: readonly string[];

@@ -143,7 +143,6 @@ async function remove(
   return left;
 }
 
-/** `manifests` is "" in a mark of an earlier release. */
 function parseMark({ suffix }: RegionObject): { readonly upload: string; readonly manifests: string } {
   const [upload = "", manifests = ""] = suffix.split(".");
   return { upload, manifests };

@@ -122,11 +122,10 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
       "agarose_saved_ms",
       Object.entries(savings.savedMs).map(([idea, ms]) => [{ idea }, ms]),
     );
-    // A period of an older release has neither.
     if (savings.regretMs !== undefined) text.add("agarose_regret_ms", [[{}, savings.regretMs]]);
     text.add(
       "agarose_egress_usd_per_million_reads",
-      Object.entries(savings.egressUsd ?? {}).map(([egress, price]) => [{ egress }, 1e6 * price]),
+      Object.entries(savings.egressUsd).map(([egress, price]) => [{ egress }, 1e6 * price]),
     );
     text.add("agarose_recovered_chunks", [[{}, savings.recovered]]);
     text.add("agarose_region_imbalance_percent", [[{}, savings.imbalancePercent]]);
