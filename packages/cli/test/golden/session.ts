@@ -189,7 +189,6 @@ export const SESSION: Readonly<Record<string, readonly Step[]>> = {
     "ls",
   ],
   doctor: ["doctor", "doctor --fix", "doctor --deployed"],
-  report: ["report --output report.html"],
   usage: [
     "nonsense",
     "put",
