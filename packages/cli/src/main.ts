@@ -27,7 +27,6 @@ const VERBS: Record<string, () => Promise<Definition>> = {
   du: () => import("./commands/du/index.ts"),
   versions: () => import("./commands/versions/index.ts"),
   restore: () => import("./commands/restore/index.ts"),
-  report: () => import("./commands/report/index.ts"),
   rm: () => import("./commands/rm/index.ts"),
   verify: () => import("./commands/verify/index.ts"),
   repair: () => import("./commands/repair/index.ts"),
