@@ -1,4 +1,4 @@
-/** `agarose bench --live` against a local world in place of a deployment. */
+/** `agarose lab bench --live` against a local world in place of a deployment. */
 import { expect, test } from "../fixtures/test.ts";
 
 interface Live {

@@ -38,7 +38,7 @@ export function describeRuns({ scenario, trace, rows, atATime, workMs }: Runs): 
       `${scenario.pops.length} PoPs, in periods of ${scenario.periodSeconds} s with ${perPeriod} reads. *Real* is the ` +
       "service worker in Chromium, PoPs in workerd and buckets behind emulated links, one world per system, " +
       `${atATime} at the same time; regions have been probed before, and cold caches count. *Simulated* is the same ` +
-      `trace through \`agarose simulate\`'s model, ${scenario.runs} times: the median, and for the 99th percentile ` +
+      `trace through \`agarose lab simulate\`'s model, ${scenario.runs} times: the median, and for the 99th percentile ` +
       `the range too. A simulated read takes ${workMs.toFixed(0)} ms of work: so much longer than simulated without ` +
       "work do single reads take in the same places, with neither noise nor caches. " +
       `Changes are against *${baseline.system.name}*. *${DEFAULTS}* is what PoPs do without settings; ` +

@@ -32,7 +32,7 @@ const inWorld = (name: string): string => join(world.dir, name);
 test("--help lists every verb, in groups", async () => {
   const { code, stdout } = await spawnAgarose(["--help"]);
   expect(code).toBe(0);
-  for (const verb of ["put", "get", "ls", "rm", "verify", "repair", "doctor", "init", "dev", "solve", "bench"]) {
+  for (const verb of ["put", "get", "ls", "rm", "verify", "repair", "doctor", "init", "dev", "lab"]) {
     expect(stdout.toString()).toMatch(new RegExp(`^  ${verb}\\b`, "m"));
   }
 });
@@ -310,8 +310,9 @@ describe("errors", () => {
     ["stdin without a key", ["put", "-"], 2, "USAGE"],
     ["a file that is not there", ["put", "no-such-file"], 2, "FILE_UNREADABLE"],
     ["a header that cannot be served", ["put", "x", "--header", "set-cookie: a"], 2, "USAGE"],
-    ["--config of a verb that reads none", ["solve", "-", "--config", "x"], 2, "USAGE"],
+    ["--config of a verb that reads none", ["lab", "solve", "-", "--config", "x"], 2, "USAGE"],
     ["--config before such a verb", ["--config", "x", "simulate", "x.json"], 2, "USAGE"],
+    ["--config of one that is called without lab", ["solve", "-", "--config", "x"], 2, "USAGE"],
     ["--config of such an inner verb", ["bench", "codec", "--config", "x"], 2, "USAGE"],
     ["an unknown verb", ["frobnicate"], 2, "USAGE"],
     ["an unknown option", ["ls", "--frobnicate"], 2, "USAGE"],

@@ -43,12 +43,12 @@ const VERBS: Record<string, () => Promise<Definition>> = {
   pop: () => import("./commands/pop/index.ts"),
   gateway: () => import("./commands/gateway/index.ts"),
   dev: () => import("./commands/dev/index.ts"),
-  solve: () => import("./commands/solve/index.ts"),
-  simulate: () => import("./commands/simulate/index.ts"),
-  advise: () => import("./commands/advise/index.ts"),
   completion: () => import("./commands/completion/index.ts"),
-  bench: () => import("./commands/bench/index.ts"),
+  lab: () => import("./commands/lab/index.ts"),
 };
+
+/** The verbs of `lab`, which scripts call without that word, too. The help lists `lab` alone. */
+const LAB_VERBS: ReadonlySet<string> = new Set(["solve", "simulate", "advise", "bench"]);
 
 /** Runs the command line `argv` (without node and script) and returns the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -93,6 +93,7 @@ export async function buildProgram(argv: readonly string[]): Promise<Command> {
 function verbsOf(argv: readonly string[]): readonly string[] {
   if (argv[0] === "--version" || argv[0] === "-V") return [];
   const word = argv.find((candidate, index) => !candidate.startsWith("-") && argv[index - 1] !== "--config");
+  if (word !== undefined && LAB_VERBS.has(word)) return ["lab"];
   return word !== undefined && Object.hasOwn(VERBS, word) ? [word] : Object.keys(VERBS);
 }
 
@@ -112,11 +113,14 @@ const WITHOUT_CONFIG: ReadonlySet<string> = new Set([
   "solve",
 ]);
 
+function readsConfig(command: Command): boolean {
+  return !WITHOUT_CONFIG.has(wordsOf(command).replace(/^lab /, ""));
+}
+
 /** Throws USAGE for --config where nothing would read it: a caller would believe that it counts. */
 function refuseUnreadConfig(command: Command): void {
-  const words = wordsOf(command);
-  if (!WITHOUT_CONFIG.has(words) || command.optsWithGlobals<GlobalOptions>().config === undefined) return;
-  throw new AgaroseError("USAGE", `\`agarose ${words}\` reads no configuration: leave --config out`);
+  if (readsConfig(command) || command.optsWithGlobals<GlobalOptions>().config === undefined) return;
+  throw new AgaroseError("USAGE", `\`agarose ${wordsOf(command)}\` reads no configuration: leave --config out`);
 }
 
 /** The words that call a command, without the program's name. */
@@ -134,7 +138,7 @@ function addCommonOptions(command: Command, path = command.name()): void {
       "--config <path>",
       "configuration, or the world.json of a local world (default: $AGAROSE_CONFIG, or agarose.config.json)",
     );
-    command.addOption(config.hideHelp(WITHOUT_CONFIG.has(wordsOf(command))));
+    command.addOption(config.hideHelp(!readsConfig(command)));
   }
   for (const inner of command.commands) {
     const name = `${path} ${inner.name()}`;

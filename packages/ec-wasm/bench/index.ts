@@ -1,5 +1,5 @@
 /**
- * The codec side by side with others: `agarose bench codec`.
+ * The codec side by side with others: `agarose lab bench codec`.
  *
  * All subjects of a piece of work are measured in turn, round after round, so that a slow moment of the machine falls
  * on all of them. A round's figure is the fastest of a few short bursts, the result the median over the rounds; ratios

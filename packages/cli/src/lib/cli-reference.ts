@@ -11,7 +11,8 @@ export function cliReference(program: Command): string {
 const COLUMNS = 100;
 
 function commandsBelow(command: Command): Command[] {
-  return command.commands.flatMap((inner) => [inner, ...commandsBelow(inner)]);
+  const visible = new Set(command.createHelp().visibleCommands(command));
+  return command.commands.filter((inner) => visible.has(inner)).flatMap((inner) => [inner, ...commandsBelow(inner)]);
 }
 
 function sectionOf(command: Command): string {

@@ -19,7 +19,7 @@ export const METRICS = {
   agarose_configuration_epoch: gauge("Number of the configuration in force."),
   agarose_cache_capacity_bytes: gauge("Capacity of the chunk cache."),
   agarose_cache_bytes: gauge("Chunk bytes that readers are promised.", [], {
-    alert: "full with a low hit ratio: `agarose simulate` values more cache",
+    alert: "full with a low hit ratio: `agarose lab simulate` values more cache",
   }),
   agarose_cache_objects: gauge("Objects with at least one chunk cached."),
   agarose_region_latency_ms: gauge("Mean time to the first byte of a chunk.", ["region"]),

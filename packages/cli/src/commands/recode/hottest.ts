@@ -5,7 +5,7 @@
 import { AgaroseError } from "@agarose/core";
 import type { LogFormat, Trace } from "@agarose/solver/traces";
 import { withProgress } from "../../ui/step-progress.ts";
-import { readTrace, reportLines } from "../simulate/own-log.ts";
+import { readTrace, reportLines } from "../../lib/own-log.ts";
 import { logLine } from "../../ui/output.ts";
 
 /** The options that choose by heat. */

@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestWorld, type World } from "../../../test/world.ts";
+import { startTestWorld, type World } from "../../../../test/world.ts";
 
 let world: World;
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** `agarose solve FILE`: the exact multiple-choice knapsack on an instance from a file. */
+/** `agarose lab solve FILE`: the exact multiple-choice knapsack on an instance from a file. */
 import { readFile } from "node:fs/promises";
 import { text as textOf } from "node:stream/consumers";
 import { AgaroseError, isRecord } from "@agarose/core";
@@ -11,12 +11,12 @@ const WARM_UP_OPTIONS_MAX = 20_000;
 const WARM_UP_MS = 150;
 const WARM_UP_RUNS = 20;
 
-/** The options of `agarose solve`. */
+/** The options of `agarose lab solve`. */
 export interface SolveOptions extends GlobalOptions {
   readonly timeLimit?: number;
 }
 
-/** Runs `agarose solve FILE`. Rejects with KNAPSACK_INVALID, naming the field, for an instance that cannot be used. */
+/** Runs `agarose lab solve FILE`. Rejects with KNAPSACK_INVALID, naming the field, for an instance that cannot be used. */
 export async function solve(file: string, { timeLimit, json }: SolveOptions): Promise<void> {
   const instance = parseInstance(await readText(file));
   const solution = solveMeasured(instance, timeLimit);

@@ -1,4 +1,4 @@
-/** `agarose solve` as scripts call it. */
+/** `agarose lab solve` as scripts call it. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** `agarose advise FILE`: which code, in which regions, with how much cache, before a byte is uploaded. */
+/** `agarose lab advise FILE`: which code, in which regions, with how much cache, before a byte is uploaded. */
 import { readFile } from "node:fs/promises";
 import { AgaroseError, type PlacementRegion } from "@agarose/core";
 import { advise, dataOfLog, judge, type Advice, type AdviceRequest, type Baseline } from "@agarose/solver/advisor";
@@ -7,14 +7,14 @@ import { codesLine } from "../../ui/codes-line.ts";
 import { chooseCodes, type CodeChoice } from "@agarose/storage/layout/object-layout";
 import { logLine, printResult } from "../../ui/output.ts";
 import { withProgress } from "../../ui/step-progress.ts";
-import { readTrace, reportLines } from "../simulate/own-log.ts";
+import { readTrace, reportLines } from "../../lib/own-log.ts";
 
 const SHOWN_MAX = 20;
 const NOTE =
   "* neither slower nor dearer than any other; avail. and durab. are nines: of the time in which an object can be " +
   "read, and of the probability that it is not lost within a year; CDN is one copy behind a CDN, whose cache is free";
 
-/** The options of `agarose advise`. */
+/** The options of `agarose lab advise`. */
 export interface AdviseOptions {
   readonly trace?: string[];
   readonly format?: LogFormat;
@@ -22,7 +22,7 @@ export interface AdviseOptions {
 }
 
 /**
- * Runs `agarose advise FILE`. Rejects with FILE_UNREADABLE, SCENARIO_INVALID or REQUEST_INVALID for a file that cannot
+ * Runs `agarose lab advise FILE`. Rejects with FILE_UNREADABLE, SCENARIO_INVALID or REQUEST_INVALID for a file that cannot
  * be used.
  */
 export async function adviseFor(file: string, options: AdviseOptions): Promise<void> {

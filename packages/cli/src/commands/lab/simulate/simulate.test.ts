@@ -1,13 +1,11 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { Command } from "commander";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { seededRandom } from "@agarose/solver/random";
-import { register as registerSimulate } from "./index.ts";
-import { register as registerSolve } from "../solve/index.ts";
+import { register } from "../index.ts";
 
 let folder: string;
 let printed: string;
@@ -35,9 +33,8 @@ async function agarose(...args: string[]): Promise<unknown> {
 
 async function agaroseText(...args: string[]): Promise<string> {
   const program = new Command("agarose").exitOverride().option("--json");
-  registerSimulate(program);
-  registerSolve(program);
-  await program.parseAsync(args, { from: "user" });
+  register(program);
+  await program.parseAsync(["lab", ...args], { from: "user" });
   return printed;
 }
 
@@ -99,31 +96,16 @@ test("simulate prints one row per policy and PoP with the fields of its contract
   for (const row of results) for (const field of fields) expect(row[field], field).toEqual(expect.any(Number));
 });
 
-test("simulate replays a log, tries cache sizes, recommends one and writes a page", async () => {
+test("simulate replays a log, tries cache sizes, and recommends one", async () => {
   const scenario = await file("s.json", SCENARIO);
   const reads = Array.from({ length: 500 }, (_, i) => `${i},k${i % 11},2000`);
   const log = await file("log.csv", ["seconds,key,bytes", ...reads, "oops,"].join("\n"));
-  const page = path.join(folder, "out.html");
-  const result = await agarose(
-    "simulate",
-    scenario,
-    "--trace",
-    log,
-    "--format",
-    "csv",
-    "--cache-sizes",
-    "1,8",
-    "--html",
-    page,
-  );
+  const result = await agarose("simulate", scenario, "--trace", log, "--format", "csv", "--cache-sizes", "1,8");
   expect(result).toMatchObject({
     trace: { reads: 500, malformedLines: 1 },
     // Eleven objects in a circle: a cache of four helps LRU nothing, one of 32 holds them all.
     bySize: { recommended: { factor: 8 } },
   });
-  const html = await readFile(page, "utf8");
-  expect(html).toContain("Latency against cache size");
-  expect(html).not.toMatch(/(src|href)=/);
 });
 
 /** 40 objects of 400 kB, a few of which are asked for most of the time. */
@@ -214,23 +196,4 @@ test("simulate refuses a malformed scenario, a strict log and a missing file", a
     details: { line: 3 },
   });
   await expect(agarose("simulate", path.join(folder, "none.json"))).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
-});
-
-test("--write-test writes the test that e2e runs, and refuses a log, which has no places", async () => {
-  const scenario = fileURLToPath(new URL("../../../samples/scenario.json", import.meta.url));
-  const spec = path.join(folder, "simulated.spec.ts");
-  await agaroseText("simulate", scenario, "--write-test", spec);
-  const run = await readFile(new URL("../../../../../e2e/example/simulated.spec.ts", import.meta.url), "utf8");
-  const written = (await readFile(spec, "utf8"))
-    .replace(scenario, "packages/cli/samples/scenario.json")
-    .replace(
-      `app: "app", geography: "${scenario}"`,
-      'app: "example/app", geography: "../packages/cli/samples/scenario.json"',
-    );
-  expect(written).toBe(run);
-  await expect(agaroseText("simulate", scenario, "--write-test", spec)).rejects.toMatchObject({ code: "USAGE" });
-  expect(await readFile(spec, "utf8"), "what is there stays").not.toBe("");
-  const log = await file("access.csv", "timestamp,key,bytes\n2026-01-01T00:00:00Z,a,1000\n");
-  const refused = agaroseText("simulate", log, "--format", "csv", "--write-test", spec);
-  await expect(refused).rejects.toMatchObject({ code: "USAGE", message: expect.stringContaining("needs a scenario") });
 });

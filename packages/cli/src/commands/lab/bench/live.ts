@@ -1,5 +1,5 @@
 /**
- * `agarose bench --live`: reads of the user's own deployment and buckets in a browser of this machine, beside a whole
+ * `agarose lab bench --live`: reads of the user's own deployment and buckets in a browser of this machine, beside a whole
  * copy in the nearest bucket. It stores objects of random bytes, and removes them at the end.
  */
 import { createHash, randomBytes } from "node:crypto";
@@ -11,13 +11,13 @@ import { AgaroseError, encodeKey, objectUrl, toAgaroseError } from "@agarose/cor
 import { describeMachine } from "@agarose/dev-world/machine";
 import type { PageRead, PageReads } from "@agarose/dev-world/page-reads";
 import { summarize } from "@agarose/dev-world/statistics";
-import { clientConfigOf } from "../../lib/files/client-config.ts";
-import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { clientConfigOf } from "../../../lib/files/client-config.ts";
+import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../../lib/context.ts";
 import { putObject } from "@agarose/storage/objects/put-object";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { fileSource } from "@agarose/storage/upload/file-source";
 import { copyName, putCopy } from "@agarose/storage/objects/whole-copy";
-import { formatBytes, logLine, printResult } from "../../ui/output.ts";
+import { formatBytes, logLine, printResult } from "../../../ui/output.ts";
 import { describeLive, type LivePlace, type LiveResult, type LiveSample } from "./live-report.ts";
 
 /** Options of the command. */

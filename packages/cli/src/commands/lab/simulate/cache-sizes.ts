@@ -2,7 +2,7 @@
 
 import { simulate, withCacheFactor, type Scenario } from "@agarose/solver/simulator";
 import { sampleTrace, type Trace } from "@agarose/solver/traces";
-import { formatBytes } from "../../ui/output.ts";
+import { formatBytes } from "../../../ui/output.ts";
 
 /** Workers KV list prices in US dollars (reads and writes per operation, storage per GB and month). */
 const READ_PRICE = 0.5e-6;
@@ -100,7 +100,7 @@ export function adviseLines({ sizes, recommended, sampledShare }: CacheSizes): s
 }
 
 /** Returns the recommendation as one sentence. */
-export function sentenceOf({ name, cacheBytes, factor, meanMs, costPerMonth, reason }: Recommendation): string {
+function sentenceOf({ name, cacheBytes, factor, meanMs, costPerMonth, reason }: Recommendation): string {
   const cache = `${formatBytes(cacheBytes)} of cache (x${factor})`;
   return `Recommended: policy ${name} with ${cache}: reads take ${meanMs.toFixed(1)} ms on average, Workers KV costs about $${costPerMonth.toFixed(2)} a month; ${reason}.`;
 }

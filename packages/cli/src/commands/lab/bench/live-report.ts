@@ -1,4 +1,4 @@
-/** What `agarose bench --live` says of its samples. Pure. */
+/** What `agarose lab bench --live` says of its samples. Pure. */
 import { spread, summarize, table } from "@agarose/dev-world/statistics";
 
 /** One read, or its failure. */

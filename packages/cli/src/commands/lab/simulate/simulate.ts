@@ -1,21 +1,15 @@
-/** `agarose simulate FILE...`: compares caching policies on a scenario, or on the user's own access log. */
-import { writeFile } from "node:fs/promises";
+/** `agarose lab simulate FILE...`: compares caching policies on a scenario, or on the user's own access log. */
 import { AgaroseError } from "@agarose/core";
 import { simulate, withCacheFactor, type Scenario, type SimulationRow } from "@agarose/solver/simulator";
 import type { LogFormat, Trace } from "@agarose/solver/traces";
-import { logLine, printResult } from "../../ui/output.ts";
-import { withProgress } from "../../ui/step-progress.ts";
-import { loadScenario } from "../../lib/scenario-file.ts";
+import { logLine, printResult } from "../../../ui/output.ts";
+import { withProgress } from "../../../ui/step-progress.ts";
+import { loadScenario } from "../../../lib/scenario-file.ts";
 import { adviseLines, simulateSizes, type CacheSizes } from "./cache-sizes.ts";
-import { renderHtml } from "./html.ts";
-import { latencyTestOf } from "./latency-test.ts";
-import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "./own-log.ts";
+import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "../../../lib/own-log.ts";
 import { tableOf } from "./table.ts";
 
-/** Cache sizes that are tried when a page is drawn. */
-const PAGE_FACTORS = [0.25, 0.5, 1, 2, 4];
-
-/** The options of `agarose simulate`. */
+/** The options of `agarose lab simulate`. */
 export interface SimulateOptions {
   readonly seed?: number;
   readonly runs?: number;
@@ -24,22 +18,13 @@ export interface SimulateOptions {
   readonly format?: LogFormat;
   readonly strict?: boolean;
   readonly cacheSizes?: number[];
-  readonly html?: string;
-  readonly writeTest?: string;
   readonly json?: boolean;
 }
 
-/** Runs `agarose simulate FILE...`. Times are in milliseconds, sizes in bytes, costs in US dollars a month. */
+/** Runs `agarose lab simulate FILE...`. Times are in milliseconds, sizes in bytes, costs in US dollars a month. */
 export async function run(files: readonly string[], options: SimulateOptions): Promise<void> {
-  const [file] = files as [string];
   const { scenario, trace, isLogAlone } = await loadInput(files, options);
-  if (options.writeTest !== undefined) {
-    if (isLogAlone) throw new AgaroseError("USAGE", "--write-test needs a scenario: a log has no places", { file });
-    // Its owner may have changed it.
-    return writeText(options.writeTest, latencyTestOf(scenario, file), "wx");
-  }
-  const withQuantiles = options.html !== undefined;
-  const factors = options.cacheSizes ?? (isLogAlone ? LOG_FACTORS : withQuantiles ? PAGE_FACTORS : undefined);
+  const factors = options.cacheSizes ?? (isLogAlone ? LOG_FACTORS : undefined);
   // Every cache size plays all requests once more.
   const passes = 1 + (factors?.length ?? 0);
   const { results, sizes } = await withProgress(
@@ -47,7 +32,7 @@ export async function run(files: readonly string[], options: SimulateOptions): P
       const onProgress = (done: number): void => show("comparing policies", done / passes);
       const now = (): number => performance.now();
       const played = trace ? withCacheFactor(scenario, trace.share) : scenario;
-      const rows = simulate(played, { now, withQuantiles, onProgress, ...(trace ? { trace } : {}) });
+      const rows = simulate(played, { now, onProgress, ...(trace ? { trace } : {}) });
       const bySize =
         factors &&
         simulateSizes(scenario, factors, trace, (done) =>
@@ -57,14 +42,12 @@ export async function run(files: readonly string[], options: SimulateOptions): P
     },
     { hint: hintOf(scenario, passes) },
   );
-  if (options.html !== undefined) await writeText(options.html, renderHtml(scenario, results, sizes));
-  const plain = results.map(({ quantilesMs: _plotted, ...row }) => row);
   const json = {
-    results: plain,
+    results,
     ...(sizes ? { bySize: sizes } : {}),
     ...(trace ? { trace: { ...trace.report, share: trace.share } } : {}),
   };
-  printResult(options.json ?? false, json, linesOf(scenario, plain, sizes));
+  printResult(options.json ?? false, json, linesOf(scenario, results, sizes));
 }
 
 /** How to wait less. */
@@ -114,13 +97,4 @@ async function loadTrace(
 
 function linesOf(scenario: Scenario, rows: readonly SimulationRow[], sizes: CacheSizes | undefined): string[] {
   return [...tableOf(scenario, rows), ...(sizes ? adviseLines(sizes) : [])];
-}
-
-async function writeText(file: string, text: string, flag: "w" | "wx" = "w"): Promise<void> {
-  try {
-    await writeFile(file, text, { flag });
-  } catch (error) {
-    throw new AgaroseError("USAGE", `cannot write ${file}: ${(error as Error).message}`, { file }, error);
-  }
-  logLine(`wrote ${file}`);
 }
