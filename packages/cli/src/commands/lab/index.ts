@@ -28,6 +28,7 @@ const LARGEST_DEFAULT = 8_000_000;
 export function register(program: Command): void {
   const lab = program
     .command("lab")
+    .helpGroup("More:")
     .description("solve, simulate, advise and bench: try caches and codes without risk");
   for (const add of [addSolve, addSimulate, addAdvise, addBench]) {
     add(lab);

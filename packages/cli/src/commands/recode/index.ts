@@ -12,6 +12,7 @@ import type { Options } from "./recode.ts";
 export function register(program: Command): void {
   program
     .command("recode")
+    .helpGroup("Deployment:")
     .description("store objects again whose code or placement is not what the configuration says now")
     .argument("[prefix]", "only of keys that begin with this", "")
     .option("--code <code>", "a code in place of that of the configuration, such as 9+3, or auto", parseCode)
