@@ -40,7 +40,7 @@ test.skipIf(!versitygw)(
       }
       const kills = {
         encrypt: await steps.kill([...command, "--encrypt"], 1, 2),
-        sign: await steps.kill(["upgrade"], 6, 40),
+        sign: await steps.kill(["keys", "apply"], 6, 40),
         finish: await steps.kill([...command, "--finish", "--yes"], 3, 30),
       };
       const ended = JSON.parse(steps.files[CONFIG_FILE]!) as { encryption: object };
