@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { SolverError } from "../errors.ts";
 import { solveKnapsack } from "./index.ts";
 import type { KnapsackInstance, KnapsackSolution } from "./index.ts";
 import { solveKnapsackNaive } from "../../test/knapsack-oracle.ts";
@@ -191,6 +192,7 @@ describe("solveKnapsack", () => {
     } catch (error) {
       thrown = error;
     }
+    expect(thrown).toBeInstanceOf(SolverError);
     expect(thrown).toMatchObject({ name: "AgaroseError", code: "KNAPSACK_INVALID", details });
   });
 });

@@ -9,7 +9,6 @@ import type { NoiseSample } from "./noise.ts";
 import { bitCount, nthSmallest } from "./numbers.ts";
 import { groupObjects, nominalBytes, objectBytes } from "./scenario/catalogue.ts";
 import type { Group } from "./scenario/catalogue.ts";
-import { RegionLoad } from "./region-load.ts";
 import type { ClientSpec, CodeShape, PopSpec, Scenario, SystemSpec } from "./scenario/scenario.ts";
 
 /** The outcome of a read. The next read reuses the same object. */
@@ -24,6 +23,10 @@ export interface ReadOutcome {
   isDecoded: boolean;
 }
 
+/** Reads over which the extra load of regions is smoothed. */
+const WINDOW_READS = 500;
+/** Overload is capped: beyond it the formula has no steady state. */
+const BUSY_MAX = 0.95;
 /** Noise samples over which expected latencies are averaged. */
 const SAMPLES = 48;
 const SAMPLE_SEED = 0x5eed;
@@ -280,5 +283,42 @@ export class SimulatedWorld {
   /** Number of chunks in a held value: the count itself when functional, the bits of the mask otherwise. */
   countOf(held: number): number {
     return this.functional ? held : bitCount(held);
+  }
+}
+
+/**
+ * The recent extra load of every region: extra requests cost the regions that serve them. Late binding asks for more chunks than it needs. In a region
+ * that is busy for a share u of the time, x times the load makes requests slower by (1 - u) / (1 - u x), as in a queue.
+ * The scenario's latencies already contain the load without extra requests.
+ */
+class RegionLoad {
+  readonly #utilization: number;
+  readonly #usual: number;
+  /** Recent extra requests per read, by region. */
+  readonly #extra: Float64Array;
+  readonly #counted: Float64Array;
+
+  constructor(utilization: number, regions: number, k: number) {
+    this.#utilization = utilization;
+    this.#usual = k / regions;
+    this.#extra = new Float64Array(regions);
+    this.#counted = new Float64Array(regions);
+  }
+
+  countExtra(region: number): void {
+    this.#counted[region]! += 1;
+  }
+
+  endRead(): void {
+    for (let r = 0; r < this.#extra.length; r++) {
+      this.#extra[r]! += (this.#counted[r]! - this.#extra[r]!) / WINDOW_READS;
+      this.#counted[r] = 0;
+    }
+  }
+
+  /** Factor by which extra requests lengthen a region's latency, at least 1. */
+  factor(region: number): number {
+    const busy = Math.min(BUSY_MAX, this.#utilization * (1 + this.#extra[region]! / this.#usual));
+    return (1 - this.#utilization) / (1 - busy);
   }
 }

@@ -1,32 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { THREE_POPS } from "../../../test/three-pops.ts";
 import { parseScenario } from "../scenario/parse-scenario.ts";
 import { simulate } from "../simulate.ts";
 import type { SimulationRow } from "../simulate.ts";
 
-const NAMES = ["p", "q", "r"];
-
-/** Three PoPs far from the regions and near one another. */
-const THREE_POPS = {
-  name: "three",
-  seed: 1,
-  code: { k: 3, m: 3 },
-  objects: { count: 30, bytes: 3000 },
-  regions: ["a", "b", "c"],
-  pops: NAMES.map((name) => ({
-    name,
-    regionLatencyMs: { a: 300, b: 500, c: 900 },
-    cacheLatencyMs: 10,
-    peerLatencyMs: Object.fromEntries(NAMES.filter((peer) => peer !== name).map((peer) => [peer, 40])),
-    capacityChunks: 9,
-  })),
-  popularity: { type: "zipf", exponent: 1 },
-  requests: { perSecond: 10, count: 600 },
-  periodSeconds: 5,
-};
+const SCENARIO = { ...THREE_POPS, requests: { perSecond: 10, count: 600 }, periodSeconds: 5 };
 
 function run(changes: object): SimulationRow[] {
-  return simulate(parseScenario({ ...THREE_POPS, ...changes })).filter(({ pop }) => pop === "all");
+  return simulate(parseScenario({ ...SCENARIO, ...changes })).filter(({ pop }) => pop === "all");
 }
 
 describe("c2p in a scenario", () => {
@@ -94,7 +76,7 @@ describe("c2p in a scenario", () => {
           }),
         }),
         ({ seed, capacityBytes, k, cachedChunks, settings }) => {
-          const pops = THREE_POPS.pops.map((pop) => ({ ...pop, capacityChunks: undefined, capacityBytes }));
+          const pops = SCENARIO.pops.map((pop) => ({ ...pop, capacityChunks: undefined, capacityBytes }));
           // A cache that would be overfilled throws INTERNAL.
           const [row] = run({
             seed,

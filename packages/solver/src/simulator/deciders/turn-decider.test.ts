@@ -1,34 +1,16 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { THREE_POPS } from "../../../test/three-pops.ts";
 import { parseScenario } from "../scenario/parse-scenario.ts";
 import { simulate } from "../simulate.ts";
 import type { SimulationRow } from "../simulate.ts";
 
-const NAMES = ["p", "q", "r"];
-
-/** Three PoPs far from the regions and near one another. */
-const THREE_POPS = {
-  name: "three",
-  seed: 1,
-  code: { k: 3, m: 3 },
-  objects: { count: 30, bytes: 3000 },
-  regions: ["a", "b", "c"],
-  pops: NAMES.map((name) => ({
-    name,
-    regionLatencyMs: { a: 300, b: 500, c: 900 },
-    cacheLatencyMs: 10,
-    peerLatencyMs: Object.fromEntries(NAMES.filter((peer) => peer !== name).map((peer) => [peer, 40])),
-    capacityChunks: 9,
-  })),
-  popularity: { type: "zipf", exponent: 1 },
-  requests: { perSecond: 10, count: 3_000 },
-  periodSeconds: 30,
-};
+const SCENARIO = { ...THREE_POPS, requests: { perSecond: 10, count: 3_000 }, periodSeconds: 30 };
 
 /** Plays one joint system of each of these settings. */
 function run(systems: readonly object[], changes: object = {}): SimulationRow[] {
   const named = systems.map((system, i) => ({ name: `${i}`, policy: "adaptive", joint: true, ...system }));
-  return simulate(parseScenario({ ...THREE_POPS, ...changes, systems: named })).filter(({ pop }) => pop === "all");
+  return simulate(parseScenario({ ...SCENARIO, ...changes, systems: named })).filter(({ pop }) => pop === "all");
 }
 
 describe("PoPs that plan in turn", () => {
@@ -81,7 +63,7 @@ describe("PoPs that plan in turn", () => {
           lossProbability: fc.double({ min: 0, max: 1, noNaN: true }),
         }),
         ({ seed, capacityBytes, k, policy, cachedChunks, ...wire }) => {
-          const pops = THREE_POPS.pops.map((pop) => ({ ...pop, capacityChunks: undefined, capacityBytes }));
+          const pops = SCENARIO.pops.map((pop) => ({ ...pop, capacityChunks: undefined, capacityBytes }));
           // A cache that would be overfilled throws INTERNAL.
           const [row] = run([{ policy, read: { delta: 1, cachedChunks }, ...(policy === "clairvoyant" ? {} : wire) }], {
             seed,
