@@ -287,9 +287,9 @@ export class SimulatedWorld {
 }
 
 /**
- * The recent extra load of every region: extra requests cost the regions that serve them. Late binding asks for more chunks than it needs. In a region
- * that is busy for a share u of the time, x times the load makes requests slower by (1 - u) / (1 - u x), as in a queue.
- * The scenario's latencies already contain the load without extra requests.
+ * The recent extra load of every region. Late binding asks for more chunks than it needs, which costs the regions that
+ * serve them. In a region that is busy for a share u of the time, x times the load makes requests slower by
+ * (1 - u) / (1 - u x), as in a queue. The scenario's latencies already contain the load without extra requests.
  */
 class RegionLoad {
   readonly #utilization: number;
