@@ -87,7 +87,7 @@ export interface Reading {
 
 /** An object and the way to its bytes, which stay the same when the object is replaced. */
 export interface OpenedObject extends CurrentObject, KeptHeaders {
-  /** Sends the bytes of `range`, by default all, and ends the response. Calls `begin` once before, which sends its head. */
+  /** Sends the bytes of `range`, by default all, and ends the response. `begin` sends its head, and is called first. */
   send(range: ByteRange | undefined, begin: () => void, response: ServerResponse): Promise<void>;
   close(): unknown;
 }

@@ -1,6 +1,6 @@
 /**
- * Runs a world in this process, as `agarose dev` does: starts it with samples and a page, prints its addresses, and ends
- * it on a signal, or when what has started the process is gone.
+ * Runs a world in this process, as `agarose dev` does: starts it with samples and a page, prints its addresses, and
+ * ends it on a signal, or when what has started the process is gone.
  */
 import { resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";

@@ -13,7 +13,7 @@ export async function run({ demo, var: variables, cron, ...options }: DevOptions
   await runWorld({ ...options, ...page, variables: Object.fromEntries(variables), cronMs: cron });
 }
 
-/** The module that the package.json of the working directory names as `agarose.demo`, as that of the repository does. */
+/** The module that package.json of the working directory names as `agarose.demo`, as the repository does. */
 async function ownDemo(): Promise<string | undefined> {
   const text = await readFile("package.json", "utf8").catch(() => "{}");
   try {
