@@ -1,5 +1,5 @@
 /** Wires up the world, the service worker, and every part of the page. */
-import { onRead } from "@agarose/sw";
+import { onRead } from "@agarose/sw/devtools";
 import { PHOTOS } from "../samples/index.ts";
 import { startCharts } from "./reads/charts.ts";
 import { byId, h } from "./page/dom.ts";

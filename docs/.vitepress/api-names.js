@@ -14,7 +14,7 @@ const NAMES = {
   "solver/src/traces": "@agarose/solver/traces",
   "sw/src": "@agarose/sw",
   "sw/src/sw": "@agarose/sw/sw",
-  "sw/src/page/overlay": "@agarose/sw/overlay",
+  "sw/src/devtools": "@agarose/sw/devtools",
   "sw/vite": "@agarose/sw/vite",
   "dev-world/src": "@agarose/dev-world",
   "dev-world/src/client": "@agarose/dev-world/client",

@@ -78,14 +78,29 @@ export class SourceTypes {
   functions(): ExportedFunction[] {
     return this.#exports.flatMap((symbol) => {
       const declaration = symbol.valueDeclaration;
-      if (!declaration || !ts.isFunctionDeclaration(declaration)) return [];
-      const parameters = declaration.parameters.map((parameter) => {
-        const isOptional = parameter.questionToken ?? parameter.initializer;
-        return `${parameter.name.getText()}${isOptional ? "?" : ""}`;
-      });
-      const [meaning = ""] = this.#docOf(symbol, symbol.name).split("\n\n");
-      return [{ call: `${symbol.name}(${parameters.join(", ")})`, meaning: onOneLine(meaning) }];
+      return declaration && ts.isFunctionDeclaration(declaration) ? [this.#function(symbol, declaration)] : [];
     });
+  }
+
+  /** Returns the public methods of the class `name`, and its fields that are functions. */
+  methodsOf(name: string): ExportedFunction[] {
+    const members = this.#checker.getDeclaredTypeOfSymbol(this.#exported(name)).getProperties();
+    return members.flatMap((symbol) => {
+      const declaration = symbol.valueDeclaration;
+      const field = declaration && ts.isPropertyDeclaration(declaration) ? declaration.initializer : undefined;
+      const called = field && ts.isArrowFunction(field) ? field : declaration;
+      const isMethod = called && (ts.isArrowFunction(called) || ts.isMethodDeclaration(called));
+      return isMethod && !symbol.name.includes("#") ? [this.#function(symbol, called)] : [];
+    });
+  }
+
+  #function(symbol: ts.Symbol, declaration: ts.SignatureDeclaration): ExportedFunction {
+    const parameters = declaration.parameters.map((parameter) => {
+      const isOptional = parameter.questionToken ?? parameter.initializer;
+      return `${parameter.name.getText()}${isOptional ? "?" : ""}`;
+    });
+    const [meaning = ""] = this.#docOf(symbol, symbol.name).split("\n\n");
+    return { call: `${symbol.name}(${parameters.join(", ")})`, meaning: onOneLine(meaning) };
   }
 
   #exported(name: string): ts.Symbol {

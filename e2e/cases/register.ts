@@ -19,20 +19,16 @@ async function openPage(
   return page;
 }
 
-const URL_WITH_CONFIG = "/agarose-sw.js?config=/agarose.json";
-
-/** What `fetchObject` says to a key: the hash of the bytes, or the code of the error. */
+/** What a page gets of a key by its worker, or by a client of its own: the hash of the bytes, or the code of the error. */
 function fetched(page: AppPage, key: string, config?: object): Promise<string> {
   return page.evaluate(
     async ([wanted, own]) => {
-      const { createClient, fetchObject } = (globalThis as unknown as InPage).agarose;
-      try {
-        const response = await fetchObject(wanted, own ? { client: createClient(own) } : {});
-        const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await response.arrayBuffer()));
-        return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-      } catch (error) {
-        return (error as { code: string }).code;
-      }
+      const { agarose, handle } = globalThis as unknown as InPage;
+      const response = await (own ? agarose.createClient({ config: own }) : handle).fetch(wanted);
+      const error = await agarose.errorOf(response);
+      if (error) return error.code;
+      const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await response.arrayBuffer()));
+      return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     },
     [key, config] as const,
   );
@@ -53,12 +49,12 @@ export const registerCases: readonly BrowserCase[] = [
     name: "a newer worker waits, is reported, and takes over when the page lets it",
     async run(surroundings) {
       const page = await openPage(surroundings);
-      const scripts = await page.evaluate(async (url) => {
+      const scripts = await page.evaluate(async () => {
         const { register } = (globalThis as unknown as InPage).agarose;
         const container = navigator.serviceWorker;
-        await register(url, { scope: "/" });
+        await register({ scope: "/" });
         const activate = await new Promise<() => void>((onUpdate, onError) => {
-          register(`${url}&release=2`, { scope: "/", onUpdate }).catch(onError);
+          register({ worker: "/agarose-sw.js?release=2", scope: "/", onUpdate }).catch(onError);
         });
         const before = container.controller!.scriptURL;
         const changed = new Promise((resolve) =>
@@ -67,16 +63,16 @@ export const registerCases: readonly BrowserCase[] = [
         activate();
         await changed;
         return [before, container.controller!.scriptURL].map((script) => new URL(script).search);
-      }, URL_WITH_CONFIG);
-      expect(scripts).toEqual(["?config=/agarose.json", "?config=/agarose.json&release=2"]);
+      }, undefined);
+      expect(scripts).toEqual(["?config=/agarose.json", "?release=2&config=/agarose.json"]);
     },
   },
   {
     name: "a worker that leaves open pages alone answers pages that load after it",
     async run(surroundings) {
       const page = await openPage(surroundings);
-      const controlled = await page.evaluate(async (url) => {
-        await (globalThis as unknown as InPage).agarose.register(`${url}&claim=no`, { scope: "/" });
+      const controlled = await page.evaluate(async () => {
+        await (globalThis as unknown as InPage).agarose.register({ scope: "/", claim: false });
         const isControlled = (one: Window): boolean => one.navigator.serviceWorker.controller !== null;
         const frame = document.createElement("iframe");
         const loaded = new Promise((resolve) => frame.addEventListener("load", resolve));
@@ -84,20 +80,23 @@ export const registerCases: readonly BrowserCase[] = [
         document.body.append(frame);
         await loaded;
         return [isControlled(window), isControlled(frame.contentWindow!)];
-      }, URL_WITH_CONFIG);
+      }, undefined);
       expect(controlled).toEqual([false, true]);
     },
   },
   {
-    name: "register takes a module worker, and objects are read under it",
+    name: "register takes a module worker of the app's own, and objects are read under it",
     async run(surroundings) {
-      const { folder, putRandom } = surroundings;
+      const { folder, putRandom, world } = surroundings;
       const key = `${folder}register/module`;
       const content = await putRandom(key, 300_000);
-      const page = await openPage(surroundings);
-      await page.evaluate(async (url) => {
-        await (globalThis as unknown as InPage).agarose.register(url, { scope: "/", type: "module" });
-      }, URL_WITH_CONFIG);
+      const config = await (await fetch(`${world.app}agarose.json`)).text();
+      const body = `import "/agarose-codec.js"; import "/agarose-sw.js"; agarose(${config});`;
+      const page = await openPage(surroundings, { "/module.js": { contentType: "text/javascript", body } });
+      await page.evaluate(async () => {
+        const { register } = (globalThis as unknown as InPage).agarose;
+        Object.assign(globalThis, { handle: await register({ worker: "/module.js", type: "module" }) });
+      }, undefined);
       expect(await fetched(page, key)).toBe(sha256(content));
     },
   },
@@ -109,7 +108,6 @@ export const registerCases: readonly BrowserCase[] = [
       const content = await putRandom(key, 5_000_000);
       const page = await openPage(surroundings);
       const config = (await (await fetch(`${world.app}agarose.json`)).json()) as object;
-      expect(await fetched(page, key)).toBe("CONFIG_INVALID");
       expect(await fetched(page, key, config)).toBe(sha256(content));
       await world.region("frankfurt").set({ down: true });
       expect(await fetched(page, key, config)).toBe(sha256(content));
@@ -133,20 +131,20 @@ export const registerCases: readonly BrowserCase[] = [
       }, `/ec/${key}`);
       expect(other, "the other worker answers").toBe("<!doctype html>");
       const config = (await (await fetch(`${world.app}agarose.json`)).json()) as object;
-      expect(await fetched(page, key)).toBe("CONFIG_INVALID");
       expect(await fetched(page, key, config)).toBe(sha256(content));
-      const refusal = await page.evaluate(async (url) => {
+      const refusal = await page.evaluate(async () => {
         const { register } = (globalThis as unknown as InPage).agarose;
-        return register(url, { scope: "/", timeoutMs: 500 }).then(
+        return register({ scope: "/", timeoutMs: 500 }).then(
           () => "registered",
           (error: { code: string; details: object }) => ({ code: error.code, ...error.details }),
         );
-      }, URL_WITH_CONFIG);
+      }, undefined);
       expect(refusal).toMatchObject({ code: "READ_TIMEOUT", controller: expect.stringContaining("/other-sw.js") });
-      await page.evaluate(async (url) => {
+      await page.evaluate(async () => {
         const { register } = (globalThis as unknown as InPage).agarose;
-        await register(url, { scope: "/", onUpdate: (activate: () => void) => activate() });
-      }, URL_WITH_CONFIG);
+        const handle = await register({ scope: "/", onUpdate: (activate: () => void) => activate() });
+        Object.assign(globalThis, { handle });
+      }, undefined);
       expect(await fetched(page, key)).toBe(sha256(content));
     },
   },

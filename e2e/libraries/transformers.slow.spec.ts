@@ -46,7 +46,7 @@ async function openAppWithLibrary(
   await page.addScriptTag({ type: "importmap", content: JSON.stringify({ imports: IMPORTS }) });
   await page.evaluate(async () => {
     const { agarose } = globalThis as unknown as InPage;
-    await agarose.register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/" });
+    await agarose.register({ worker: "/agarose-sw.offline.js", scope: "/" });
   });
   return page;
 }

@@ -89,11 +89,10 @@ test("register names the codec where the server has none", async ({ context, wor
     const page = await openApp(context, world);
     await page.goto(host.url);
     await importPageSide(page);
-    const refusal = await page.evaluate(async (url) => {
-      const { register } = (globalThis as unknown as InPage).agarose;
-      const error = await register(url, {}).catch((cause: unknown) => cause);
+    const refusal = await page.evaluate(async () => {
+      const error = await (globalThis as unknown as InPage).agarose.register().catch((cause: unknown) => cause);
       return { ...(error as { code: string; details: object }) };
-    }, WORKER);
+    });
     expect(refusal).toMatchObject({
       code: "CONFIG_INVALID",
       details: { problem: "type", url: new URL(CODEC, host.url).href },

@@ -50,7 +50,7 @@ async function putEncrypted(world: LocalWorld, key: string): Promise<Uint8Array>
 async function openWith(context: BrowserContext, world: LocalWorld, worker: string, config = {}): Promise<Page> {
   const page = await openInitialisedApp(context, world, config);
   await page.evaluate(async (file) => {
-    await (globalThis as unknown as InPage).agarose.register(`/${file}?config=/agarose.json`, { scope: "/" });
+    await (globalThis as unknown as InPage).agarose.register({ worker: `/${file}`, scope: "/" });
   }, worker);
   return page;
 }

@@ -162,15 +162,15 @@ test("60 images that a page asks for at once all come", async ({ context, world 
   expect(await chunkRequests(world)).toBeGreaterThan(0);
 });
 
-test("fetchObject continues where a killed worker stopped", async ({ context, world, putRandom }) => {
+test("fetch of the handle continues where a killed worker stopped", async ({ context, world, putRandom }) => {
   const content = await putRandom("life/resumed", LONG_BYTES);
   const page = await openInitialisedApp(context, world);
   await page.evaluate(async () => {
-    const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
+    const { register } = (globalThis as unknown as InPage).agarose;
     const reported: string[] = [];
     const onStale = ({ message }: Error): void => void reported.push(message);
-    await register("/agarose-sw.js?config=/agarose.json", { scope: "/", onStale });
-    const reader = (await fetchObject("life/resumed")).body!.getReader();
+    const handle = await register({ scope: "/", onStale });
+    const reader = (await handle.fetch("life/resumed")).body!.getReader();
     const { value } = await reader.read();
     Object.assign(globalThis, { life: { reader, parts: [value!] }, reported });
   });
@@ -208,7 +208,7 @@ test("register says so when the server has something else in the place of the wo
   const page = await openInitialisedApp(context, world);
   const refusal = await page.evaluate(async () => {
     const { register } = (globalThis as unknown as InPage).agarose;
-    const error = await register("/nowhere/agarose-sw.js?config=/agarose.json", {}).catch((cause: unknown) => cause);
+    const error = await register({ worker: "/nowhere/agarose-sw.js" }).catch((cause: unknown) => cause);
     return { ...(error as { code: string; details: object }), message: (error as Error).message };
   });
   expect(refusal).toMatchObject({

@@ -47,7 +47,7 @@ async function openApp(context: BrowserContext, world: LocalWorld, served: Serve
 async function register(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const { register: registered } = (globalThis as unknown as InPage).agarose;
-    await registered("/agarose-sw.js?config=/agarose.json", { scope: "/" });
+    await registered({ scope: "/" });
   });
 }
 

@@ -12,7 +12,8 @@ async function openOfflineApp(context: BrowserContext, world: LocalWorld, bytes 
   const page = await openInitialisedApp(context, world, { offline: { bytes } });
   await page.evaluate(async () => {
     const { register } = (globalThis as unknown as InPage).agarose;
-    await register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/" });
+    const handle = await register({ worker: "/agarose-sw.offline.js", scope: "/" });
+    Object.assign(globalThis, { handle });
   });
   return page;
 }
@@ -35,7 +36,7 @@ async function unplug(world: LocalWorld): Promise<void> {
 
 /** What the worker knows of `key` from before is no longer good. */
 async function forgetPlan(page: Page, key: string): Promise<void> {
-  await page.evaluate((keys) => (globalThis as unknown as InPage).agarose.update(keys), [key]);
+  await page.evaluate((keys) => (globalThis as unknown as InPage).handle.update(keys), [key]);
 }
 
 test("what was read is read again when neither PoP nor bucket answers, and what was not is an error", async ({
@@ -77,8 +78,8 @@ test("without its network a browser shows what was read, in a page that was load
   expect(await page.evaluate(() => navigator.serviceWorker.controller)).toBeNull();
   await page.evaluate(async () => {
     const agarose = (await import("/agarose.js" as string)) as InPage["agarose"];
-    Object.assign(globalThis, { agarose });
-    await agarose.register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/" });
+    const handle = await agarose.register({ worker: "/agarose-sw.offline.js", scope: "/" });
+    Object.assign(globalThis, { agarose, handle });
   });
   await context.setOffline(true);
   await forgetPlan(page, "offline/reload");
@@ -89,15 +90,15 @@ test("without its network a browser shows what was read, in a page that was load
   // would.)
   await context.route(`${world.app}agarose.json`, (route) => route.abort());
   const again = await page.evaluate(async () => {
-    const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
+    const { register } = (globalThis as unknown as InPage).agarose;
     const refused = await fetch("/agarose.json").then(
       () => "answered",
       () => "refused",
     );
     const reported: unknown[] = [];
     const onStale = (problem: unknown): void => void reported.push(problem);
-    await register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/", onStale });
-    const { byteLength } = await (await fetchObject("offline/reload")).arrayBuffer();
+    const handle = await register({ worker: "/agarose-sw.offline.js", scope: "/", onStale });
+    const { byteLength } = await (await handle.fetch("offline/reload")).arrayBuffer();
     return { refused, reported, byteLength };
   });
   expect(again).toEqual({ refused: "refused", reported: [], byteLength: BYTES });
@@ -136,7 +137,7 @@ test("a purge drops what was kept, for the worker and for reads without a networ
   await read(page, "offline/purged/a");
   await read(page, "offline/kept");
   await expect.poll(() => keptBytes(page)).toBeGreaterThanOrEqual(200_000);
-  await page.evaluate(() => (globalThis as unknown as InPage).agarose.purge({ prefix: "offline/purged/" }));
+  await page.evaluate(() => (globalThis as unknown as InPage).handle.purge({ prefix: "offline/purged/" }));
   await expect.poll(() => keptBytes(page)).toBeLessThan(150_000);
   await unplug(world);
   expect((await read(page, "offline/purged/a")).status).toBeGreaterThanOrEqual(500);
@@ -210,7 +211,7 @@ test("register says when the configuration asks the other file for offline reads
   const page = await openInitialisedApp(context, world, { offline: { bytes: 1_000_000 } });
   const code = await page.evaluate(async () => {
     const { register } = (globalThis as unknown as InPage).agarose;
-    const registered = register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
+    const registered = register({ scope: "/" });
     return registered.then(
       () => "registered",
       (error: { code: string; details: object }) => ({ code: error.code, details: error.details }),

@@ -12,7 +12,7 @@ test("unregister removes the worker and all that it kept, and the next page read
   const page = await openInitialisedApp(context, world, { offline: { bytes: 10_000_000 } });
   await page.evaluate(async () => {
     const { agarose } = globalThis as unknown as InPage;
-    await agarose.register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/" });
+    await agarose.register({ worker: "/agarose-sw.offline.js", scope: "/" });
   });
   expect(await read(page, "removed")).toMatchObject({ status: 200, sha256: sha256(content) });
   const kept = (): Promise<string[]> => page.evaluate(() => caches.keys());

@@ -345,7 +345,7 @@ const encoded = await pool.encode(new Uint8Array(4 << 20), 2, [2, 3, 4]);
 await pool.close();
 let key;
 try { parseKey("../up"); } catch (error) { key = error instanceof AgaroseError ? error.code : String(error); }
-createClient({ prefix: "/ec/", pops: [{ name: "p", url: "https://p.test" }], regions: [], unsigned: true });
+createClient({ config: { pops: [{ name: "p", url: "https://p.test" }], regions: [], unsigned: true } });
 const solution = solveKnapsack({
   start: Int32Array.of(0, 2),
   weights: Int32Array.of(1, 2),
@@ -356,19 +356,19 @@ console.log(JSON.stringify({ kernel: codec.kernel, recovered: [...recovered], th
 `;
 
 const PAGE = `
-import { fetchObject, onRead, register, type ReadEvent } from "./public/agarose.js";
-const registration: ServiceWorkerRegistration = await register("/agarose-sw.js?config=/agarose.json");
-onRead((event: ReadEvent) => console.log(event.type, registration.scope));
-const response: Response = await fetchObject("a", { range: { start: 0, end: 1 } });
-// @ts-expect-error: ranges are of numbers
-await fetchObject("a", { range: "bytes=0-1" });
+import { register, type Agarose, type ReadEvent } from "./public/agarose.js";
+const agarose: Agarose = await register();
+agarose.addEventListener("read", ({ data }: MessageEvent<ReadEvent>) => console.log(data.type));
+const response: Response = await agarose.fetch("a", { headers: { range: "bytes=0-1" } });
+// @ts-expect-error: keys are text
+agarose.preload([1]);
 console.log(response.status);
 `;
 
 const MAIN = `
-import { fetchObject, register } from "@agarose/sw";
-await register("/agarose-sw.js?config=/agarose.json");
-const response = await fetchObject("packed/cat.bin");
+import { register } from "@agarose/sw";
+const agarose = await register();
+const response = await agarose.fetch("packed/cat.bin");
 const { byteLength } = await response.arrayBuffer();
 document.title = \`\${byteLength} bytes by the \${response.headers.has("x-agarose-read") ? "service worker" : "network"}\`;
 `;

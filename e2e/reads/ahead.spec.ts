@@ -13,9 +13,9 @@ test("the plans of preloaded objects are known at the first read, and requested 
   const keys = [...contents.keys()];
   const page = await openInitialisedApp(context, world);
   await page.evaluate(async (wanted) => {
-    const { register, preload } = (globalThis as unknown as InPage).agarose;
-    await register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
-    preload(wanted);
+    const handle = await (globalThis as unknown as InPage).agarose.register({ scope: "/" });
+    Object.assign(globalThis, { handle });
+    handle.preload(wanted);
   }, keys);
   const requests = async (path: string): Promise<number> =>
     (await world.log()).filter((record) => record.path.includes(path) && record.outcome !== "pending").length;
@@ -26,7 +26,7 @@ test("the plans of preloaded objects are known at the first read, and requested 
     expect(answer.sha256).toBe(sha256(contents.get(key)!));
     expect(answer.headers["server-timing"]).toContain('plan;desc="known plan"');
   }
-  await page.evaluate(() => (globalThis as unknown as InPage).agarose.purge({ prefix: "ahead/" }));
+  await page.evaluate(() => (globalThis as unknown as InPage).handle.purge({ prefix: "ahead/" }));
   await expect
     .poll(async () => (await read(page, keys[0]!)).headers["server-timing"], { intervals: [50, 100] })
     .toContain('plan;desc="edge plan"');
@@ -41,14 +41,13 @@ test("an urgent object overtakes the many that were asked for before it, one lik
   await putRandom("ahead/other", 300_000);
   const urgent = await putRandom("ahead/urgent", 300_000);
   const page = await openInitialisedApp(context, world);
-  const rankWith = (priority: string): Promise<{ rank: number; bytes: number }> =>
+  const rankWith = (urgency: RequestPriority): Promise<{ rank: number; bytes: number }> =>
     page.evaluate(
       async ([count, own]) => {
-        const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
-        await register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
+        const handle = await (globalThis as unknown as InPage).agarose.register({ scope: "/" });
         let ended = 0;
-        const whole = async (key: string, urgency: string): Promise<{ rank: number; bytes: number }> => {
-          const { byteLength } = await (await fetchObject(key, { priority: urgency })).arrayBuffer();
+        const whole = async (key: string, priority: RequestPriority): Promise<{ rank: number; bytes: number }> => {
+          const { byteLength } = await (await handle.fetch(key, { priority })).arrayBuffer();
           return { rank: ended++, bytes: byteLength };
         };
         for (const key of ["ahead/other", "ahead/urgent"]) await whole(key, "auto");
@@ -58,7 +57,7 @@ test("an urgent object overtakes the many that were asked for before it, one lik
         await Promise.all(before);
         return last;
       },
-      [others, priority] as const,
+      [others, urgency] as const,
     );
   // Medians of three: a busy machine passes requests on to the worker late, and what is in its memory comes at once.
   const usual: number[] = [];

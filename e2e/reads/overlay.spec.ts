@@ -12,12 +12,12 @@ test("the overlay lists reads with their waterfall, and the console has a line f
   const lines: string[] = [];
   page.on("console", (message) => lines.push(message.text()));
   await page.evaluate(async () => {
-    const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
-    const { showOverlay } = (globalThis as unknown as InPage).overlay;
-    await register("/agarose-sw.js?config=/agarose.json", { scope: "/", debug: true });
-    Object.assign(globalThis, { hide: showOverlay() });
-    await (await fetchObject("seen/one")).arrayBuffer();
-    await fetchObject("seen/nothing").catch(() => {});
+    const { agarose, devtools } = globalThis as unknown as InPage;
+    const handle = await agarose.register({ scope: "/" });
+    devtools.logReads();
+    devtools.showOverlay();
+    await (await handle.fetch("seen/one")).arrayBuffer();
+    await handle.fetch("seen/nothing");
   });
   const overlay = page.locator("agarose-overlay");
   await expect(overlay.locator("li").filter({ hasText: "seen/one" })).toContainText("200 origin, 300.0 kB in");

@@ -42,15 +42,15 @@ for (const router of ["serwist", "workbox", "plain"]) {
       const planFrom = async (): Promise<string | undefined> =>
         /plan;desc="(\w+) plan"/.exec((await read(page, key)).headers["server-timing"] ?? "")?.[1];
       await page.evaluate(async (wanted) => {
-        const { register, preload } = (globalThis as unknown as InPage).agarose;
-        await register("/worker.js", { scope: "/" });
-        preload([wanted]);
+        const handle = await (globalThis as unknown as InPage).agarose.register({ worker: "/worker.js" });
+        Object.assign(globalThis, { handle });
+        handle.preload([wanted]);
       }, key);
       const asked = async (): Promise<boolean> =>
         (await world.log()).some(({ path, outcome }) => path.includes("/v1/plans?") && outcome !== "pending");
       await expect.poll(asked).toBe(true);
       expect(await planFrom()).toBe("known");
-      await page.evaluate((prefix) => (globalThis as unknown as InPage).agarose.purge({ prefix }), `${router}/`);
+      await page.evaluate((prefix) => (globalThis as unknown as InPage).handle.purge({ prefix }), `${router}/`);
       await expect.poll(planFrom, { intervals: [50] }).toBe("edge");
     });
 

@@ -91,8 +91,8 @@ test.each([
   ["agarose-sw.dev.js", []],
   ["agarose-sw.remove.js", []],
   ["agarose-codec.js", []],
-  ["agarose.js", ["createClient", "fetchObject", "logReads", "onRead", "preload", "register"]],
-  ["agarose-overlay.js", ["showOverlay"]],
+  ["agarose.js", ["createClient", "errorOf", "register", "unregister"]],
+  ["agarose-devtools.js", ["logReads", "onRead", "showOverlay", "summarized", "totalsOf"]],
 ])("%s is a module that imports nothing and exports what pages use", async (name, exported) => {
   const bundle = await rolldown({ input: join(folder, name) });
   const { output } = await bundle.generate({ format: "esm" });

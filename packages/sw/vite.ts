@@ -2,7 +2,7 @@
  * A Vite plugin: the app serves the service worker's files and the client configuration, in development and when built.
  *
  * `plugins: [agarose({ config: { pops, regions } })]`, and in the page
- * `register(`${import.meta.env.BASE_URL}agarose-sw.js?config=${import.meta.env.BASE_URL}agarose.json`)`.
+ * `register({ worker: `${base}agarose-sw.js`, config: `${base}agarose.json` })` with `base = import.meta.env.BASE_URL`.
  */
 import type { ServerResponse } from "node:http";
 import type { Plugin } from "vite";

@@ -65,7 +65,7 @@ test("every example compiles", async () => {
     const named = examples.map(({ page, code }, i) => [`${page.replaceAll(/\W/g, "-")}-${i}.ts`, code] as const);
     // Of a page that has no bundler: the files of `agarose init` instead of packages.
     const imports = (code: string): string =>
-      code.replaceAll('"/agarose.js"', '"@agarose/sw"').replaceAll('"/agarose-overlay.js"', '"@agarose/sw/overlay"');
+      code.replaceAll('"/agarose.js"', '"@agarose/sw"').replaceAll('"/agarose-devtools.js"', '"@agarose/sw/devtools"');
     for (const [name, code] of named) await writeFile(join(folder, name), `${imports(code)}\nexport {};\n`);
     const compilerOptions = {
       lib: ["ES2024", "DOM", "DOM.AsyncIterable"],

@@ -5,7 +5,7 @@ export function startOverlayButton(): void {
   const button = byId("overlay");
   let hide: (() => void) | undefined;
   const toggle = async (): Promise<void> => {
-    const { showOverlay } = await import("@agarose/sw/overlay");
+    const { showOverlay } = await import("@agarose/sw/devtools");
     // The overlay has a close button of its own.
     const isShown = hide !== undefined && document.querySelector("agarose-overlay") !== null;
     if (isShown) hide!();

@@ -1,8 +1,8 @@
 /** A line of text, read by the real `transformers.js` with a model that comes through the service worker. */
-import { resumingFetch } from "@agarose/sw";
 import { TEXT } from "../../samples/index.ts";
 import { byId, h } from "../page/dom.ts";
 import { bytes } from "../page/format.ts";
+import { registration } from "../state/service-worker.ts";
 import { startTrial, type TrialPorts } from "./trial.ts";
 
 /** What the model takes: three colours of a line of this height. */
@@ -56,8 +56,9 @@ export function startText(ports: TrialPorts): void {
       const { AutoModel, Tensor, env } = await library();
       read.textContent = "The library loads the model.";
       let loaded = 0;
+      const { fetch: resuming } = await registration().catch(() => globalThis);
       env.fetch = async (input, init) => {
-        const response = await resumingFetch(input, init);
+        const response = await resuming(input, init);
         if (!response.ok || !String(input).endsWith(TEXT.key)) return response;
         const parts = new TransformStream<Uint8Array, Uint8Array>({
           async transform(part, controller) {

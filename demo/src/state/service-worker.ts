@@ -1,23 +1,30 @@
 /** The service worker as the page sees it. */
-import { register } from "@agarose/sw";
+import { register, type Agarose } from "@agarose/sw";
 
 export type WorkerState = "starting" | "active" | "absent";
 
 const CONTROL_WAIT_MS = 4000;
+
+let registered: Promise<Agarose> | undefined;
+
+/** What reads through the service worker, once that controls the page. */
+export function registration(): Promise<Agarose> {
+  return (registered ??= register());
+}
 
 /**
  * Registers the service worker. Resolves when it controls the page, after a few seconds without it, or when the
  * registration fails. `problem` says why.
  */
 export async function startServiceWorker(): Promise<{ state: WorkerState; problem?: string }> {
-  const registered = register().then(
+  const outcome = registration().then(
     () => ({ state: "active" as const }),
     (error: unknown) => ({ state: "absent" as const, problem: (error as Error).message }),
   );
   const late = new Promise<{ state: "starting" }>((resolve) => {
     setTimeout(() => resolve({ state: "starting" }), CONTROL_WAIT_MS);
   });
-  return await Promise.race([registered, late]);
+  return await Promise.race([outcome, late]);
 }
 
 /** Returns whether a service worker answers the requests of this page. */

@@ -61,19 +61,18 @@ export async function startLongReadHost(files: ReadonlyMap<string, Buffer>, key:
 
 function pageOf(key: string): string {
   return `<!doctype html><title>A long read</title><script type="module">
-    import { fetchObject, onRead, register } from "/agarose.js";
-    (${readInPage.toString()})({ fetchObject, onRead, register }, ${JSON.stringify(key)});
+    import { register } from "/agarose.js";
+    (${readInPage.toString()})(register, ${JSON.stringify(key)});
   </script>`;
 }
 
-interface PageSide {
-  register(url: string): Promise<unknown>;
-  fetchObject(key: string): Promise<Response>;
-  onRead(listener: (event: { type: string }) => void): void;
-}
+type Register = () => Promise<{
+  fetch(key: string): Promise<Response>;
+  addEventListener(type: "read", listener: (event: { readonly data: { readonly type: string } }) => void): void;
+}>;
 
 /** Runs in the page, as text. */
-async function readInPage({ fetchObject, onRead, register }: PageSide, key: string): Promise<void> {
+async function readInPage(register: Register, key: string): Promise<void> {
   const way = new URLSearchParams(location.search).get("way")!;
   const parts: Uint8Array<ArrayBuffer>[] = [];
   const seen: { reads: number; brokeOff?: object; error?: string } = { reads: 0 };
@@ -87,10 +86,10 @@ async function readInPage({ fetchObject, onRead, register }: PageSide, key: stri
     return response;
   };
   try {
-    await register("/agarose-sw.js?config=/agarose.json");
-    onRead(({ type }) => void (seen.reads += Number(type === "read-start")));
-    if (way.includes("fetchObject")) {
-      await drain(await fetchObject(key));
+    const agarose = await register();
+    agarose.addEventListener("read", ({ data }) => void (seen.reads += Number(data.type === "read-start")));
+    if (way.includes("handle")) {
+      await drain(await agarose.fetch(key));
     } else {
       const response = await fetch(`/ec/${key}`);
       await drain(response).catch(async (cause: unknown) => {

@@ -32,10 +32,10 @@ interface Way {
 
 const WAYS: readonly Way[] = [
   { name: "fetch", browser: "Chromium", what: "plain `fetch`" },
-  { name: "fetchObject", browser: "Chromium", what: "`fetchObject`" },
-  { name: "killed-fetchObject", browser: "Chromium", what: "`fetchObject`, worker killed", killed: true },
+  { name: "handle", browser: "Chromium", what: "`fetch` of the handle" },
+  { name: "killed-handle", browser: "Chromium", what: "`fetch` of the handle, worker killed", killed: true },
   { name: "firefox-fetch", browser: "Firefox", what: "plain `fetch`" },
-  { name: "firefox-fetchObject", browser: "Firefox", what: "`fetchObject`" },
+  { name: "firefox-handle", browser: "Firefox", what: "`fetch` of the handle" },
 ];
 
 export const longRead: Bench = {

@@ -1,4 +1,4 @@
-import { onRead, summarized } from "@agarose/sw";
+import { onRead, summarized } from "@agarose/sw/devtools";
 
 const COLLECTOR = "https://otel.example.com/v1/traces";
 const reads = new Map();

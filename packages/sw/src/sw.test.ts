@@ -202,12 +202,12 @@ describe("life cycle", () => {
     await scope.fire("install", { addRoutes: () => Promise.reject(new TypeError("not is unknown")) });
   });
 
-  test("is not installed with a configuration that is no JSON, is missing, or has another prefix", async () => {
+  test("is not installed with a configuration that is no JSON, is missing, or unsound", async () => {
     install();
     for (const file of [
       () => new Response("<html>"),
       () => new Response(null, { status: 404 }),
-      () => Response.json({ prefix: "/media/", pops: [{ name: "a", url: "https://a" }], unsigned: true }),
+      () => Response.json({ pops: [], unsigned: true }),
     ]) {
       configFile = file;
       await expect(scope.fire("install")).rejects.toMatchObject({ code: "CONFIG_INVALID" });

@@ -4,13 +4,13 @@
  */
 import { javascriptCodec } from "@agarose/ec-wasm";
 import type { ClientConfigInput } from "./common/config.ts";
-import type { Handle } from "./worker/handle.ts";
+import type { Handle } from "./client/handle.ts";
 import { handleConfig, wireConfig, type InstallOptions, type WiredOptions } from "./worker/install.ts";
 import { offlineStore } from "./offline/offline-store.ts";
 import type { WorkerScope } from "./worker/worker-scope.ts";
 
 export type { ClientConfigInput, Endpoint } from "./common/config.ts";
-export type { Handle } from "./worker/handle.ts";
+export type { Handle } from "./client/handle.ts";
 export type { InstallOptions } from "./worker/install.ts";
 export type { WorkerMessage } from "./common/messages.ts";
 

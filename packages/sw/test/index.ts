@@ -3,9 +3,9 @@
  * published: `package.json` leaves this folder out of `files`.
  */
 import { ObjectClient } from "../src/client/object-client.ts";
-import { handleBy, type Handle } from "../src/worker/handle.ts";
+import { handleBy, type Handle } from "../src/client/handle.ts";
 
-export { configFromUrl, parseConfig } from "../src/common/config.ts";
+export { parseConfig } from "../src/common/config.ts";
 export { ObjectClient };
 export type { FullPlan } from "../src/client/plans/bundle-request.ts";
 export { withSignatures } from "../src/client/plans/find-plan.ts";

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import type { ReadEvent } from "../src/events/read-events.ts";
-import { summarized } from "../src/events/read-summary.ts";
+import { summarized } from "../src/devtools/read-summary.ts";
 import { FakeWorld, sampleBytes } from "./fake-world.ts";
 
 const GUIDE = new URL("../../../docs/guides/trace-reads.md", import.meta.url);

@@ -15,12 +15,15 @@ ${table(
 ## Options of \`register\`
 
 ${fields(api.fieldsOf("RegisterOptions"))}
-## Options of \`fetchObject\`
+## What \`register\` and \`createClient\` return
 
-${fields(api.fieldsOf("FetchObjectOptions"))}
+${table(
+  ["member", "what it does"],
+  api.methodsOf("Agarose").map(({ call, meaning }) => [code(call), meaning]),
+)}
 ## Client configuration
 
-These are the fields of \`agarose.json\`, and of the first argument of \`createClient\` and \`agarose()\`. Two guides say how
+These are the fields of \`agarose.json\`, and of \`config\` of \`createClient\`, and of the first argument of \`agarose()\`. Two guides say how
 to use [\`offline\`](../guides/offline.md) and [\`encryption\`](../guides/encrypt.md#read-in-the-browser).
 
 ${fields(api.fieldsOf("ClientConfigInput"))}

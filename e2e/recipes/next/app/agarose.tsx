@@ -3,6 +3,6 @@ import { useEffect } from "react";
 import { register } from "@agarose/sw";
 
 export function Agarose() {
-  useEffect(() => void register("/agarose-sw.js?config=/agarose.json"), []);
+  useEffect(() => void register(), []);
   return null;
 }

@@ -5,7 +5,7 @@ import { QUIET_MS, type ObjectClient } from "./object-client.ts";
 import { PROBE_AGAIN_MS, PROBE_EVERY_MS } from "./plans/pop-selector.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import { POP_PATIENCE_MS } from "./plans/pop-call.ts";
-import { summarized, totalsOf, type ReadSummary } from "../events/read-summary.ts";
+import { summarized, totalsOf, type ReadSummary } from "../devtools/read-summary.ts";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 
 const KEY = "photos/cat.jpg";

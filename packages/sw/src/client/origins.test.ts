@@ -6,10 +6,9 @@ import type { Manifest, Plan, PlanRegion } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { browserPorts } from "../ports/browser-ports.ts";
 import { clientTrust, parseConfig, type ClientConfigInput } from "../common/config.ts";
 import { fetchConfig } from "../common/config-file.ts";
-import { createClient } from "../page/fetch-object.ts";
+import { browserPorts } from "../ports/browser-ports.ts";
 import { ObjectClient } from "./object-client.ts";
 import { OfflineStore } from "../offline/offline-store.ts";
 import { popId } from "./latency-tracker.ts";
@@ -55,7 +54,10 @@ function configWith(regions: readonly string[]): ClientConfigInput {
 }
 
 function clientOf(config: ClientConfigInput): ObjectClient {
-  return createClient(parseConfig(config, own.url));
+  return new ObjectClient(
+    parseConfig(config, own.url),
+    browserPorts(async () => javascriptCodec()),
+  );
 }
 
 async function read(client: ObjectClient): Promise<Uint8Array> {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 import { fetchPort } from "../ports/network.ts";
-import { route } from "../worker/routing.ts";
+import { route } from "./routing.ts";
 
 const APP = "https://app.test";
 const OURS = { origin: APP, prefix: "/ec/", navigations: false };

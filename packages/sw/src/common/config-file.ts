@@ -3,7 +3,7 @@
  * the copy it has, and fetches the file again in the background (`worker/live-client.ts`).
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "@agarose/core";
-import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile } from "./config.ts";
+import { parseConfig, type ClientConfig, type ConfigFile } from "./config.ts";
 import { CACHE_NAME } from "./cache-names.ts";
 
 /** What loading a configuration uses of the browser. */
@@ -33,7 +33,7 @@ export async function fetchConfig(
       throw new AgaroseError("CONFIG_INVALID", found, { status, type });
     }
     const text = await response.text();
-    const config = checkPrefix(parseConfig(JSON.parse(text), url), prefix);
+    const config = { ...parseConfig(JSON.parse(text), url), prefix };
     // A copy that no client can use would keep the next worker from starting.
     use(config);
     await writeCopy(url, text, ports).catch(() => {});
@@ -49,7 +49,7 @@ export async function readCopy(
   { caches }: ConfigPorts,
 ): Promise<ClientConfig | undefined> {
   const copy = await (await caches?.open(CACHE_NAME))?.match(url);
-  return copy && checkPrefix(parseConfig(await copy.json(), url), prefix);
+  return copy && { ...parseConfig(await copy.json(), url), prefix };
 }
 
 /** A full or forbidden storage only costs the next start a round trip. */

@@ -1,7 +1,7 @@
 import { offencesOf } from "@agarose/core/testing";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkPrefix, configFromUrl, parseConfig } from "./config.ts";
+import { configFromUrl, parseConfig } from "./config.ts";
 
 const BASE = "https://app.test/agarose-sw.js";
 const LOCAL_BASE = "http://localhost:5173/";
@@ -177,13 +177,6 @@ describe("configFromUrl", () => {
     "?config=//evil.test/agarose.json",
   ])("refuses %s", (query) => {
     expect(rejected(() => configFromUrl(BASE + query))).toMatchObject({ code: "CONFIG_INVALID" });
-  });
-});
-
-test("a file whose prefix is not the one routed by says what to add to the URL", () => {
-  const config = parseConfig({ prefix: "/media/", pops: [POP], unsigned: true }, BASE);
-  expect(rejected(() => checkPrefix(config, "/ec/"))).toMatchObject({
-    message: expect.stringContaining("&prefix=/media/"),
   });
 });
 

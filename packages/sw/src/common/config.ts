@@ -42,7 +42,7 @@ export interface ClientConfig {
 /** What a caller may write: everything that has a default may be left out, URLs may be relative. */
 export interface ClientConfigInput {
   /**
-   * Paths below it are objects. Starts and ends with a slash.
+   * Paths below it are objects. Starts and ends with a slash. Of a file, the worker's URL says it in its place.
    *
    * @defaultValue `/ec/`
    */
@@ -146,16 +146,6 @@ export function configFromUrl(href: string): OwnConfig | undefined {
     claim: searchParams.get("claim") !== "no",
     navigations: searchParams.get("navigations") === "yes",
   };
-}
-
-/** Refuses a configuration file whose prefix is not the one that the worker routes by. */
-export function checkPrefix(config: ClientConfig, prefix: string): ClientConfig {
-  if (config.prefix === prefix) return config;
-  throw invalid(
-    "prefix",
-    HAS_MESSAGES &&
-      `is ${config.prefix} in the configuration and ${prefix} in the worker's URL: add \`&prefix=${config.prefix}\` to that URL`,
-  );
 }
 
 function parsePrefix(given: unknown): string {

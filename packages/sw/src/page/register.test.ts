@@ -1,5 +1,6 @@
 /** What `register` makes of what the server sends and the browser says. The real ones are in the browser tests. */
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { Agarose } from "./agarose.ts";
 import { register } from "./register.ts";
 import { stamped } from "../../test/stamped.ts";
 import { WORKER_FILES } from "../common/worker-files.ts";
@@ -90,6 +91,7 @@ async function serve({ worker, codec, config = () => Response.json(CONFIG) }: Se
   const sound = worker ?? new Response(stamped("0;"), SCRIPT);
   const answers: Record<string, () => Response> = {
     "/agarose.json": config,
+    "/app/a&b.json": config,
     "/agarose-codec.js": codec ?? (() => new Response(stamped("1;", "agarose-codec.js"), SCRIPT)),
   };
   const fetch = async (url: string): Promise<Response> => {
@@ -105,23 +107,42 @@ const offline = (): never => {
 const unsound = (): Response => Response.json({ pops: [] });
 
 test.each([
-  "/agarose-sw.js",
-  "/lib/agarose-sw.offline.js?prefix=/media/",
-  "/agarose-sw.encryption.js",
-  "/agarose-sw-3f2a.js",
-])("a drop-in file without a configuration is refused at once: %s", async (url) => {
+  [{}, URL_WITH_CONFIG],
+  [{ prefix: "/media/" }, `${URL_WITH_CONFIG}&prefix=/media/`],
+  [{ prefix: "/ec/", claim: false }, `${URL_WITH_CONFIG}&claim=no`],
+  [{ navigations: true }, `${URL_WITH_CONFIG}&navigations=yes`],
+  [{ worker: "/app/agarose-sw.js?v=2", config: "/app/a&b.json" }, "/app/agarose-sw.js?v=2&config=/app/a%26b.json"],
+  [{ worker: "/agarose-sw-3f2a.js" }, "/agarose-sw-3f2a.js?config=/agarose.json"],
+  [{ worker: "/my-worker.js" }, "/my-worker.js"],
+  [{ worker: "/my-worker.js", config: "/agarose.json" }, "/my-worker.js?config=/agarose.json"],
+])("the worker's URL has what the worker must know at once: %j", async (options, url) => {
+  const container = new FakeContainer("/agarose-sw.js");
+  stubPage(container);
+  await serve();
+  await register(options);
+  expect(container.register.mock.calls.map(([registered]) => registered)).toEqual([url]);
+});
+
+test("a drop-in file as a module, which it cannot be, is refused at once", async () => {
   const container = new FakeContainer();
   stubPage(container);
-  await expect(register(url)).rejects.toMatchObject({ code: "CONFIG_INVALID", details: { url } });
+  await expect(register({ type: "module" })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
   expect(container.register).not.toHaveBeenCalled();
+});
+
+test("what it returns reads below the prefix", async () => {
+  stubPage(new FakeContainer("/agarose-sw.js"));
+  await serve();
+  const agarose = await register({ prefix: "/media/" });
+  vi.stubGlobal("fetch", async ({ url }: Request) => new Response(url, { headers: { "x-agarose-read": "edge" } }));
+  expect(await (await agarose.fetch("a")).text()).toBe(`${ORIGIN}/media/a`);
 });
 
 test.each(Object.keys(WORKER_FILES))("a page that a foreign worker controls is not ready for %s", async (name) => {
   const container = new FakeContainer("/foreign.js");
   stubPage(container);
   await serve();
-  const url = `/${name}?config=/agarose.json`;
-  await expect(register(url, { timeoutMs: 20 })).rejects.toMatchObject({
+  await expect(register({ worker: `/${name}`, timeoutMs: 20 })).rejects.toMatchObject({
     code: "READ_TIMEOUT",
     details: { controller: `${ORIGIN}/foreign.js` },
   });
@@ -132,9 +153,7 @@ test.each(Object.keys(WORKER_FILES))("a page that %s controls moves to another f
     const container = new FakeContainer(`/${name}?config=/agarose.json`);
     stubPage(container);
     await serve();
-    await expect(register(`/${other}?config=/agarose.json`, { timeoutMs: 2_000 })).resolves.toBe(
-      container.registration,
-    );
+    await expect(register({ worker: `/${other}`, timeoutMs: 2_000 })).resolves.toBeInstanceOf(Agarose);
   }
 });
 
@@ -145,8 +164,8 @@ test.each(Object.entries(WORKER_FILES))(
     container.registration.active = null;
     stubPage(container);
     await serve({ config: () => Response.json({ ...CONFIG, offline: { bytes: 1 } }) });
-    const registered = register(`/${name}?config=/agarose.json`);
-    if (store) await expect(registered).resolves.toBe(container.registration);
+    const registered = register({ worker: `/${name}` });
+    if (store) await expect(registered).resolves.toBeInstanceOf(Agarose);
     else await expect(registered).rejects.toMatchObject({ code: "CONFIG_INVALID", details: { field: "offline" } });
   },
 );
@@ -154,7 +173,9 @@ test.each(Object.entries(WORKER_FILES))(
 test("a worker of one's own needs no configuration in its URL, and may be a module", async () => {
   const container = new FakeContainer("/my-agarose-sw.js");
   stubPage(container);
-  await expect(register("/my-agarose-sw.js", { type: "module", scope: "/a/" })).resolves.toBe(container.registration);
+  await expect(register({ worker: "/my-agarose-sw.js", type: "module", scope: "/a/" })).resolves.toBeInstanceOf(
+    Agarose,
+  );
   expect(container.register.mock.calls).toEqual([
     ["/my-agarose-sw.js", { type: "module", scope: "/a/", updateViaCache: "none" }],
   ]);
@@ -168,7 +189,7 @@ describe("a configuration", () => {
     const container = new FakeContainer();
     stubPage(container);
     await serve({ config });
-    await expect(register(URL_WITH_CONFIG)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    await expect(register()).rejects.toMatchObject({ code: "CONFIG_INVALID" });
     expect(container.register).not.toHaveBeenCalled();
   });
 
@@ -177,7 +198,7 @@ describe("a configuration", () => {
     stubPage(container);
     await serve({ config: offline });
     const onStale = vi.fn<() => void>();
-    await expect(register(URL_WITH_CONFIG, { onStale })).resolves.toBe(container.registration);
+    await expect(register({ onStale })).resolves.toBeInstanceOf(Agarose);
     expect(onStale).not.toHaveBeenCalled();
   });
 
@@ -186,7 +207,7 @@ describe("a configuration", () => {
     stubPage(container);
     await serve({ config: unsound });
     const onStale = vi.fn<() => void>();
-    await expect(register(URL_WITH_CONFIG, { onStale })).resolves.toBe(container.registration);
+    await expect(register({ onStale })).resolves.toBeInstanceOf(Agarose);
     expect(onStale.mock.calls).toMatchObject([[{ code: "CONFIG_INVALID", details: { field: "configuration" } }]]);
   });
 });
@@ -197,7 +218,7 @@ describe("the worker's file", () => {
     container.register.mockRejectedValue(new DOMException("unsupported MIME type", "SecurityError"));
     stubPage(container);
     await serve({ worker: new Response("<!doctype html>", { headers: { "content-type": "text/html" } }) });
-    await expect(register(URL_WITH_CONFIG)).rejects.toMatchObject({
+    await expect(register()).rejects.toMatchObject({
       code: "CONFIG_INVALID",
       details: { problem: "type", type: "text/html" },
     });
@@ -209,7 +230,7 @@ describe("the worker's file", () => {
     const old = stamped("0;").replace(VERSION, "0.0.1");
     await serve({ worker: new Response(old, { headers: { "content-type": "text/javascript" } }) });
     const received = Promise.withResolvers<unknown>();
-    await expect(register(URL_WITH_CONFIG, { onStale: received.resolve })).resolves.toBe(container.registration);
+    await expect(register({ onStale: received.resolve })).resolves.toBeInstanceOf(Agarose);
     expect(await received.promise).toMatchObject({
       details: { problem: "version", version: "0.0.1", expected: VERSION },
     });
@@ -227,7 +248,7 @@ describe("the worker's file", () => {
     container.registration.installing = new FakeWorker("/agarose-sw.js", "redundant");
     stubPage(container);
     await serve({ codec });
-    await expect(register(URL_WITH_CONFIG)).rejects.toMatchObject({
+    await expect(register()).rejects.toMatchObject({
       code: "CONFIG_INVALID",
       message: expect.stringContaining("/agarose-codec.js"),
       details: { problem, url: `${ORIGIN}/agarose-codec.js` },
@@ -238,7 +259,7 @@ describe("the worker's file", () => {
     stubPage(new FakeContainer(URL_WITH_CONFIG));
     await serve({ codec: anotherCodec });
     const received = Promise.withResolvers<unknown>();
-    await register(URL_WITH_CONFIG, { onStale: received.resolve });
+    await register({ onStale: received.resolve });
     expect(await received.promise).toMatchObject({
       details: { problem: "version", version: "0", url: `${ORIGIN}/agarose-codec.js` },
     });
@@ -248,7 +269,7 @@ describe("the worker's file", () => {
     stubPage(new FakeContainer(URL_WITH_CONFIG));
     await serve();
     const onStale = vi.fn<() => void>();
-    await register(URL_WITH_CONFIG, { onStale });
+    await register({ onStale });
     await vi.waitFor(() => expect(fetch).toHaveBeenCalledTimes(3), 60_000);
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect(vi.mocked(fetch).mock.calls.map(([url]) => new URL(String(url)).pathname)).toEqual([
@@ -268,7 +289,7 @@ describe("control of the page", () => {
     stubPage(container);
     await serve();
     let isRegistered = false;
-    const registered = register(URL_WITH_CONFIG).then(() => (isRegistered = true));
+    const registered = register().then(() => (isRegistered = true));
     await vi.waitFor(() => expect(container.register).toHaveBeenCalled(), 60_000);
     expect(worker.received).toEqual([]);
     Object.assign(container.registration, { installing: null, active: worker });
@@ -285,10 +306,10 @@ describe("control of the page", () => {
     Object.assign(container.registration, { active: older, installing: new FakeWorker("/agarose-sw.js", "redundant") });
     stubPage(container);
     await serve();
-    const registered = register(URL_WITH_CONFIG);
+    const registered = register();
     await vi.waitFor(() => expect(older.received).toEqual([{ agarose: "claim" }]), 60_000);
     container.control(older);
-    await expect(registered).resolves.toBe(container.registration);
+    await expect(registered).resolves.toBeInstanceOf(Agarose);
   });
 
   test("is not waited for where the worker leaves open pages alone", async () => {
@@ -297,8 +318,8 @@ describe("control of the page", () => {
     container.registration.active = worker;
     stubPage(container);
     await serve();
-    await expect(register(`${URL_WITH_CONFIG}&claim=no`)).resolves.toBe(container.registration);
-    await expect(register("/my-worker.js", { claim: false })).resolves.toBe(container.registration);
+    await expect(register({ claim: false })).resolves.toBeInstanceOf(Agarose);
+    await expect(register({ worker: "/my-worker.js", claim: false })).resolves.toBeInstanceOf(Agarose);
     expect(worker.received, "no claim").toEqual([{ agarose: "configure" }]);
   });
 
@@ -308,7 +329,7 @@ describe("control of the page", () => {
     container.registration.waiting = new FakeWorker("/agarose-sw.js", "installed");
     stubPage(container);
     await serve();
-    const registered = register(URL_WITH_CONFIG, { timeoutMs: 300 });
+    const registered = register({ timeoutMs: 300 });
     const refusal = expect(registered).rejects.toMatchObject({
       code: "READ_TIMEOUT",
       message: expect.stringContaining("300 ms"),
@@ -326,11 +347,11 @@ describe("control of the page", () => {
     container.registration.waiting = worker;
     stubPage(container);
     await serve();
-    const registered = register(URL_WITH_CONFIG, { onUpdate: (activate) => activate() });
+    const registered = register({ onUpdate: (activate) => activate() });
     await vi.waitFor(() => expect(worker.received).toEqual([{ type: "SKIP_WAITING" }]), 60_000);
     Object.assign(container.registration, { waiting: null, active: worker });
     container.control(worker);
-    await expect(registered).resolves.toBe(container.registration);
+    await expect(registered).resolves.toBeInstanceOf(Agarose);
   });
 
   test("by an older worker of Agarose counts, and a newer one that is found later is reported once it waits", async () => {
@@ -338,7 +359,7 @@ describe("control of the page", () => {
     stubPage(container);
     await serve();
     const updates: (() => void)[] = [];
-    await register(URL_WITH_CONFIG, { onUpdate: (activate) => void updates.push(activate) });
+    await register({ onUpdate: (activate) => void updates.push(activate) });
     const newer = new FakeWorker("/agarose-sw.js", "installing");
     container.registration.installing = newer;
     container.registration.dispatchEvent(new Event("updatefound"));
@@ -364,7 +385,7 @@ test.each([
   await serve({
     config: () => Response.json({ pops, regions: [{ name: "r", url: "https://r.test:8443/bucket" }], unsigned: true }),
   });
-  await register("/my-worker.js?config=/agarose.json");
+  await register({ worker: "/my-worker.js", config: "/agarose.json" });
   expect(links.map(({ rel, crossOrigin, href }) => [rel, crossOrigin, href])).toEqual(
     origins.map((origin) => ["preconnect", "anonymous", origin]),
   );

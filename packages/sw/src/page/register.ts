@@ -1,17 +1,40 @@
-/**
- * Registers the service worker from a page and waits until it is in charge there.
- */
+/** Registers the service worker from a page and waits until it is in charge there. */
 import { AgaroseError } from "@agarose/core";
-import { configFromUrl, type ClientConfig, type ConfigFile } from "../common/config.ts";
+import { configFromUrl, PREFIX_DEFAULT, type ClientConfig, type ConfigFile } from "../common/config.ts";
 import { fetchConfig } from "../common/config-file.ts";
-import { logReads } from "./log-reads.ts";
+import { Agarose } from "./agarose.ts";
+import { workerReading } from "./worker-reading.ts";
 import { openConnections } from "./preconnect.ts";
 import { keepAwake } from "./keep-awake.ts";
 import { CODEC_FILE, workerFileOf } from "../common/worker-files.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
-/** Options of `register`. Without any, it registers a drop-in file for the folder that holds it. */
+/** Options of `register`. Without any, it registers `/agarose-sw.js` with `/agarose.json`. */
 export interface RegisterOptions {
+  /**
+   * Address of the worker's file: one of the drop-in files, or a worker of your own.
+   *
+   * @defaultValue `/agarose-sw.js`
+   */
+  readonly worker?: string;
+  /**
+   * Address of the client configuration, for a worker that takes it from its URL, as the drop-in files do.
+   *
+   * @defaultValue `/agarose.json`; none for a worker of your own
+   */
+  readonly config?: string;
+  /**
+   * The path below which requests are for objects. A worker of your own has to have the same.
+   *
+   * @defaultValue `/ec/`
+   */
+  readonly prefix?: string;
+  /**
+   * Whether the worker responds when an object is opened as a page, in a frame, or by a link that saves it.
+   *
+   * @defaultValue `false`
+   */
+  readonly navigations?: boolean;
   /**
    * `module` for a worker of your own that is one. The drop-in files are classic workers.
    *
@@ -35,48 +58,41 @@ export interface RegisterOptions {
    * Whether the worker takes control of this page now. With `false`, `register` resolves when the worker is active. It
    * controls the page from the next load.
    *
-   * @defaultValue `true`, unless the URL says `claim=no`
+   * @defaultValue `true`
    */
   readonly claim?: boolean;
   /** Called when a newer worker waits: ask the user, call `activate()`, reload. */
   readonly onUpdate?: (activate: () => void) => void;
   /**
-   * Called when the worker keeps running but the server's file or configuration does not match.
+   * Called when the worker keeps running but the server's files or configuration do not match.
    *
    * @defaultValue a warning on the console
    */
   readonly onStale?: (problem: AgaroseError) => void;
-  /**
-   * Whether to call `logReads()`.
-   *
-   * @defaultValue whether `localStorage` has an item `agarose-debug`
-   */
-  readonly debug?: boolean;
 }
 
-/** The worker that `register` takes without a URL: the drop-in file and its configuration, at the root of the site. */
-export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
+const WORKER_DEFAULT = "/agarose-sw.js";
+const CONFIG_DEFAULT = "/agarose.json";
 
 /**
- * Registers the worker at `url` and resolves when it controls this page. Works on the first load, after a hard reload,
- * and without a network where the worker was registered before.
+ * Registers a worker, resolves when it controls this page, and returns what reads through it. Works on the first load,
+ * after a hard reload, and without a network where the worker was registered before.
  *
  * @throws CONFIG_INVALID when service workers are missing (an insecure origin, private browsing), when the worker's
  *   configuration is unsound, or when its file cannot be registered; READ_TIMEOUT when it does not take control in
  *   time.
  */
-export async function register(
-  url: string = WORKER_URL_DEFAULT,
-  options: RegisterOptions = {},
-): Promise<ServiceWorkerRegistration> {
+export async function register(options: RegisterOptions = {}): Promise<Agarose> {
   const container = serviceWorkers();
-  const { href, pathname } = new URL(url, document.baseURI);
+  const { type = "classic", scope, onUpdate, onStale = warn, claim = true, timeoutMs = 20_000 } = options;
+  const { worker = WORKER_DEFAULT, prefix = PREFIX_DEFAULT } = options;
+  const { pathname } = new URL(worker, document.baseURI);
   // These take their configuration from their own URL. A worker that imports them has one in its source.
   const isDropIn = workerFileOf(pathname) !== undefined;
+  if (isDropIn && type === "module") throw noModule(worker);
+  const url = workerUrl(worker, { ...(isDropIn && { config: CONFIG_DEFAULT }), ...options });
+  const { href } = new URL(url, document.baseURI);
   const source = configFromUrl(href);
-  if (!source && isDropIn) throw unconfigured(url);
-  const { type = "classic", scope, onUpdate, onStale = warn, debug = isDebugging() } = options;
-  const { claim = source?.claim ?? true, timeoutMs = 20_000 } = options;
   if (source) {
     await checkedConfig(source, pathname).then(openConnections, async (error: AgaroseError) => {
       // A worker that was installed before reads by the copy it has.
@@ -84,7 +100,6 @@ export async function register(
       if (!isUnreachable(error)) onStale(error);
     });
   }
-  if (debug) logReads();
   const registration = await container
     .register(url, { type, updateViaCache: "none", ...(scope === undefined ? {} : { scope }) })
     .catch(async (error: unknown) => {
@@ -103,7 +118,20 @@ export async function register(
   keptAwake.add(container);
   // In the background: the worker works, and the files matter for the next visit.
   if (isDropIn) void problemOf(href).then((problem) => problem && onStale(problem));
-  return registration;
+  return new Agarose(workerReading(source?.prefix ?? prefix));
+}
+
+/** A worker routes before it can load a file, so its own URL says what it has to know at once. */
+function workerUrl(worker: string, { config, prefix, claim, navigations }: RegisterOptions): string {
+  if (config === undefined) return worker;
+  const query = {
+    config,
+    ...(prefix !== undefined && prefix !== PREFIX_DEFAULT && { prefix }),
+    ...(claim === false && { claim: "no" }),
+    ...(navigations && { navigations: "yes" }),
+  };
+  const text = new URLSearchParams(query).toString().replaceAll("%2F", "/");
+  return `${worker}${worker.includes("?") ? "&" : "?"}${text}`;
 }
 
 /** That of the page, however often it registers. */
@@ -120,15 +148,6 @@ async function problemOf(href: string): Promise<AgaroseError | undefined> {
   return undefined;
 }
 
-/** Storage may be forbidden. */
-function isDebugging(): boolean {
-  try {
-    return globalThis.localStorage?.getItem("agarose-debug") != null;
-  } catch {
-    return false;
-  }
-}
-
 function warn({ message }: AgaroseError): void {
   console.warn(`agarose: ${message}`);
 }
@@ -142,19 +161,24 @@ function notRegistered(url: string, error: unknown): AgaroseError {
   );
 }
 
+function noModule(worker: string): AgaroseError {
+  return new AgaroseError(
+    "CONFIG_INVALID",
+    `${worker} is a classic worker: leave out \`type\`, or register a module of your own that imports ` +
+      `/${CODEC_FILE} and then /agarose-sw.js`,
+    { worker, type: "module" },
+  );
+}
+
 function serviceWorkers(): ServiceWorkerContainer {
   if ("serviceWorker" in navigator) return navigator.serviceWorker;
   throw new AgaroseError(
     "CONFIG_INVALID",
     isSecureContext
-      ? "this browser offers no service workers here (private browsing?): read with fetchObject instead"
+      ? "this browser offers no service workers here (private browsing?): read by createClient instead"
       : `service workers need https or localhost, this page is on ${location.origin}: serve it over https`,
     { secure: isSecureContext },
   );
-}
-
-function unconfigured(url: string): AgaroseError {
-  return new AgaroseError("CONFIG_INVALID", `${url} names no configuration: add \`?config=/agarose.json\``, { url });
 }
 
 /** Browsers say no more than "failed to install" of a worker with a wrong configuration; this says what is wrong. */

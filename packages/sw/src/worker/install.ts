@@ -11,7 +11,7 @@ import {
   type ClientConfigInput,
   type ConfigSource,
 } from "../common/config.ts";
-import { handleBy, type Answer, type Handle } from "./handle.ts";
+import { handleBy, type Answer, type Handle } from "../client/handle.ts";
 import { installLifeCycle, handleMessages } from "./life-cycle.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import type { ObjectStore } from "../client/object-store.ts";

@@ -149,7 +149,6 @@ describe("what is no configuration is refused, and the old one stays in force an
     ["null", () => Response.json(null)],
     ["a list", () => Response.json([])],
     ["without PoPs and regions", () => Response.json({ unsigned: true })],
-    ["of another prefix", () => Response.json({ ...fileOf("b"), prefix: "/x/" })],
     ["without keys", () => Response.json({ ...fileOf("b"), unsigned: undefined })],
     ["with URLs that are none", () => Response.json({ pops: [{ name: "b", url: "javascript:0" }], unsigned: true })],
     ["one that no client can use", () => Response.json({ ...fileOf("b"), offline: 7 })],

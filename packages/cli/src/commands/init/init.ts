@@ -11,7 +11,7 @@ import { clientConfigOf, type ClientConfig } from "../../lib/files/client-config
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { formatCount, printResult } from "../../ui/output.ts";
-import { readProject, type Edit, type Project } from "./project.ts";
+import { readProject, registerCall, type Edit, type Project } from "./project.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -70,7 +70,7 @@ async function placeOf(
   given: string | undefined,
   { prefix }: InitOptions,
 ): Promise<{ folder: string; project: Project | undefined }> {
-  const project = await readProject(".", { url: workerUrl(prefix) });
+  const project = await readProject(".", prefix);
   if (given === undefined) return { folder: project?.folder ?? FOLDER_DEFAULT, project };
   return { folder: given, project: project && resolve(given) === resolve(project.folder) ? project : undefined };
 }
@@ -82,7 +82,7 @@ async function initApp(given: string | undefined, options: InitOptions): Promise
   const ownConfig = configPath(options.config);
   await refuseOwnConfig(path, ownConfig);
   const hasConfig = options.config !== undefined || existsSync(ownConfig);
-  const clientConfig = clientConfigOf(prefix, hasConfig ? await loadConfig(ownConfig) : undefined);
+  const clientConfig = clientConfigOf(hasConfig ? await loadConfig(ownConfig) : undefined);
   if (!dryRun) await makeFolder(folder);
   const { dropInFiles, REMOVING_FILE } = await import("@agarose/sw/files");
   const shipped = [...(await dropInFiles())].filter(([name]) => !name.startsWith(REMOVING_FILE));
@@ -100,7 +100,7 @@ async function initApp(given: string | undefined, options: InitOptions): Promise
     ...(dryRun ? [] : await hintsOf(config, clientConfig)),
     ...(project
       ? [...project.edits.flatMap(linesOf), ...project.notes.map((note) => `note: ${note}`)]
-      : [`then: import { register } from "/agarose.js"; await register("${workerUrl(prefix)}");`]),
+      : [`then: import { register } from "/agarose.js"; await ${registerCall(prefix)};`]),
   ]);
 }
 
@@ -187,8 +187,4 @@ async function refuseOwnConfig(path: string, own: string): Promise<void> {
     `${path} is the configuration of the command line: name another folder, such as public`,
     { path },
   );
-}
-
-function workerUrl(prefix: string): string {
-  return `/agarose-sw.js?config=/${CLIENT_CONFIG}${prefix === "/ec/" ? "" : `&prefix=${encodeURI(prefix)}`}`;
 }

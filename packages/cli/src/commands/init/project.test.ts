@@ -6,7 +6,6 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { runAgarose } from "../../../test/world.ts";
 import { readProject, type Project } from "./project.ts";
 
-const URL_OF_WORKER = "/agarose-sw.js?config=/agarose.json";
 const PACKAGE = { dependencies: { "@agarose/sw": "*" } };
 
 interface Report {
@@ -66,7 +65,7 @@ const FIXTURES: readonly (readonly [string, Readonly<Record<string, string>>, Pa
           state: "add",
           lines: [
             'import { register } from "@agarose/sw";',
-            "await register(`${import.meta.env.BASE_URL}agarose-sw.js?config=${import.meta.env.BASE_URL}agarose.json`);",
+            "await register({ worker: `${import.meta.env.BASE_URL}agarose-sw.js`, config: `${import.meta.env.BASE_URL}agarose.json` });",
           ],
         }),
       ],
@@ -92,7 +91,7 @@ const FIXTURES: readonly (readonly [string, Readonly<Record<string, string>>, Pa
         expect.objectContaining({
           path: "src/app/agarose.tsx",
           state: "new",
-          lines: expect.arrayContaining(['"use client";', `  useEffect(() => void register("${URL_OF_WORKER}"), []);`]),
+          lines: expect.arrayContaining(['"use client";', `  useEffect(() => void register(), []);`]),
         }),
         expect.objectContaining({ path: "src/app/layout.tsx", state: "add" }),
       ],
@@ -134,7 +133,7 @@ const FIXTURES: readonly (readonly [string, Readonly<Record<string, string>>, Pa
         expect.objectContaining({
           path: "index.html",
           state: "add",
-          lines: expect.arrayContaining([`  await register("${URL_OF_WORKER}");`]),
+          lines: expect.arrayContaining([`  await register();`]),
         }),
       ],
       notes: [expect.stringContaining("agarose.config.json")],
@@ -143,7 +142,7 @@ const FIXTURES: readonly (readonly [string, Readonly<Record<string, string>>, Pa
 ];
 
 /** Reads alone: a run of the command builds the worker first. */
-const read = (): Promise<Project | undefined> => readProject(root, { url: URL_OF_WORKER });
+const read = (): Promise<Project | undefined> => readProject(root, "/ec/");
 
 test.each(FIXTURES)("%s is known by its files", async (_name, files, found) => {
   await write(files);
@@ -199,14 +198,14 @@ test("a folder that is not the project's gets the files and the lines for any pa
   await write({ "package.json": '{"devDependencies":{"vite":"8"}}' });
   const { stdout } = await runAgarose(["init", "elsewhere", "--dry-run"], root);
   expect(stdout.toString()).toMatch(/^would be written +elsewhere\/agarose-sw\.js$/m);
-  expect(stdout.toString()).toContain(`await register("${URL_OF_WORKER}");`);
+  expect(stdout.toString()).toContain(`await register();`);
   expect(stdout.toString()).not.toContain("vite");
 });
 
 test("another prefix is in the lines of every framework", async () => {
   await write({ "vite.config.js": "" });
   const { stdout } = await runAgarose(["init", "--dry-run", "--prefix", "/media/"], root);
-  expect(stdout.toString()).toContain("agarose.json&prefix=/media/`);");
+  expect(stdout.toString()).toContain('agarose.json`, prefix: "/media/" });');
   expect(stdout.toString()).toMatch(/^add to vite\.config\.js/m);
 });
 

@@ -30,18 +30,13 @@ export interface Edit {
   readonly lines: readonly string[];
 }
 
-/** How the worker is registered. */
-export interface Registration {
-  /** The worker's URL at the root of the origin. */
-  readonly url: string;
-}
-
 interface Files {
   readonly root: string;
   readonly packages: ReadonlySet<string>;
 }
 
 const PACKAGE = "@agarose/sw";
+const CLIENT_CONFIG = "agarose.json";
 const NAMED = /@agarose\/sw|agarose-sw\.js|\.\/agarose["']/;
 const SCRIPTS = ["ts", "js", "mjs", "mts"];
 const PAGES = ["tsx", "jsx", "ts", "js"];
@@ -49,24 +44,29 @@ const PAGES = ["tsx", "jsx", "ts", "js"];
 const WORKER_PACKAGES = ["vite-plugin-pwa", "@vite-pwa/sveltekit", "next-pwa", "@serwist/next", "@ducanh2912/next-pwa"];
 const OTHER_WORKER = "a page has one worker: see docs/guides/existing-service-worker.md";
 
+/** The call that registers the worker, by whose prefix requests are for objects. */
+export function registerCall(prefix: string): string {
+  return `register(${prefix === "/ec/" ? "" : `{ prefix: ${JSON.stringify(prefix)} }`})`;
+}
+
 /** Returns what the folder `root` holds; undefined when it shows no framework and no page. */
-export async function readProject(root: string, registration: Registration): Promise<Project | undefined> {
+export async function readProject(root: string, prefix: string): Promise<Project | undefined> {
   const files = { root, packages: await packagesOf(root) };
   for (const read of [readNext, readSvelteKit, readVite, readHtml]) {
-    const project = await read(files, registration.url);
+    const project = await read(files, prefix);
     if (project) return { ...project, notes: [...project.notes, ...commonNotes(files, project)] };
   }
   return undefined;
 }
 
-async function readNext(files: Files, url: string): Promise<Project | undefined> {
+async function readNext(files: Files, prefix: string): Promise<Project | undefined> {
   const knownBy = evidence(files, "next", namesOf("next.config", SCRIPTS));
   if (knownBy === undefined) return undefined;
   const app = { framework: "Next.js" as const, knownBy, folder: "public", notes: [] };
   const pages = first(files, [...namesOf("pages/_app", PAGES), ...namesOf("src/pages/_app", PAGES)]);
   const layouts = [...namesOf("app/layout", PAGES), ...namesOf("src/app/layout", PAGES)];
   const layout = first(files, layouts);
-  const effect = `useEffect(() => void register("${url}"), []);`;
+  const effect = `useEffect(() => void ${registerCall(prefix)}, []);`;
   const imports = ['import { useEffect } from "react";', `import { register } from "${PACKAGE}";`];
   if (pages !== undefined && layout === undefined) {
     const lines = [...imports, effect];
@@ -88,14 +88,14 @@ async function readNext(files: Files, url: string): Promise<Project | undefined>
   };
 }
 
-async function readSvelteKit(files: Files, url: string): Promise<Project | undefined> {
+async function readSvelteKit(files: Files, prefix: string): Promise<Project | undefined> {
   const knownBy = evidence(files, "@sveltejs/kit", []);
   if (knownBy === undefined) return undefined;
   const lines = [
     "<script>",
     '  import { onMount } from "svelte";',
     `  import { register } from "${PACKAGE}";`,
-    `  onMount(() => void register("${url}"));`,
+    `  onMount(() => void ${registerCall(prefix)});`,
     "</script>",
   ];
   const own = first(files, [
@@ -114,7 +114,7 @@ async function readSvelteKit(files: Files, url: string): Promise<Project | undef
   };
 }
 
-async function readVite(files: Files, url: string): Promise<Project | undefined> {
+async function readVite(files: Files, prefix: string): Promise<Project | undefined> {
   const knownBy = evidence(files, "vite", namesOf("vite.config", SCRIPTS));
   if (knownBy === undefined) return undefined;
   const config = await textOf(files, first(files, namesOf("vite.config", SCRIPTS)));
@@ -123,20 +123,21 @@ async function readVite(files: Files, url: string): Promise<Project | undefined>
   const script = /<script\b[^>]*\bsrc=["']\/?([^"':]+\.[jt]sx?)["']/.exec(page)?.[1];
   // Below another base than / the files are there too.
   const base = "${import.meta.env.BASE_URL}";
-  const based = url.replace(/^\//, base).replace("config=/", `config=${base}`);
-  const lines = [`import { register } from "${PACKAGE}";`, `await register(\`${based}\`);`];
+  const based = [`worker: \`${base}agarose-sw.js\``, `config: \`${base}${CLIENT_CONFIG}\``];
+  if (prefix !== "/ec/") based.push(`prefix: ${JSON.stringify(prefix)}`);
+  const lines = [`import { register } from "${PACKAGE}";`, `await register({ ${based.join(", ")} });`];
   const entry = script ?? first(files, namesOf("src/main", PAGES)) ?? "src/main.js";
   const edits = [await vitePlugin(files), await editOf(files, entry, "before what reads through Agarose", lines)];
   return { framework: "Vite", knownBy, folder, edits, notes: [] };
 }
 
-async function readHtml(files: Files, url: string): Promise<Project | undefined> {
+async function readHtml(files: Files, prefix: string): Promise<Project | undefined> {
   const page = first(files, ["index.html", "public/index.html"]);
   if (page === undefined) return undefined;
   const lines = [
     '<script type="module">',
     '  import { register } from "/agarose.js";',
-    `  await register("${url}");`,
+    `  await ${registerCall(prefix)};`,
     "</script>",
   ];
   const edits = [await editOf(files, page, "in <head>", lines)];

@@ -4,7 +4,6 @@ import { regionsByName } from "@agarose/storage/buckets/region-names";
 
 /** What the web app has to know. */
 export interface ClientConfig {
-  readonly prefix: string;
   readonly pops: readonly { readonly name: string; readonly url: string }[];
   readonly regions: readonly { readonly name: string; readonly url: string }[];
   readonly publicKeys?: readonly string[];
@@ -12,12 +11,11 @@ export interface ClientConfig {
 }
 
 /** Returns the PoPs, public buckets and public keys of `config`. Empty lists without one. */
-export function clientConfigOf(prefix: string, config: Config | undefined): ClientConfig {
-  if (config === undefined) return { prefix, pops: [], regions: [] };
+export function clientConfigOf(config: Config | undefined): ClientConfig {
+  if (config === undefined) return { pops: [], regions: [] };
   // A private bucket is read by URLs that a PoP signs, so clients need not know it.
   const regions = regionsByName(config.regions).filter((region) => !region.private);
   return {
-    prefix,
     pops: config.pops.map(({ name, url }) => ({ name, url })),
     regions: regions.map(({ name, url }) => ({ name, url })),
     ...(config.publicKeys && { publicKeys: config.publicKeys }),

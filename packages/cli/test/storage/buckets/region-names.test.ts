@@ -42,7 +42,7 @@ test("PoPs and pages get the bucket under both names", () => {
     { name: "east", url },
   ];
   expect(JSON.parse(sharedVariables(RENAMED, { hasBindings: false })["REGIONS"]!)).toEqual(both);
-  expect(clientConfigOf("/", RENAMED).regions).toEqual(both);
+  expect(clientConfigOf(RENAMED).regions).toEqual(both);
   const plain = configWith([{ name: "west" }]);
   expect(regionsByName(plain.regions)).toEqual(plain.regions);
 });

@@ -66,7 +66,7 @@ export async function benchLive(options: LiveOptions): Promise<void> {
     const { startPageReads } = await import("@agarose/dev-world/page-reads");
     const { dropInFiles } = await import("@agarose/sw/files");
     const pages = await startPageReads({
-      config: clientConfigOf("/ec/", config),
+      config: clientConfigOf(config),
       files: await dropInFiles(),
       executablePath: options.chromium,
     });

@@ -2,11 +2,11 @@
  * `<agarose-overlay>`: the reads of a page as they happen, in its corner. Waterfall, sources, and the bytes that no
  * bucket had to send.
  *
- * `import { showOverlay } from "@agarose/sw/overlay"; showOverlay();`
+ * `import { showOverlay } from "@agarose/sw/devtools"; showOverlay();`
  */
-import { onRead } from "./on-read.ts";
+import { onRead } from "../page/on-read.ts";
 import type { RequestEvent } from "../events/read-events.ts";
-import { bytesText, described, savedBytes, summarized, type ReadSummary } from "../events/read-summary.ts";
+import { bytesText, described, savedBytes, summarized, type ReadSummary } from "./read-summary.ts";
 
 const TAG = "agarose-overlay";
 /** So many reads are shown, the newest first. */

@@ -1,6 +1,6 @@
 /** What the log and the overlay make of a read's events. */
 import { describe, expect, test } from "vitest";
-import type { ReadEvent } from "./read-events.ts";
+import type { ReadEvent } from "../events/read-events.ts";
 import { described, savedBytes, sharesOf, summarized, type ReadSummary } from "./read-summary.ts";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 

@@ -1,6 +1,6 @@
 /** Reads as lines on the console. */
-import { onRead } from "./on-read.ts";
-import { described, summarized, type ReadSummary } from "../events/read-summary.ts";
+import { onRead } from "../page/on-read.ts";
+import { described, summarized, type ReadSummary } from "./read-summary.ts";
 
 /** Writes a line for every read of this origin, on the console by default. The returned function ends that. */
 export function logReads(write: (line: string) => void = (line) => console.log(line)): () => void {

@@ -1,8 +1,7 @@
 /** The response to a request for an object, for whatever listens to requests: this worker, or a router in it. */
 import { errorResponse, toResponse, type ReadResponse } from "../common/http-response.ts";
-import type { ReadRequest } from "../client/read-request.ts";
+import type { ReadRequest } from "./read-request.ts";
 import { route, type RouteOptions } from "./routing.ts";
-import type { LifeCycleEvent } from "./worker-scope.ts";
 
 /**
  * Responds to a request for an object, or returns undefined for any other one. A read that fails before its first byte
@@ -10,7 +9,12 @@ import type { LifeCycleEvent } from "./worker-scope.ts";
  *
  * @param event keeps the worker alive until the body is read.
  */
-export type Handle = (request: Request, event?: LifeCycleEvent) => Promise<Response> | undefined;
+export type Handle = (request: Request, event?: KeptEvent) => Promise<Response> | undefined;
+
+/** An ExtendableEvent. */
+export interface KeptEvent {
+  waitUntil(work: Promise<unknown>): void;
+}
 
 /** Answers a read, and calls `onEnd` when its body has ended. */
 export type Answer = (request: ReadRequest, onEnd: () => void) => Promise<ReadResponse>;
