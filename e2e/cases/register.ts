@@ -19,7 +19,9 @@ async function openPage(
   return page;
 }
 
-/** What a page gets of a key by its worker, or by a client of its own: the hash of the bytes, or the code of the error. */
+/**
+ * What a page gets of a key by its worker, or by a client of its own: the hash of the bytes, or the code of the error.
+ */
 function fetched(page: AppPage, key: string, config?: object): Promise<string> {
   return page.evaluate(
     async ([wanted, own]) => {

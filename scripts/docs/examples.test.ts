@@ -22,11 +22,10 @@ const PAGES = execFileSync("git", ["ls-files", "README.md", "CONTRIBUTING.md", "
 const FILE_COMMENT = /^\/\/ (?:vite\.config\.js|in the page)\n/m;
 /** What examples take from the app around them. */
 const AROUND = `import type { ClientConfig } from "@agarose/sw";
-import type { StrategyPlugin } from "@agarose/sw/sw";
 declare global {
   const image: HTMLImageElement, video: HTMLVideoElement;
   const pops: NonNullable<ClientConfig["pops"]>, regions: NonNullable<ClientConfig["regions"]>;
-  const publicKeys: readonly string[], plugins: readonly StrategyPlugin[];
+  const publicKeys: readonly string[];
   function show(bytes: number): void;
   function report(line: { key: string; ms: number }): void;
   function importScripts(url: string): void;

@@ -152,13 +152,13 @@ test("lists versions that `keep` keeps, and puts one of them again", async () =>
 /** The same deployment, as if all that it holds had been stored 25 hours earlier. */
 function aDayLater(own: object): Deployment {
   const parts = openParts(configOfFields(own, "test"), { attempts: 3 }, new AbortController().signal);
-  const later = (store: Store): Store => {
+  const later = (region: Store): Store => {
     const list: Store["list"] = async function* (...args) {
       for await (const found of store.list(...args)) {
         yield found.name.startsWith(CLOCK_PREFIX) ? found : { ...found, modifiedMs: found.modifiedMs - 25 * 3_600_000 };
       }
     };
-    return new Proxy(store, {
+    return new Proxy(region, {
       get(target, property) {
         const value: unknown = property === "list" ? list : Reflect.get(target, property, target);
         return typeof value === "function" ? (value.bind(target) as unknown) : value;

@@ -1,6 +1,7 @@
 /**
- * The service worker as a library: `agarose({ pops, regions })` in a worker of one's own, or `createHandle` for one that
- * has a router. The drop-in file `agarose-sw.js` does the same, by itself for the configuration that its URL names.
+ * The service worker as a library: `agarose({ pops, regions })` in a worker of one's own, or `createHandle` for one
+ * that has a router. The drop-in file `agarose-sw.js` does the same, by itself for the configuration that its URL
+ * names.
  */
 import { javascriptCodec } from "@agarose/ec-wasm";
 import type { ClientConfigInput } from "./common/config.ts";
@@ -20,8 +21,8 @@ export function agarose(config: ClientConfigInput, options: InstallOptions = {})
 }
 
 /**
- * Returns what responds to requests for the objects of a configuration, for a worker that listens to requests itself, as
- * by a router of Workbox or Serwist. Call it once, while the worker starts: from then on the worker also handles the
+ * Returns what responds to requests for the objects of a configuration, for a worker that listens to requests itself,
+ * as by a router of Workbox or Serwist. Call it once, while the worker starts: from then on the worker also handles the
  * messages of `register`, `preload`, `update` and `purge`.
  *
  * @throws CONFIG_INVALID, naming the field.

@@ -6,21 +6,27 @@ import { HEADERS_ALLOWED } from "@agarose/core";
 import { choice, flag, negatedFlag, option, positional, repeatable } from "../command.ts";
 import { parseCount } from "./units.ts";
 
+/** The key of one object. */
 export const KEY = positional("<key>", "key of the object");
 /** A prefix that is an argument. */
 export const PREFIX = positional("[prefix]", "all keys when left out", "");
 /** The keys of a walk, which takes all objects without any. */
 export const KEYS = positional("[key...]", "keys of objects; all objects when left out");
+/** A prefix that is an option. */
 export const KEY_PREFIX = option("<prefix>", "all objects whose keys begin with this");
 
 /** Answers the question of `confirm` beforehand. */
 export const YES = flag("do not ask before it begins, as for scripts", { short: "y" });
+/** Of every verb that writes or removes. */
 export const DRY_RUN = flag("say what would be done, and do nothing");
+/** A verb that replaces or removes objects purges the PoPs otherwise. */
 export const NO_PURGE = negatedFlag("leave the PoPs of the configuration as they are");
+/** Links are left out otherwise where they lead out of a folder. */
 export const FOLLOW = flag("follow links that lead out of a folder");
 
 /** `ReportStream` takes it. */
 export const JSON_LINES = flag("print one JSON document for each object, then one with the summary");
+/** By it a walk that was interrupted goes on. */
 export const CURSOR = option(
   "<file>",
   "keep the last key that is done in this file, and continue after it when the file is there",

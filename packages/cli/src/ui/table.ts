@@ -1,6 +1,8 @@
 /** Tables for people. */
 
-/** Returns a line for each row, with cells as wide as their column. Numbers stand at the right: `isNumber` says where. */
+/**
+ * Returns a line for each row, with cells as wide as their column. Numbers stand at the right: `isNumber` says where.
+ */
 export function tableLines(
   rows: readonly (readonly string[])[],
   isNumber: (column: number) => boolean = () => false,

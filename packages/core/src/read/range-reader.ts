@@ -1,6 +1,6 @@
 /**
- * Assembles the bytes of a range: from the pieces of a small one, or from whole stripes. Small objects, and the blocks of
- * pieces, come from memory if they are there.
+ * Assembles the bytes of a range: from the pieces of a small one, or from whole stripes. Small objects, and the blocks
+ * of pieces, come from memory if they are there.
  */
 import { HAS_STORE } from "../features.ts";
 import { concat } from "../format/hash-tree.ts";

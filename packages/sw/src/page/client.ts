@@ -20,8 +20,8 @@ export interface ClientOptions {
 }
 
 /**
- * Returns a client that reads without a service worker, in a page, a web worker or Node. Keep it: it remembers plans and
- * measures sources. It stores nothing, because `offline` is for workers.
+ * Returns a client that reads without a service worker, in a page, a web worker or Node. Keep it: it remembers plans
+ * and measures sources. It stores nothing, because `offline` is for workers.
  *
  * @throws CONFIG_INVALID, naming the field.
  */

@@ -2,8 +2,10 @@
 import { defineCommand, positional } from "../../command.ts";
 import { CONSISTENCY } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = { keys: positional("<key...>", "keys of objects"), consistency: CONSISTENCY };
 
+/** `agarose cat`. */
 export const command = defineCommand({
   name: "cat",
   category: "Objects",

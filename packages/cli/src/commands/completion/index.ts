@@ -2,10 +2,13 @@
 import { AgaroseError } from "@agarose/core";
 import { defineCommand, positional } from "../../command.ts";
 
+/** The shells that it knows. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
+/** Its arguments and options. */
 export const args = { shell: positional("<shell>", SHELLS.join(", ")) };
 
+/** `agarose completion`. */
 export const command = defineCommand({
   name: "completion",
   category: "More",

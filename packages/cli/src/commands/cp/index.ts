@@ -2,6 +2,7 @@
 import { defineCommand, positional } from "../../command.ts";
 import { DRY_RUN, NO_PURGE } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   from: positional("<from>", "key of the object"),
   to: positional("<to>", "key of the copy; one that ends in / is put before the base name"),
@@ -9,6 +10,7 @@ export const args = {
   dryRun: DRY_RUN,
 };
 
+/** `agarose cp`. */
 export const copy = defineCommand({
   name: "cp",
   category: "Objects",
@@ -22,6 +24,7 @@ export const copy = defineCommand({
   run: async (values) => (await import("./cp.ts")).copyObject(values),
 });
 
+/** `agarose mv`. */
 export const move = defineCommand({
   name: "mv",
   category: "Objects",

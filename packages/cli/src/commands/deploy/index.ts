@@ -2,6 +2,7 @@
 import { defineCommand, flag, option } from "../../command.ts";
 import { ENV_PREFIX } from "./secret-variables.ts";
 
+/** Its arguments and options. */
 export const args = {
   wrangler: option(
     "<path>",
@@ -12,6 +13,7 @@ export const args = {
   dryRun: flag("build, and print what would be done; needs no account"),
 };
 
+/** `agarose deploy`. */
 export const command = defineCommand({
   name: "deploy",
   category: "Deployment",

@@ -6,6 +6,7 @@ import { parseCode, parseDuration, parseNumber, parsePort, parseSize } from "../
 
 const { code, scale, jitterSigma, mbitPerSecond, cacheBytes, seed } = WORLD_DEFAULTS;
 
+/** Its arguments and options. */
 export const args = {
   scenario: option("<file>", "places, latencies, code and cache of a scenario (JSON) instead of Agar's Table I"),
   code: option("<k+m>", `data and parity chunks of an object, or auto (default: ${codeText(code)})`, {
@@ -42,6 +43,7 @@ export const args = {
   background: flag("keep running when the process that started it has ended"),
 };
 
+/** `agarose dev`. */
 export const command = defineCommand({
   name: "dev",
   category: "Servers",

@@ -2,6 +2,7 @@
 import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import { defineCommand, flag, option } from "../../command.ts";
 
+/** Its arguments and options. */
 export const args = {
   origin: option("<origin>", "origin of the web app, which CORS is checked for; default any"),
   fix: flag("make missing buckets, set CORS, and allow public reads of buckets that are not private"),
@@ -9,6 +10,7 @@ export const args = {
   deployed: flag(`check deployed PoPs instead; ${ADMIN_TOKEN_VARIABLE} is their ADMIN_TOKEN`),
 };
 
+/** `agarose doctor`. */
 export const command = defineCommand({
   name: "doctor",
   category: "Deployment",

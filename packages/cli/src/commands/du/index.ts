@@ -2,11 +2,13 @@
 import { defineCommand, flag } from "../../command.ts";
 import { PREFIX } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   prefix: PREFIX,
   cost: flag("also dollars a month, by storageUsdPerGbMonth of each region in the configuration"),
 };
 
+/** `agarose du`. */
 export const command = defineCommand({
   name: "du",
   category: "Objects",

@@ -2,8 +2,10 @@
 import { defineCommand } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, YES } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = { dryRun: DRY_RUN, yes: YES, cursor: CURSOR, jsonLines: JSON_LINES };
 
+/** `agarose expire`. */
 export const command = defineCommand({
   name: "expire",
   category: "Safety",

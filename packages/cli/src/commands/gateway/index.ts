@@ -4,6 +4,7 @@ import { CONSISTENCY } from "../../ui/args.ts";
 import { parseAddress, parseSize } from "../../ui/units.ts";
 import { BUCKET, KEY_ID, SECRET } from "./names.ts";
 
+/** Its arguments and options. */
 export const args = {
   listen: valued("<address>", "host and port to listen on; port 0 is any free one", {
     default: "127.0.0.1:9000",
@@ -14,6 +15,7 @@ export const args = {
   consistency: CONSISTENCY,
 };
 
+/** `agarose gateway`. */
 export const command = defineCommand({
   name: "gateway",
   category: "Servers",

@@ -6,6 +6,7 @@ import { parseDuration } from "../../ui/units.ts";
 
 const HOUR_MS = 3_600_000;
 
+/** Its arguments and options. */
 export const args = {
   prefix: PREFIX,
   olderThan: valued("<duration>", "delete only what was marked so long ago, at least 1h", {
@@ -20,6 +21,7 @@ export const args = {
   jsonLines: JSON_LINES,
 };
 
+/** `agarose gc`. */
 export const command = defineCommand({
   name: "gc",
   category: "Safety",

@@ -2,6 +2,7 @@
 import { defineCommand, flag, option, positional } from "../../command.ts";
 import { CONSISTENCY, KEY } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   key: KEY,
   file: positional("[file]", "file or folder to write to, or - for stdout; default is the key's base name"),
@@ -10,6 +11,7 @@ export const args = {
   consistency: CONSISTENCY,
 };
 
+/** `agarose get`. */
 export const command = defineCommand({
   name: "get",
   category: "Objects",

@@ -2,6 +2,7 @@
 import { AgaroseError } from "@agarose/core";
 import { defineCommand, flag, positional, valued } from "../../command.ts";
 
+/** Its arguments and options. */
 export const args = {
   folder: positional(
     "[folder]",
@@ -17,6 +18,7 @@ export const args = {
   analytics: flag("with --worker: write totals to Workers Analytics Engine, once it is enabled in the account"),
 };
 
+/** `agarose init`. */
 export const command = defineCommand({
   name: "init",
   category: "Deployment",

@@ -1,6 +1,6 @@
 /**
- * `agarose keys apply`: has the current key sign what another one has signed, and the first secret encrypt the data keys
- * of encrypted objects, kept versions included. The chunks stay where they are.
+ * `agarose keys apply`: has the current key sign what another one has signed, and the first secret encrypt the data
+ * keys of encrypted objects, kept versions included. The chunks stay where they are.
  */
 import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { signingKeyId } from "@agarose/storage/config/signing";

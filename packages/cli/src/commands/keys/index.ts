@@ -4,6 +4,7 @@ import { CURSOR, DRY_RUN, JSON_LINES, KEY_PREFIX, KEYS, YES } from "../../ui/arg
 
 const FINISH_DRY_RUN = { ...DRY_RUN, description: "with --finish: check, and say what would be dropped" };
 
+/** Arguments and options of `agarose keys new`. */
 export const newArgs = {
   file: positional("[file]", "file of the private key, which must not exist", "agarose.key.pem"),
 };
@@ -26,6 +27,7 @@ const show = defineCommand({
   run: async (values) => (await import("./keys.ts")).show(values),
 });
 
+/** Arguments and options of `agarose keys rotate`. */
 export const rotateArgs = {
   file: positional("<file>", "file of the new private key; the first step writes it"),
   sign: flag("second step: sign with the new key"),
@@ -47,6 +49,7 @@ const rotate = defineCommand({
   run: async (values) => (await import("./rotate.ts")).rotate(values.file, values),
 });
 
+/** Arguments and options of `agarose keys secret`. */
 export const secretArgs = {
   file: positional("<file>", "file of the new secret; the first step writes it"),
   prefix: valued("<prefix>", "begins the keys of the objects; default: all", { default: "" }),
@@ -65,6 +68,7 @@ const secret = defineCommand({
   run: async (values) => (await import("./secret.ts")).makeSecret(values.file, values),
 });
 
+/** Arguments and options of `agarose keys apply`. */
 export const applyArgs = {
   keys: KEYS,
   prefix: KEY_PREFIX,
@@ -91,6 +95,7 @@ const apply = defineCommand({
   run: async (values) => (await import("./apply.ts")).apply(values),
 });
 
+/** `agarose keys` and its verbs. */
 export const command: CommandGroup = {
   name: "keys",
   category: "Deployment",

@@ -2,8 +2,8 @@
  * `agarose keys rotate`: replaces the signing key in three steps, so that readers never meet a key they do not trust.
  *
  * 1. Both keys are trusted, and the old one signs, until every PoP and client has the new public key.
- * 2. The new one signs, and `agarose keys apply` signs again what the old one has signed. Writers that do not trust it yet
- *    are refused.
+ * 2. The new one signs, and `agarose keys apply` signs again what the old one has signed. Writers that do not trust it
+ *    yet are refused.
  * 3. The old one is not trusted any more, and writers that sign with it are refused.
  */
 import { existsSync } from "node:fs";

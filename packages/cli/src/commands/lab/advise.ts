@@ -22,8 +22,8 @@ export interface AdviseOptions {
 }
 
 /**
- * Runs `agarose lab advise FILE`. Rejects with FILE_UNREADABLE, SCENARIO_INVALID or REQUEST_INVALID for a file that cannot
- * be used.
+ * Runs `agarose lab advise FILE`. Rejects with FILE_UNREADABLE, SCENARIO_INVALID or REQUEST_INVALID for a file that
+ * cannot be used.
  */
 export async function adviseFor(file: string, options: AdviseOptions): Promise<void> {
   const prices = (await readRequest(file)) as SizedRequest;

@@ -16,7 +16,9 @@ export interface SolveOptions extends GlobalOptions {
   readonly timeLimit?: number;
 }
 
-/** Runs `agarose lab solve FILE`. Rejects with KNAPSACK_INVALID, naming the field, for an instance that cannot be used. */
+/**
+ * Runs `agarose lab solve FILE`. Rejects with KNAPSACK_INVALID, naming the field, for an instance that cannot be used.
+ */
 export async function solve(file: string, { timeLimit, json }: SolveOptions): Promise<void> {
   const instance = parseInstance(await readText(file));
   const solution = solveMeasured(instance, timeLimit);

@@ -2,6 +2,7 @@
 import { defineCommand, flag, option } from "../../command.ts";
 import { CONSISTENCY, JSON_LINES, PREFIX } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   prefix: PREFIX,
   long: flag("also length, type and version, from the manifests", { short: "l" }),
@@ -10,6 +11,7 @@ export const args = {
   jsonLines: JSON_LINES,
 };
 
+/** `agarose ls`. */
 export const command = defineCommand({
   name: "ls",
   category: "Objects",

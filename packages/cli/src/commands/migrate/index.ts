@@ -3,6 +3,7 @@ import { defineCommand, flag, option, positional } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, YES } from "../../ui/args.ts";
 import { parseRate } from "../../ui/units.ts";
 
+/** Its arguments and options. */
 export const args = {
   next: positional("<next>", "the configuration to come, in the folder of the current one"),
   dryRun: {
@@ -17,6 +18,7 @@ export const args = {
   jsonLines: JSON_LINES,
 };
 
+/** `agarose migrate`. */
 export const command = defineCommand({
   name: "migrate",
   category: "Deployment",

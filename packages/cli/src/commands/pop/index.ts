@@ -2,6 +2,7 @@
 import { defineCommand, flag, option, positional, valued } from "../../command.ts";
 import { parseAddress } from "../../ui/units.ts";
 
+/** Its arguments and options. */
 export const args = {
   name: positional("[name]", "name of the PoP, unless the variable POP says it"),
   data: valued("<folder>", "folder of the chunk cache and the state; one process at a time may use it"),
@@ -10,6 +11,7 @@ export const args = {
   behindProxy: flag("take the client's address from the last entry of X-Forwarded-For"),
 };
 
+/** `agarose pop`. */
 export const command = defineCommand({
   name: "pop",
   category: "Servers",

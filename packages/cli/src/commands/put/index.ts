@@ -2,6 +2,7 @@
 import { defineCommand, flag, option, positional } from "../../command.ts";
 import { DRY_RUN, FOLLOW, HEADER, JOBS, NO_PURGE } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   paths: positional("<path...>", "files or folders, or - for stdin"),
   key: option("<key>", "key of the object, or of the folder; default is the base name"),
@@ -15,6 +16,7 @@ export const args = {
   dryRun: { ...DRY_RUN, description: "say which objects would be new, replaced or unchanged, and store nothing" },
 };
 
+/** `agarose put`. */
 export const command = defineCommand({
   name: "put",
   category: "Objects",

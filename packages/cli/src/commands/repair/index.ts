@@ -2,6 +2,7 @@
 import { defineCommand, flag } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, KEY_PREFIX, KEYS } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   keys: KEYS,
   prefix: KEY_PREFIX,
@@ -12,6 +13,7 @@ export const args = {
   jsonLines: JSON_LINES,
 };
 
+/** `agarose repair`. */
 export const command = defineCommand({
   name: "repair",
   category: "Safety",

@@ -2,12 +2,14 @@
 import { defineCommand, option } from "../../command.ts";
 import { DRY_RUN, KEY } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   key: KEY,
   version: option("<version>", "its 32 hex digits or its generation; default: the newest that is kept"),
   dryRun: DRY_RUN,
 };
 
+/** `agarose restore`. */
 export const command = defineCommand({
   name: "restore",
   category: "Safety",

@@ -2,6 +2,7 @@
 import { defineCommand, flag, positional } from "../../command.ts";
 import { DRY_RUN, NO_PURGE, YES } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   keys: positional("[key...]", "keys of the objects"),
   undelete: flag("bring back what was removed, as long as `keep` keeps it"),
@@ -12,6 +13,7 @@ export const args = {
   yes: YES,
 };
 
+/** `agarose rm`. */
 export const command = defineCommand({
   name: "rm",
   category: "Objects",

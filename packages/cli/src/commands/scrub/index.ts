@@ -6,6 +6,7 @@ import { parseDollars, parseDuration, parseRate, parseShare } from "../../ui/uni
 /** The longest timer of the system. */
 const EVERY_MS_MAX = 24 * 86_400_000;
 
+/** Its arguments and options. */
 export const args = {
   prefix: KEY_PREFIX,
   every: option("<duration>", "begin a walk so often until Ctrl-C, such as 1d; at most 24d", {
@@ -27,6 +28,7 @@ export const args = {
   jsonLines: JSON_LINES,
 };
 
+/** `agarose scrub`. */
 export const command = defineCommand({
   name: "scrub",
   category: "Safety",

@@ -2,8 +2,10 @@
 import { defineCommand } from "../../command.ts";
 import { CONSISTENCY, KEY } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = { key: KEY, consistency: CONSISTENCY };
 
+/** `agarose stat`. */
 export const command = defineCommand({
   name: "stat",
   category: "Objects",

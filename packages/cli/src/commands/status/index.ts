@@ -3,10 +3,12 @@ import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import { defineCommand, valued } from "../../command.ts";
 import { parseDuration } from "../../ui/units.ts";
 
+/** Its arguments and options. */
 export const args = {
   timeout: valued("<duration>", "how long a PoP may take", { parse: parseDuration({ max: 600_000 }), default: "10s" }),
 };
 
+/** `agarose status`. */
 export const command = defineCommand({
   name: "status",
   category: "Deployment",

@@ -2,6 +2,7 @@
 import { defineCommand, flag, option, positional, repeatable } from "../../command.ts";
 import { CONSISTENCY, DRY_RUN, FOLLOW, HEADER, JOBS, JSON_LINES, NO_PURGE, YES } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   source: positional("<source>", "a folder; with --get, a prefix"),
   target: positional("<target>", "a prefix, / for all keys; with --get, a folder"),
@@ -21,6 +22,7 @@ export const args = {
   jsonLines: JSON_LINES,
 };
 
+/** `agarose sync`. */
 export const command = defineCommand({
   name: "sync",
   category: "Objects",

@@ -2,6 +2,7 @@
 import { defineCommand, flag } from "../../command.ts";
 import { CURSOR, JSON_LINES, KEY_PREFIX, KEYS } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = {
   keys: KEYS,
   prefix: KEY_PREFIX,
@@ -10,6 +11,7 @@ export const args = {
   jsonLines: JSON_LINES,
 };
 
+/** `agarose verify`. */
 export const command = defineCommand({
   name: "verify",
   category: "Safety",

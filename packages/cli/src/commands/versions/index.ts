@@ -2,8 +2,10 @@
 import { defineCommand } from "../../command.ts";
 import { KEY } from "../../ui/args.ts";
 
+/** Its arguments and options. */
 export const args = { key: KEY };
 
+/** `agarose versions`. */
 export const command = defineCommand({
   name: "versions",
   category: "Safety",

@@ -1,6 +1,6 @@
 /**
- * `agarose lab bench --live`: reads of the user's own deployment and buckets in a browser of this machine, beside a whole
- * copy in the nearest bucket. It stores objects of random bytes, and removes them at the end.
+ * `agarose lab bench --live`: reads of the user's own deployment and buckets in a browser of this machine, beside a
+ * whole copy in the nearest bucket. It stores objects of random bytes, and removes them at the end.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
