@@ -32,7 +32,8 @@ declare global {
   const agarose: typeof import("@agarose/sw/sw").agarose;
   const register: typeof import("@agarose/sw").register;
   type RouteMatcher = (request: { url: URL; sameOrigin: boolean }) => boolean;
-  function registerRoute(matcher: RouteMatcher, strategy: object): void;
+  type RouteEvent = { readonly request: Request; readonly event: { waitUntil(work: Promise<unknown>): void } };
+  function registerRoute(matcher: RouteMatcher, handler: (options: RouteEvent) => Promise<Response>): void;
   // Unlike the library's own, it says that the page has one.
   interface ParentNode { querySelector(name: "video"): HTMLVideoElement }
   interface ImportMeta { readonly env: { readonly BASE_URL: string } }

@@ -24,7 +24,6 @@ const CONFIG = {
   code: { k: 2, m: 1 },
   publicKeys: [`ed25519:${"A".repeat(43)}=`],
   signing: { keyFile: "secret.key.pem" },
-  aws: { profile: "secret-profile" },
   pops: [{ name: "fra", url: "https://fra.test" }],
 };
 
