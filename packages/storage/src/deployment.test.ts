@@ -154,7 +154,7 @@ function aDayLater(own: object): Deployment {
   const parts = openParts(configOfFields(own, "test"), { attempts: 3 }, new AbortController().signal);
   const later = (region: Store): Store => {
     const list: Store["list"] = async function* (...args) {
-      for await (const found of store.list(...args)) {
+      for await (const found of region.list(...args)) {
         yield found.name.startsWith(CLOCK_PREFIX) ? found : { ...found, modifiedMs: found.modifiedMs - 25 * 3_600_000 };
       }
     };
