@@ -204,7 +204,10 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a client takes a manifest that no trusted key has signed",
-    edits: [["objects/manifests.ts", "      trust,\n", "      trust: acceptUnsigned,\n"]],
+    edits: [
+      ["objects/manifests.ts", "import {\n  AgaroseError,\n", "import {\n  acceptUnsigned,\n  AgaroseError,\n"],
+      ["objects/manifests.ts", "      trust,\n", "      trust: acceptUnsigned,\n"],
+    ],
   },
   {
     name: "expire removes what another writer has put since it was listed",
