@@ -40,15 +40,6 @@ export const readCases: readonly BrowserCase[] = [
     },
   },
   {
-    name: "the script works as a module too",
-    async run({ folder, openApp, putRandom }) {
-      const content = await putRandom(`${folder}module`, 300_000);
-      const page = await openApp();
-      await takeServiceWorker(page, {}, "module");
-      expect(await read(page, `${folder}module`)).toMatchObject({ status: 200, sha256: sha256(content) });
-    },
-  },
-  {
     name: "a range reads only the blocks it touches",
     async run({ folder, openControlledApp, putRandom, world }) {
       const content = await putRandom(`${folder}range`, 20_000_000);

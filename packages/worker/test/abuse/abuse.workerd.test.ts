@@ -9,7 +9,6 @@ const FIRED: Readonly<Record<string, string>> = {
   "clients that read nothing": "stalled",
   "keys that do not exist": "404",
   "floods of /v1/plans": "200",
-  "reports of reads that never were": "204",
   "guesses of the token": "401",
 };
 
