@@ -1,4 +1,4 @@
-/** What `bench --live` refuses before it stores anything. `e2e/world/bench-live.spec.ts` has the measurement. */
+/** What `bench --live` refuses before it stores anything. `e2e/world/bench-live.slow.spec.ts` has the measurement. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
