@@ -3,7 +3,13 @@ import { streamOf } from "./streams.ts";
 
 /** How a fake server reacts to one request. */
 export type Answer =
-  | { readonly status: number; readonly body?: Uint8Array; readonly breaksOff?: boolean; readonly ms?: number }
+  | {
+      readonly status: number;
+      readonly body?: Uint8Array;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly breaksOff?: boolean;
+      readonly ms?: number;
+    }
   | "refuse"
   | "hang";
 
@@ -48,7 +54,7 @@ export class FakeNetwork {
 }
 
 function responseOf(answer: Exclude<Answer, string>, request: FakeRequest): FetchedResponse {
-  const { status, body = new Uint8Array(0), breaksOff } = answer;
+  const { status, body = new Uint8Array(0), headers, breaksOff } = answer;
   // In several parts, as a network delivers it.
   const partBytes = Math.max(10, Math.ceil(body.length / 20));
   const parts = Array.from({ length: Math.ceil(body.length / partBytes) }, (_, i) =>
@@ -61,7 +67,7 @@ function responseOf(answer: Exclude<Answer, string>, request: FakeRequest): Fetc
     onRead: () => request.partsRead++,
     onCancel: () => (request.bodyCancelled = true),
   });
-  return { status, headers: new Headers(), body: stream };
+  return { status, headers: new Headers(headers), body: stream };
 }
 
 function neverUntil(signal: AbortSignal | undefined): Promise<never> {

@@ -107,6 +107,15 @@ describe("findManifest", () => {
     expect(world.network.requests[0]!.bodyCancelled).toBe(true);
   });
 
+  test("reads nothing of a copy that is announced as too large", async () => {
+    const headers = { "content-length": String(MANIFEST_BYTES_MAX + 1) };
+    const world = new World((host) =>
+      host === "near" ? { status: 200, headers, body: new Uint8Array(1_000) } : FOUND,
+    );
+    await world.find();
+    expect(world.network.requests[0]).toMatchObject({ bodyCancelled: true, partsRead: 0 });
+  });
+
   test("says that there is no such object when all regions say so, asking all at once after the second", async () => {
     const world = new World(() => ABSENT);
     const error = await rejectionOf(world.find());

@@ -190,6 +190,10 @@ async function readRecord(
   budget: ByteBudget | undefined,
 ): Promise<Uint8Array> {
   let release: (() => void) | undefined;
+  // A region that announces too much is refused before it sends any of it.
+  const announced = Number(response.headers.get("content-length"));
+  if (announced > MANIFEST_BYTES_MAX) await response.body?.cancel();
+  refuseTooLarge(announced);
   try {
     return await readChecked(response, async (bytes) => {
       refuseTooLarge(bytes);
