@@ -7,7 +7,7 @@ const CONTROL_WAIT_MS = 4000;
 
 let registered: Promise<Agarose> | undefined;
 
-/** What reads through the service worker, once that controls the page. */
+/** The readers of the page that go through the service worker, once it controls the page. */
 export function registration(): Promise<Agarose> {
   return (registered ??= register());
 }

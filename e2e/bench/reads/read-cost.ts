@@ -1,7 +1,7 @@
 /**
- * What reads through the service worker cost the user's machine and connection: CPU time per megabyte on the page's
- * main thread and in its whole process (where the worker runs too), and bytes that crossed the client's links per byte
- * of the object, against plain fetches of `/o/<key>`.
+ * The cost of reads through the service worker for the user's machine and connection: CPU time per megabyte on the
+ * page's main thread and in its whole process (where the worker runs too), and bytes that crossed the client's links
+ * per byte of the object, against plain fetches of `/o/<key>`.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** What a definition becomes on the command line. */
+/** Definitions of commands, as commander parses and shows them. */
 import { Command } from "commander";
 import { expect, expectTypeOf, test } from "vitest";
 import {
