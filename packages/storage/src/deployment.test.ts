@@ -168,6 +168,16 @@ function aDayLater(own: object): Deployment {
   return new Deployment({ ...parts, stores: parts.stores.map(later) });
 }
 
+test("removes an object only while it is the one that was looked at, and leaves what has replaced it", async () => {
+  await store.put("moving", "first");
+  const first = await store.stat("moving");
+  await store.put("moving", "second");
+  await expect(store.remove("moving", first)).rejects.toMatchObject({ code: "REPLACED_MEANWHILE" });
+  expect(await store.stat("moving")).toMatchObject({ bytes: 6 });
+  expect(await store.remove("moving", await store.stat("moving"))).toMatchObject({ key: "moving" });
+  await expect(store.stat("moving")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+});
+
 test("removes what is too old, and what no manifest names once it was marked for long enough", async () => {
   const expiring = { ...config, expire: [{ prefix: "tmp/", time: "1d" }] };
   const today = await openDeployment(expiring);

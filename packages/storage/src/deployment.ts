@@ -3,6 +3,7 @@
  */
 import { AgaroseError, type ByteRange, type Clock, type Manifest, type Random } from "@agarose/core";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
+import { replacedMeanwhile } from "./commit/commit.ts";
 import { configOfFields, loadConfig } from "./config/config.ts";
 import { shownManifest } from "./encryption/opened.ts";
 import { verifyWithHistory } from "./history/verify-history.ts";
@@ -162,9 +163,17 @@ export class Deployment {
     if (!listing.complete) throw listing.incomplete();
   }
 
-  /** Removes an object; undefined when there is none. Throws as `removeObject` does. */
-  remove(key: string): Promise<RemoveResult | undefined> {
-    return removeObject(key, this.#parts);
+  /**
+   * Removes an object; undefined when there is none. Throws as `removeObject` does.
+   *
+   * @param ifSame remove it only while it is the one that `stat` or `get` has described; REPLACED_MEANWHILE otherwise.
+   */
+  remove(key: string, ifSame?: Pick<ObjectInfo, "version" | "modified">): Promise<RemoveResult | undefined> {
+    if (!ifSame) return removeObject(key, this.#parts);
+    return removeObject(key, this.#parts, (newest) => {
+      const { version, modified } = (newest ?? {}) as Partial<Manifest>;
+      if (version !== ifSame.version || modified !== ifSame.modified) throw replacedMeanwhile(key, {}, "it stays");
+    });
   }
 
   /** Checks every byte that is stored of an object, or with `quick` its listings. Throws only when aborted. */

@@ -65,13 +65,9 @@ async function storeAs(
 }
 
 /** Removes the object that was copied, and no other that has taken its place. */
-async function removeOld({ key, version, modified }: ObjectInfo, deployment: Deployment): Promise<void> {
-  const now = await deployment.stat(key);
-  if (now.version !== version || now.modified !== modified) {
-    const message = `${JSON.stringify(key)} was replaced while it was copied, so it stays: move it again`;
-    throw new AgaroseError("REPLACED_MEANWHILE", message, { key });
-  }
-  const removed = await deployment.remove(key);
+async function removeOld(object: ObjectInfo, deployment: Deployment): Promise<void> {
+  const { key } = object;
+  const removed = await deployment.remove(key, object);
   for (const { region, problem } of removed?.regionsWithoutTombstone ?? []) {
     logLine(`warning: ${region} still has ${printable(key)}: ${printable(problem)}; \`agarose repair\` removes it`);
   }
