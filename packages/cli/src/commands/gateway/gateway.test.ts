@@ -149,8 +149,8 @@ describe("reads", () => {
     for (const region of REGIONS) {
       world.faults.set(region, (request, response, name) => {
         if (request.method !== "GET" || !name.startsWith("manifests/")) return false;
-        const body = Buffer.alloc(MANIFEST_BYTES_MAX + 1, " ");
-        response.writeHead(200, { "content-length": body.length }).end(body);
+        const large = Buffer.alloc(MANIFEST_BYTES_MAX + 1, " ");
+        response.writeHead(200, { "content-length": large.length }).end(large);
         return true;
       });
     }
