@@ -177,6 +177,7 @@ export {
   type FindManifestOptions,
   type ManifestSourceRegion,
 } from "./sources/manifest-source.ts";
+export { AVOID_MS, AVOID_MS_MAX, SourceHealth } from "./sources/source-health.ts";
 export { ByteBudget } from "./sources/byte-budget.ts";
 export { readMajority, type MajorityRead, type MajorityReadOptions } from "./sources/majority-read.ts";
 export { staggeredRace, type Attempt, type FailedAttempt, type RaceOptions } from "./sources/staggered-race.ts";

@@ -261,19 +261,16 @@ describe("sources that fail", () => {
     expect(world.sources[0]!.faults).toEqual(["error"]);
   });
 
-  test("are tried again after a while, because they may have recovered", async () => {
-    let down = true;
+  test("are tried again after five seconds, then after twice as long each time, because they may recover", async () => {
     const world = new ReadWorld(long, (id) => ({
-      behaviour: () => (id === "r0" && down ? "error" : "serve"),
+      behaviour: () => (id === "r0" && world.clock.now() < 20_000 ? "error" : "serve"),
       ms: 600,
     }));
-    const { body } = await world.clock.run(world.open({ windowBytes: 100, delta: 0 }));
-    down = false;
-    await world.clock.run(collect(body));
-    expect(world.sources[0]!.faults).toEqual(["error"]);
-    const again = world.sources[0]!.requests.slice(1);
-    expect(again.length).toBeGreaterThan(10);
-    expect(again[0]!.at).toBeGreaterThanOrEqual(10_000);
+    await world.read({ windowBytes: 100, delta: 0, hedge: false });
+    const { requests, faults } = world.sources[0]!;
+    const seconds = requests.map(({ at }) => at / 1_000);
+    expect(faults).toHaveLength(3);
+    expect(seconds).toEqual([0, 6, 16.8]);
   });
 
   test("make a read fail before the first byte if fewer than k chunks are left, with both numbers", async () => {

@@ -137,7 +137,10 @@ function source(id: string, meanMs: number, chunks: readonly number[], kind: Sou
 }
 
 function plan(sources: readonly ChunkSource[], failed?: ReadonlySet<string>, stripe = 0): Candidate[] {
-  return planStripe(CODE, stripe, sources, { ...(failed && { failed }), random: () => 0 });
+  return planStripe(CODE, stripe, sources, {
+    health: { isAvoided: (id) => failed?.has(id) === true },
+    random: () => 0,
+  });
 }
 
 function names(candidates: readonly Candidate[]): string[] {

@@ -9,6 +9,7 @@ import type { LatencyEstimate } from "../latency.ts";
 import { CHUNKS_MAX, type Code, type Manifest } from "../format/manifest/index.ts";
 import type { Random } from "../ports.ts";
 import type { ChunkSource } from "../sources/source.ts";
+import type { SourceHealth } from "../sources/source-health.ts";
 
 /** One possible request: this chunk from this source. */
 export interface Candidate {
@@ -19,8 +20,8 @@ export interface Candidate {
 
 /** How to order the candidates of a stripe. */
 export interface PlanOptions {
-  /** Ids of sources that failed recently. They come last. */
-  readonly failed?: ReadonlySet<string>;
+  /** Which sources failed recently. They come last. */
+  readonly health?: Pick<SourceHealth, "isAvoided">;
   /** Chooses among equally good sources. */
   readonly random: Random;
   /** Which chunks to plan. Default: all that there may be. */
@@ -116,7 +117,7 @@ function scored(code: PlannedCode, chunk: number, source: ChunkSource, options: 
   const jitter = 1 + EQUALLY_GOOD * options.random();
   const decode = chunk < code.k ? 0 : DECODE_MS;
   const isMissing = source.kind === "region" && code.missing?.includes(chunk);
-  const rank = isMissing || options.failed?.has(source.id) ? FAILED : BEST;
+  const rank = isMissing || options.health?.isAvoided(source.id) ? FAILED : BEST;
   return { chunk, source, estimate, rank, score: estimate.meanMs * jitter + decode };
 }
 

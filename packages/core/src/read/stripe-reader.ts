@@ -19,9 +19,7 @@ import { planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
 import { isFault, type Decoding, type ReadReport, type RequestRecord } from "./read-report.ts";
 import { readStripe, type StripeReadOptions } from "./stripe-read.ts";
 import { dataShards } from "./stripe-shards.ts";
-
-/** How long a source that failed is asked last. After that it may have recovered. */
-const AVOID_FAILED_MS = 10_000;
+import { SourceHealth } from "../sources/source-health.ts";
 
 /** What one way to read a stripe adds to what all have in common. */
 type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "leaves" | "lastStripe" | "codec" | "signal">;
@@ -33,8 +31,8 @@ export class StripeReader {
   readonly #context: ReadContext;
   readonly #policy: ReadPolicy;
   readonly #observer: ReadObserver;
-  /** When each source last failed. */
-  readonly #failedAtMs = new Map<string, number>();
+  /** Of the sources in this read. Only failures count: a source that fails now and then is not worth asking first. */
+  readonly #health: SourceHealth;
   /** The numbers that `random` returned for the first stripe. */
   readonly #draws: number[] = [];
 
@@ -44,6 +42,7 @@ export class StripeReader {
     this.#context = context;
     this.#policy = policy;
     this.#observer = observer;
+    this.#health = new SourceHealth(context.clock);
   }
 
   /**
@@ -122,13 +121,13 @@ export class StripeReader {
       ...this.#context,
       ...way,
       manifest,
-      candidates: plan({ failed: this.#failedLately(), random: this.#sameRandom() }),
+      candidates: plan({ health: this.#health, random: this.#sameRandom() }),
       further: sources.flatMap(({ updated }) =>
         updated ? [updated.then((isMore) => (isMore === false ? undefined : plan({ random: () => 0 })))] : [],
       ),
       onRequest: (record) => {
         if (record.outcome === "pending") this.report.requests.push(record);
-        if (isFault(record)) this.#failedAtMs.set(record.source, this.#context.clock.now());
+        if (isFault(record)) this.#health.failed(record.source);
         this.#observer.onRequest?.(record);
       },
     });
@@ -146,11 +145,6 @@ export class StripeReader {
   #sameRandom(): Random {
     let at = 0;
     return () => (this.#draws[at++] ??= this.#context.random());
-  }
-
-  #failedLately(): Set<string> {
-    const sinceMs = this.#context.clock.now() - AVOID_FAILED_MS;
-    return new Set([...this.#failedAtMs].filter(([, atMs]) => atMs > sinceMs).map(([source]) => source));
   }
 }
 

@@ -5,7 +5,7 @@ import {
   hedgeAfterMs,
   LATENCY_UNKNOWN,
   observeLatency,
-  type Clock,
+  SourceHealth,
   type LatencyEstimate,
   type SourceKind,
 } from "@agarose/core";
@@ -19,8 +19,6 @@ export const sourceId = (kind: SourceKind, name: string): string => `${kind}:${n
 const SIZE_CLASS_ENDS = [64 * 1024, 512 * 1024];
 /** The estimate of a source that failed: slower than any other. */
 export const FAILED: LatencyEstimate = { meanMs: 5_000, sdMs: 0 };
-const AVOID_MS_MIN = 5_000;
-const AVOID_MS_MAX = 60_000;
 /** Measurements this old give way to a seed: a source that was slow once must not be avoided for ever. */
 const OUTDATED_MS = 60_000;
 /** A measurement counts as at most this many times the mean before it: a straggler says little about later requests. */
@@ -38,57 +36,51 @@ interface Entry {
   /** By size class, newest last. */
   readonly recent: number[][];
   seed: LatencyEstimate | undefined;
-  failures: number;
-  avoidUntilMs: number;
 }
 
 /** Latency estimates by source, in milliseconds. */
-export class LatencyTracker {
-  readonly #clock: Clock;
+export class LatencyTracker extends SourceHealth {
   readonly #entries = new Map<string, Entry>();
   readonly #heardMs = new Map<string, number>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
 
   /** Sets a PoP's estimate of `id`. It counts until the first measurement, which starts from it. */
   seed(id: string, estimate: LatencyEstimate): void {
     const entry = this.#entry(id);
     entry.seed = estimate;
-    if (this.#clock.now() - entry.measuredMs > OUTDATED_MS) entry.measured = [];
+    if (this.clock.now() - entry.measuredMs > OUTDATED_MS) entry.measured = [];
   }
 
   /** Records that `id` delivered `bytes` in `ms`. Ends a time of avoidance. */
   observe(id: string, ms: number, bytes = 0): void {
     this.heard(id);
-    const entry = this.#take(id, ms, bytes);
-    entry.failures = 0;
-    entry.avoidUntilMs = 0;
+    this.#take(id, ms, bytes);
+    this.succeeded(id);
   }
 
   /** Records that `id` has sent something. */
   heard(id: string): void {
-    this.#heardMs.set(id, this.#clock.now());
+    this.#heardMs.set(id, this.clock.now());
   }
 
   /** Milliseconds since `id` sent something; Infinity if it never did. */
   silentMs(id: string): number {
-    return this.#clock.now() - (this.#heardMs.get(id) ?? Number.NEGATIVE_INFINITY);
+    return this.clock.now() - (this.#heardMs.get(id) ?? Number.NEGATIVE_INFINITY);
   }
 
   /** `failed`, unless `id` has sent something since `sinceMs`: then it is slow with one thing, and not broken. */
   late(id: string, sinceMs: number): void {
-    if (this.#clock.now() - this.silentMs(id) < sinceMs) this.failed(id);
+    if (this.clock.now() - this.silentMs(id) < sinceMs) this.failed(id);
   }
 
   /** Drops the measurements and failures of `id`. */
   forget(id: string): void {
     this.#entries.delete(id);
+    this.succeeded(id);
   }
 
   /** Drops everything. */
-  clear(): void {
+  override clear(): void {
+    super.clear();
     this.#entries.clear();
   }
 
@@ -97,34 +89,18 @@ export class LatencyTracker {
     if (ms > hedgeAfterMs(this.estimate(id, bytes))) this.#take(id, ms, bytes);
   }
 
-  /**
-   * Records a failure of `id`: reads ask it last for five seconds, and twice as long after each further failure in a
-   * row. Failures at the same time count once.
-   */
-  failed(id: string): void {
-    if (this.isAvoided(id)) return;
-    const entry = this.#entry(id);
-    const avoidMs = Math.min(AVOID_MS_MAX, AVOID_MS_MIN * 2 ** entry.failures++);
-    entry.avoidUntilMs = this.#clock.now() + avoidMs;
-  }
-
-  /** Whether `id` failed lately and has not delivered since. */
-  isAvoided(id: string): boolean {
-    return this.#clock.now() < (this.#entries.get(id)?.avoidUntilMs ?? 0);
-  }
-
   /** The current estimate for `id` to deliver `bytes`. */
   estimate(id: string, bytes = 0): LatencyEstimate {
+    if (this.isAvoided(id)) return FAILED;
     const entry = this.#entries.get(id);
     if (!entry) return LATENCY_UNKNOWN;
-    if (this.isAvoided(id)) return FAILED;
     const size = sizeClass(bytes);
     // A neighbouring size class is closer to the truth than a seed.
     const nearest = [0, -1, 1, -2, 2].map((step) => entry.measured[size + step]).find(Boolean);
     return nearest ?? entry.seed ?? LATENCY_UNKNOWN;
   }
 
-  #take(id: string, ms: number, bytes: number): Entry {
+  #take(id: string, ms: number, bytes: number): void {
     const entry = this.#entry(id);
     const size = sizeClass(bytes);
     const recent = (entry.recent[size] ??= []);
@@ -132,16 +108,15 @@ export class LatencyTracker {
     if (recent.length > RECENT_MAX) recent.shift();
     const own = entry.measured[size];
     const estimate = observeLatency(own ?? entry.seed, own ? Math.min(ms, WINSOR_FACTOR * own.meanMs) : ms);
-    entry.measuredMs = this.#clock.now();
+    entry.measuredMs = this.clock.now();
     const lateMs = recent.toSorted((a, b) => a - b)[Math.floor(LATE_QUANTILE * recent.length)]!;
     entry.measured[size] = recent.length < RECENT_MAX / 2 ? estimate : { ...estimate, lateMs };
-    return entry;
   }
 
   #entry(id: string): Entry {
     let entry = this.#entries.get(id);
     if (!entry) {
-      entry = { measured: [], measuredMs: 0, recent: [], seed: undefined, failures: 0, avoidUntilMs: 0 };
+      entry = { measured: [], measuredMs: 0, recent: [], seed: undefined };
       this.#entries.set(id, entry);
     }
     return entry;

@@ -161,12 +161,13 @@ async function reconstruct(
   if (wanted.length === 0) return [];
   const { manifest, estimates, clock, sha256 } = options;
   const stripe = stripeShape(manifest, options.stripe);
-  const failed = new Set([...estimates.values()].filter(({ down }) => down).map(({ name }) => name));
-  for (const chunk of wanted) if (!isFunctional(manifest, chunk)) failed.add(manifest.placement[chunk]!);
+  const last = new Set([...estimates.values()].filter(({ down }) => down).map(({ name }) => name));
+  for (const chunk of wanted) if (!isFunctional(manifest, chunk)) last.add(manifest.placement[chunk]!);
+  const health = { isAvoided: (id: string) => last.has(id) };
   const shards = await readStripe({
     manifest,
     stripe,
-    candidates: planStripe(manifest, stripe.index, [inMemory(known), ...sources], { failed, random: () => 0 }),
+    candidates: planStripe(manifest, stripe.index, [inMemory(known), ...sources], { health, random: () => 0 }),
     delta: 0,
     hedge: false,
     timeoutMs: STRIPE_TIMEOUT_MS,

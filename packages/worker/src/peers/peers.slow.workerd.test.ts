@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi, type TestContext } from "vitest";
 import { startPeersWorld, type Name, type PeersWorld } from "../../test/peers-world.ts";
 import { ADMIN_TOKEN, randomBytes, readBundle } from "../../test/world.ts";
-import { OPEN_MS, OPEN_MS_MAX } from "../regions/circuit-breakers.ts";
+import { AVOID_MS, AVOID_MS_MAX } from "@agarose/core";
 
 const KEY = "photos/cat.jpg";
 const CONTENT = randomBytes(300_000, 7);
@@ -22,7 +22,7 @@ async function read(
 }
 
 /** On a busy machine, peers that answer too late open breakers. */
-const PATIENCE_MS = 2 * OPEN_MS_MAX;
+const PATIENCE_MS = 2 * AVOID_MS_MAX;
 const POLL_MS = 100;
 
 /** Reads until an isolate asks the peer: it learns of peers beside its reads, which do not wait for that. */
@@ -163,7 +163,7 @@ describe("a peer", () => {
     const isOpen = async (): Promise<boolean> =>
       (await world.status("lhr")).isolate.openBreakers.some((peer) => peer === "fra");
     // A breaker is open for five seconds, and each failed trial doubles them: a busy machine needs longer to look.
-    for (let openMs = OPEN_MS; ; openMs = Math.min(2 * openMs, OPEN_MS_MAX)) {
+    for (let openMs = AVOID_MS; ; openMs = Math.min(2 * openMs, AVOID_MS_MAX)) {
       while (await isOpen()) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       const sinceMs = Date.now();
       do expect((await read("lhr")).bytes).toEqual(CONTENT);

@@ -1,9 +1,11 @@
 /** The manifest of a key as the buckets have it, at the consistency that is wanted. */
 import {
   AgaroseError,
+  AVOID_MS_MAX,
   findManifest,
   isTombstone,
   readMajority,
+  type SourceHealth,
   toAgaroseError,
   type Clock,
   type FindManifestOptions,
@@ -13,7 +15,6 @@ import { withTimeout } from "../runtime/async.ts";
 import { log } from "../runtime/log.ts";
 import type { Traffic } from "../http/traffic.ts";
 import type { CircuitBreakers } from "../regions/circuit-breakers.ts";
-import type { Laggards } from "../regions/laggards.ts";
 import { latencyOf } from "../regions/region-latency.ts";
 import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import type { Consistency, FoundManifest } from "./manifest-store.ts";
@@ -24,7 +25,8 @@ export interface RegionLookUp extends Pick<FindManifestOptions, "fetch" | "sha25
   readonly estimates: readonly RegionEstimate[];
   readonly clock: Clock;
   readonly breakers: CircuitBreakers;
-  readonly laggards: Laggards;
+  /** Regions that lacked a version which a majority has: they have probably missed other puts of that time, too. */
+  readonly laggards: SourceHealth;
   readonly traffic: Pick<Traffic, "unconfirmed" | "foundBehind" | "unusableManifest">;
   /** Takes the regions that lack the newest version: this PoP cannot write to buckets. */
   readonly onBehind: (regions: readonly string[]) => void;
@@ -44,7 +46,7 @@ export async function lookUp(
   const regions = options.regions.map(({ name, popUrl }) => {
     const latency = latencyOf(estimates, name);
     // Who has sent what no publisher signed, or lacked a version, is asked when nobody else answers.
-    const isLast = breakers.isOpen(manifestsOf(name)) || laggards.has(name);
+    const isLast = breakers.isOpen(manifestsOf(name)) || laggards.isAvoided(name);
     const meanMs = latency.meanMs + (isLast ? LOOK_UP_MS : 0);
     return { name, url: popUrl, latency: { ...latency, meanMs } };
   });
@@ -82,7 +84,7 @@ async function ofMajority(
 ): Promise<FoundManifest> {
   const note = (behind: readonly string[]): void => {
     for (const region of behind) {
-      laggards.note(region);
+      laggards.avoid(region, AVOID_MS_MAX);
       traffic.foundBehind(region);
     }
     if (behind.length > 0) onBehind(behind);

@@ -1,6 +1,6 @@
-import { AgaroseError, type FetchPort } from "@agarose/core";
+import { AgaroseError, AVOID_MS, AVOID_MS_MAX, type FetchPort } from "@agarose/core";
 import { beforeEach, describe, expect, test } from "vitest";
-import { CircuitBreakers, FAILURES_MAX, OPEN_MS, OPEN_MS_MAX } from "./circuit-breakers.ts";
+import { CircuitBreakers, FAILURES_MAX } from "./circuit-breakers.ts";
 
 let nowMs: number;
 let breakers: CircuitBreakers;
@@ -53,7 +53,7 @@ describe("a breaker", () => {
 
   test("lets one request try after a while, and closes when that is answered", async () => {
     await fail(FAILURES_MAX);
-    nowMs = OPEN_MS;
+    nowMs = AVOID_MS;
     expect(breakers.isOpen("r0")).toBe(false);
     const answer = Promise.withResolvers<Response>();
     const trial = breakers.guard("r0", () => answer.promise)("http://r0.example", {});
@@ -67,7 +67,7 @@ describe("a breaker", () => {
 
   test("stays open twice as long each time the trial fails, up to a minute", async () => {
     await fail(FAILURES_MAX);
-    for (const ms of [OPEN_MS, 2 * OPEN_MS, 4 * OPEN_MS, 8 * OPEN_MS, OPEN_MS_MAX, OPEN_MS_MAX]) {
+    for (const ms of [AVOID_MS, 2 * AVOID_MS, 4 * AVOID_MS, 8 * AVOID_MS, AVOID_MS_MAX, AVOID_MS_MAX]) {
       nowMs += ms - 1;
       expect(breakers.isOpen("r0")).toBe(true);
       nowMs += 1;
@@ -78,7 +78,7 @@ describe("a breaker", () => {
 
   test("is not kept open longer by requests of last resort, and is closed by one that succeeds", async () => {
     await fail(FAILURES_MAX + 10);
-    nowMs = OPEN_MS;
+    nowMs = AVOID_MS;
     expect(breakers.isOpen("r0")).toBe(false);
     await fail(1);
     expect(breakers.isOpen("r0")).toBe(true);
@@ -88,7 +88,7 @@ describe("a breaker", () => {
 
   test("gives another request a try when a trial was aborted or is never answered", async () => {
     await fail(FAILURES_MAX);
-    nowMs = OPEN_MS;
+    nowMs = AVOID_MS;
     await ask(new Error("aborted"), AbortSignal.abort());
     expect(breakers.isOpen("r0")).toBe(false);
     void breakers.guard("r0", () => new Promise(() => {}))("http://r0.example", {});

@@ -5,88 +5,66 @@
  * An open breaker blocks nothing: a read that needs the region to reach k chunks still asks it, and an answer closes
  * the breaker.
  */
-import { AgaroseError, type Clock, type FetchPort } from "@agarose/core";
+import { AgaroseError, SourceHealth, type Clock, type FetchPort } from "@agarose/core";
 
 /** Failures in a row that open a breaker. */
 export const FAILURES_MAX = 5;
-/** How long a breaker stays open; each failed trial doubles it, up to `OPEN_MS_MAX`. */
-export const OPEN_MS = 5_000;
-/** The longest time that a breaker stays open. */
-export const OPEN_MS_MAX = 60_000;
 /** After so long without an answer, another request may try. */
 const TRIAL_MS = 10_000;
-
-interface Breaker {
-  failures: number;
-  openMs: number;
-  untilMs: number;
-  trialSinceMs: number;
-}
 
 /** The breakers of one isolate, by region or peer. */
 export class CircuitBreakers {
   readonly #clock: Clock;
-  readonly #breakers = new Map<string, Breaker>();
+  readonly #health: SourceHealth;
+  /** Failures in a row. */
+  readonly #failures = new Map<string, number>();
+  /** When the request was sent that tries a region again. */
+  readonly #trialsMs = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#health = new SourceHealth(clock);
   }
 
   /**
-   * Returns whether the region counts as down now. A half-open breaker counts as open only while a trial is running.
+   * Returns whether the source counts as down now. A half-open breaker counts as open only while a trial is running.
    */
-  isOpen(region: string): boolean {
-    const breaker = this.#breakers.get(region);
-    if (!breaker || breaker.failures < FAILURES_MAX) return false;
-    const now = this.#clock.now();
-    return now < breaker.untilMs || now - breaker.trialSinceMs < TRIAL_MS;
+  isOpen(source: string): boolean {
+    const sinceMs = this.#trialsMs.get(source) ?? Number.NEGATIVE_INFINITY;
+    return this.#health.isAvoided(source) || this.#clock.now() - sinceMs < TRIAL_MS;
   }
 
-  /** Notes a good answer of a source whose requests do not pass `guard`. */
+  /** Records a good answer of a source whose requests do not pass `guard`. */
   succeeded(source: string): void {
-    this.#breakers.delete(source);
+    this.#trialsMs.delete(source);
+    this.#failures.delete(source);
+    this.#health.succeeded(source);
   }
 
-  /** Notes a failure of such a source. */
+  /** Records a failure of such a source. */
   failed(source: string): void {
-    this.#failed(this.#breaker(source));
+    this.#trialsMs.delete(source);
+    const failures = (this.#failures.get(source) ?? 0) + 1;
+    this.#failures.set(source, failures);
+    if (failures >= FAILURES_MAX) this.#health.failed(source);
   }
 
-  /** Returns `fetch` for the bucket of `region`, with every outcome noted. */
+  /** Returns `fetch` for the bucket of `region`, with every outcome recorded. */
   guard(region: string, fetch: FetchPort): FetchPort {
     return async (url, init) => {
-      const breaker = this.#breaker(region);
-      if (breaker.failures >= FAILURES_MAX && !this.isOpen(region)) breaker.trialSinceMs = this.#clock.now();
+      const isSuspect = (this.#failures.get(region) ?? 0) >= FAILURES_MAX;
+      if (isSuspect && !this.isOpen(region)) this.#trialsMs.set(region, this.#clock.now());
       try {
         const response = await fetch(url, init);
-        if (response.status >= 500 || response.status === 429) this.#failed(breaker);
-        else this.#breakers.delete(region);
+        if (response.status >= 500 || response.status === 429) this.failed(region);
+        else this.succeeded(region);
         return response;
       } catch (error) {
         // Neither an abort nor a refusal of this Worker says anything about the region.
-        if (init.signal?.aborted || error instanceof AgaroseError) breaker.trialSinceMs = Number.NEGATIVE_INFINITY;
-        else this.#failed(breaker);
+        if (init.signal?.aborted || error instanceof AgaroseError) this.#trialsMs.delete(region);
+        else this.failed(region);
         throw error;
       }
     };
-  }
-
-  #breaker(region: string): Breaker {
-    let breaker = this.#breakers.get(region);
-    if (!breaker) {
-      breaker = { failures: 0, openMs: 0, untilMs: 0, trialSinceMs: Number.NEGATIVE_INFINITY };
-      this.#breakers.set(region, breaker);
-    }
-    return breaker;
-  }
-
-  #failed(breaker: Breaker): void {
-    const now = this.#clock.now();
-    breaker.failures++;
-    breaker.trialSinceMs = Number.NEGATIVE_INFINITY;
-    // Requests of last resort may fail while the breaker is open. They are no trials.
-    if (breaker.failures < FAILURES_MAX || now < breaker.untilMs) return;
-    breaker.openMs = Math.min(OPEN_MS_MAX, Math.max(OPEN_MS, 2 * breaker.openMs));
-    breaker.untilMs = now + breaker.openMs;
   }
 }

@@ -10,6 +10,7 @@ import {
   type Codec,
   LOOK_UP_BYTES_MAX,
   type SignatureCheck,
+  SourceHealth,
   systemClock,
   systemSha256,
   trustPublishers,
@@ -25,7 +26,6 @@ import { boundBuckets, type BoundBucket } from "../regions/buckets/bound-bucket.
 import { BucketSigner } from "../regions/buckets/bucket-signer.ts";
 import { CircuitBreakers } from "../regions/circuit-breakers.ts";
 import { continentOf } from "./continents.ts";
-import { Laggards } from "../regions/laggards.ts";
 import { RegionLimits } from "../regions/region-limits.ts";
 import { monitorShard, type MonitorBinding } from "../popularity/monitor-shards.ts";
 import { parseFillClientsMin } from "../popularity/fill-candidates.ts";
@@ -76,7 +76,7 @@ export interface Isolate {
   readonly signer: BucketSigner;
   /** Bound R2 buckets, by the base URL of their regions. */
   readonly boundBuckets: ReadonlyMap<string, BoundBucket>;
-  readonly laggards: Laggards;
+  readonly laggards: SourceHealth;
   readonly memory: MemoryBudget;
   /** What look-ups of large manifests hold. */
   readonly lookUps: ByteBudget;
@@ -147,7 +147,7 @@ function createIsolate(env: Bindings): Isolate {
     limits: new RegionLimits(clock, settings.regionRequestsMax ?? 0),
     signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
     boundBuckets: boundBuckets(settings.regions, env),
-    laggards: new Laggards(clock),
+    laggards: new SourceHealth(clock),
     memory: new MemoryBudget(clock),
     lookUps: new ByteBudget(LOOK_UP_BYTES_MAX),
     misses: new RateLimiter(clock, MISSES),

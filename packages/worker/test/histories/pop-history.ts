@@ -13,6 +13,7 @@ import {
   LOOK_UP_BYTES_MAX,
   sealManifest,
   sealTombstone,
+  SourceHealth,
   toAgaroseError,
   type FetchPort,
   type Sha256,
@@ -23,7 +24,6 @@ import { FrontCache } from "../../src/read/front-cache.ts";
 import { ManifestStore, type Consistency, type FoundManifest } from "../../src/read/manifest-store.ts";
 import { lookUp, LOOK_UP_MS } from "../../src/read/region-look-up.ts";
 import { CircuitBreakers } from "../../src/regions/circuit-breakers.ts";
-import { Laggards } from "../../src/regions/laggards.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
 /** A mistake that the check must find. */
@@ -79,7 +79,7 @@ interface Isolate {
 /** What an isolate loses when it starts again. */
 interface Memory {
   readonly store: ManifestStore;
-  readonly laggards: Laggards;
+  readonly laggards: SourceHealth;
   readonly breakers: CircuitBreakers;
   /** The newest acknowledged generation that it has shown. */
   shown: number;
@@ -164,7 +164,7 @@ class History {
         trust: acceptUnsigned,
         sha256,
       }),
-      laggards: new Laggards(this.#time),
+      laggards: new SourceHealth(this.#time),
       breakers: new CircuitBreakers(this.#time),
     };
   }
