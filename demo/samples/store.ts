@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { inParallel } from "@agarose/core";
+import { inParallel } from "@agarose/core/async";
 import type { Uploader } from "@agarose/dev-world";
 import { GLOBE, MAP, MODEL, PHOTOS, PICTURES, TABLE, VIDEO } from "./index.ts";
 import { writeGlobe } from "./make-globe.ts";

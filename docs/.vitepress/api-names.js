@@ -3,6 +3,12 @@ import { Converter } from "typedoc";
 
 const NAMES = {
   "core/src": "@agarose/core",
+  "core/src/async": "@agarose/core/async",
+  "core/src/encryption": "@agarose/core/encryption",
+  "core/src/format": "@agarose/core/format",
+  "core/src/http": "@agarose/core/http",
+  "core/src/read": "@agarose/core/read",
+  "core/src/sources": "@agarose/core/sources",
   "ec-wasm/js": "@agarose/ec-wasm",
   "solver/src": "@agarose/solver",
   "solver/src/advisor": "@agarose/solver/advisor",

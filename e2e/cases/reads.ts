@@ -1,5 +1,5 @@
 /** Reads while nothing is broken. */
-import { LEAF_LIST } from "@agarose/core";
+import { LEAF_LIST } from "@agarose/core/format";
 import { expect } from "@playwright/test";
 import { read, sha256, takeServiceWorker } from "../fixtures/app.ts";
 import type { BrowserCase } from "./case.ts";

@@ -1,6 +1,7 @@
 /** A worker in the field, its PoP upgraded, and an object in a format that came after the worker. */
 import { createPrivateKey, sign } from "node:crypto";
-import { encodeFrame, FrameReader, DEVELOPMENT_KEY } from "@agarose/core";
+import { encodeFrame, DEVELOPMENT_KEY } from "@agarose/core/format";
+import { FrameReader } from "@agarose/core/sources";
 import type { BrowserContext } from "@playwright/test";
 import { read, registerWorker, sha256 } from "../fixtures/app.ts";
 import { startOriginHost, type AppFile } from "../fixtures/origin-host.ts";

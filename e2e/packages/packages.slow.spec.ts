@@ -330,7 +330,8 @@ function tsconfig(files: readonly string[]): string {
 }
 
 const PROGRAM = `
-import { AgaroseError, parseKey } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { parseKey } from "@agarose/core/format";
 import { loadCodec } from "@agarose/ec-wasm";
 import { createEncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import { solveKnapsack } from "@agarose/solver";

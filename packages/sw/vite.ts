@@ -9,7 +9,7 @@ import type { Plugin } from "vite";
 import { dropInFiles } from "./files.ts";
 import { parseConfig, type ClientConfigInput } from "./src/common/config.ts";
 import { CODEC_FILE, REMOVING_FILE, WORKER_FILES } from "./src/common/worker-files.ts";
-import { once } from "@agarose/core";
+import { once } from "@agarose/core/async";
 
 export interface VitePluginOptions {
   /** Becomes `agarose.json`. Leave it out where that file is served some other way, as from `public/`. */

@@ -164,7 +164,7 @@ async function copyOthers(source: string, files: readonly string[], folder: stri
  */
 async function addServiceWorker(folder: string): Promise<void> {
   const files = join(folder, "files");
-  const core = join(folder, "../core/src/index.d.ts");
+  const core = join(folder, "../core");
   await buildServiceWorker(files);
   await build({
     ...TSDOWN,
@@ -174,15 +174,23 @@ async function addServiceWorker(folder: string): Promise<void> {
     tsconfig: false,
     dts: { dtsInput: true, generator: "oxc", tsconfig: false },
     // Before the resolver of declarations, which would find the sources.
-    inputOptions: (options) => ({ ...options, plugins: [resolveTo("@agarose/core", core), options.plugins] }),
+    inputOptions: async (options) => ({
+      ...options,
+      plugins: [await packageIn("@agarose/core", core), options.plugins],
+    }),
     deps: { alwaysBundle: [/^@agarose\//] },
   });
 }
 
-/** A plugin that resolves the import `name` to the file `path`. */
-function resolveTo(name: string, path: string): Rolldown.Plugin {
-  const handler = (id: string): string | undefined => (id === name ? path : undefined);
-  return { name: `resolve-${name}`, resolveId: { order: "pre", handler } };
+/** A plugin that resolves imports of the package `name` to the declarations of its published form in `folder`. */
+async function packageIn(name: string, folder: string): Promise<Rolldown.Plugin> {
+  const { exports } = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as PackageJson;
+  const paths = Object.entries(exports).map(([path, target]) => [
+    join(name, path),
+    join(folder, (target as { types: string }).types),
+  ]);
+  const files = new Map(paths as [string, string][]);
+  return { name: `resolve-${name}`, resolveId: { order: "pre", handler: (id) => files.get(id) } };
 }
 
 /** The repository's own, with the path that the Worker has in a project that has installed the package. */

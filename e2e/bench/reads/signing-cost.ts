@@ -3,6 +3,7 @@
  * without signing it. Both happen on the machine itself, so they add no request to a read or a put.
  */
 import { randomBytes } from "node:crypto";
+import { systemSha256 } from "@agarose/core";
 import {
   acceptUnsigned,
   BLOCK_BYTES,
@@ -12,11 +13,10 @@ import {
   sealManifest,
   STRIPE_BYTES_DEFAULT,
   stripeCount,
-  systemSha256,
   trustPublishers,
   type ManifestDraft,
   type Signer,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import type { Bench } from "../bench.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { spread, summarize, table } from "@agarose/dev-world/statistics";

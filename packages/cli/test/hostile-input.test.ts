@@ -1,5 +1,6 @@
 /** What buckets, clients of the gateway and files say to a command ends in a typed error, whatever it is. */
-import { acceptUnsigned, systemClock, trustPublishers } from "@agarose/core";
+import { systemClock } from "@agarose/core";
+import { acceptUnsigned, trustPublishers } from "@agarose/core/format";
 import { offencesOf, streamOf, testPublisher } from "@agarose/core/testing";
 import { readCompletion, readDeletion } from "@agarose/s3-server";
 import { expect, test } from "vitest";

@@ -3,18 +3,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import {
-  acceptUnsigned,
-  systemSha256,
-  FrameReader,
-  objectUrl,
-  parsePlan,
-  chunkName,
-  systemClock,
-  type Plan,
-  ByteBudget,
-  LOOK_UP_BYTES_MAX,
-} from "@agarose/core";
+import { systemSha256, systemClock } from "@agarose/core";
+import { acceptUnsigned, objectUrl, parsePlan, chunkName, type Plan } from "@agarose/core/format";
+import { FrameReader, ByteBudget, LOOK_UP_BYTES_MAX } from "@agarose/core/sources";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { ObjectClient, withSignatures, type FullPlan } from "@agarose/sw/testing";

@@ -5,7 +5,7 @@ import { createHash, hash, randomBytes } from "node:crypto";
 import { PassThrough, Readable } from "node:stream";
 import { Crc32, Crc32c, Crc64Nvme } from "@aws-sdk/checksums/crc";
 import * as s3 from "@aws-sdk/client-s3";
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { S3Endpoint, S3EndpointOptions } from "@agarose/dev-world/s3-endpoint";
 import { S3Store } from "@agarose/storage/buckets/s3-store";

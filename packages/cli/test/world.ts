@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
-import { chunkName, manifestName } from "@agarose/core";
+import { chunkName, manifestName } from "@agarose/core/format";
 import { parseConfig, type Config } from "@agarose/storage/config/config";
 import { partsOf, type DeploymentParts, type GivenParts } from "@agarose/storage/parts";
 import { getObject } from "@agarose/storage/objects/get-object";

@@ -14,3 +14,5 @@ declare const AGAROSE_STORE: boolean | undefined;
 
 /** Whether readers of this build may store what they read. A bundler that defines it as `false` drops that code. */
 export const HAS_STORE: boolean = typeof AGAROSE_STORE === "undefined" || AGAROSE_STORE;
+
+export { HAS_MESSAGES } from "./errors.ts";

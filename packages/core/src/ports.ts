@@ -48,3 +48,19 @@ export const systemClock: Clock = {
 /** The runtime's own SHA-256, of Web Crypto. */
 export const systemSha256: Sha256 = async (bytes) =>
   new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+
+/** All that a reader takes from its runtime. */
+export interface Ports {
+  readonly fetch: FetchPort;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly sha256: Sha256;
+}
+
+/** The runtime's own network, clock, chance and SHA-256. */
+export const systemPorts: Ports = {
+  fetch: (url, init) => fetch(url, init),
+  clock: systemClock,
+  random: () => Math.random(),
+  sha256: systemSha256,
+};

@@ -1,9 +1,10 @@
 /** The example of README.md is `readme-example.ts`, which the compiler checks and this file runs. */
 import { readFile } from "node:fs/promises";
-import { encodeManifest, sealManifest, systemSha256 } from "@agarose/core";
+import { systemSha256 } from "@agarose/core";
+import { encodeManifest, sealManifest } from "@agarose/core/format";
 import { FakeNetwork, sampleObject, testPublisher } from "@agarose/core/testing";
 import { afterEach, expect, test, vi } from "vitest";
-import { readObject } from "./readme-example.ts";
+import { read as readBytes } from "./readme-example.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -25,6 +26,6 @@ test("the example reads an object while a region is down", async () => {
   });
   vi.stubGlobal("fetch", network.fetch);
   const regions = manifest.placement.map((name) => ({ name, url: `https://${name}.example/bucket` }));
-  expect(await readObject(manifest.key, regions, [publicKey])).toEqual(bytes);
+  expect(await readBytes(manifest.key, regions, [publicKey])).toEqual(bytes);
   expect(network.hosts()).toContain("r0.example");
 });

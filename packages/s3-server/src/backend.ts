@@ -1,6 +1,6 @@
 /** What a server of S3 keeps its objects in: the server knows the protocol, and its backend where the bytes go. */
 import type { ServerResponse } from "node:http";
-import type { ByteRange } from "@agarose/core";
+import type { ByteRange } from "@agarose/core/http";
 import type { Uploads } from "./uploads.ts";
 import type { KeptHeaders } from "./wire/answered-object.ts";
 import type { BodyFile, Received } from "./wire/body.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { AwsClient } from "aws4fetch";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import type { ListedObject, Store } from "@agarose/storage/buckets/store";
 import { findVersitygw, startS3Endpoint, startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { FetchStore, PUT_BYTES_MAX } from "./fetch-store.ts";

@@ -1,7 +1,7 @@
 /**
  * Walks, one at a time, and what the last one found.
  */
-import { isRecord } from "@agarose/core";
+import { isRecord } from "@agarose/core/format";
 import type { WalkTimes } from "@agarose/storage/maintenance/scrub/metrics";
 import { totalsOf, type Totals } from "@agarose/storage/maintenance/scrub/totals";
 import type { Position } from "./part.ts";

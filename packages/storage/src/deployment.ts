@@ -1,7 +1,9 @@
 /**
  * A deployment, and what is done with its objects.
  */
-import { AgaroseError, type ByteRange, type Clock, type Manifest, type Random } from "@agarose/core";
+import { AgaroseError, type Clock, type Random } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
+import type { ByteRange } from "@agarose/core/http";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
 import { replacedMeanwhile } from "./commit/commit.ts";
 import { configOfFields, loadConfig } from "./config/config.ts";

@@ -2,6 +2,7 @@
  * Regions, PoPs and objects in memory, on a virtual clock: what a client sees of the world, with faults to switch on.
  */
 import { createHash } from "node:crypto";
+import type { FetchInit, FetchPort, FetchedResponse } from "@agarose/core";
 import {
   BUNDLE_CONTENT_TYPE,
   chunkName,
@@ -13,23 +14,19 @@ import {
   excerptOf,
   manifestName,
   objectUrl,
-  parseRange,
-  PEER_CHUNK_PREFIX,
-  piecesOf,
   roundRobin,
   sealManifest,
   stripeCount,
   stripeShape,
   versionText,
   type Encryption,
-  type FetchInit,
-  type FetchPort,
-  type FetchedResponse,
   type Manifest,
-  type Piece,
   type Plan,
   type PlanPeer,
-} from "@agarose/core";
+} from "@agarose/core/format";
+import { parseRange } from "@agarose/core/http";
+import { piecesOf, type Piece } from "@agarose/core/read";
+import { PEER_CHUNK_PREFIX } from "@agarose/core/sources";
 import { loadCodec } from "@agarose/ec-wasm";
 import type { ReadEvent } from "../src/events/read-events.ts";
 import { parseConfig } from "../src/common/config.ts";

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { BUNDLE_CONTENT_TYPE, encodeFrame, encodePlan, objectUrl, type Plan } from "@agarose/core";
+import { BUNDLE_CONTENT_TYPE, encodeFrame, encodePlan, objectUrl, type Plan } from "@agarose/core/format";
 import type { FakeRegion } from "./fake-world.ts";
 
 const NOTHING = new Uint8Array(0);

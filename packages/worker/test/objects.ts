@@ -1,4 +1,5 @@
 /** Objects as `agarose put` stores them, made in memory. For tests. */
+import { systemSha256, type FetchedResponse } from "@agarose/core";
 import {
   BLOCK_BYTES,
   chunkName,
@@ -11,10 +12,8 @@ import {
   sealManifest,
   stripeCount,
   stripeShape,
-  systemSha256,
-  type FetchedResponse,
   type Manifest,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import { javascriptCodec } from "@agarose/ec-wasm";
 
 export const REGIONS = ["r0", "r1", "r2", "r3", "r4", "r5"];

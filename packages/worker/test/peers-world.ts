@@ -1,5 +1,5 @@
 /** Three PoPs in real workerd that are each other's peers, over links that break on demand. For tests. */
-import type { Manifest } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
 import { startPops } from "@agarose/dev-world/pops";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
 import { inWorkerd, isOnNode, startNodePops, type ContractPops } from "./node-pops.ts";

@@ -1,14 +1,8 @@
 /** A PoP in real workerd with its buckets, and objects in them. For tests. */
 import { fileURLToPath } from "node:url";
-import {
-  acceptUnsigned,
-  FrameReader,
-  parsePlan,
-  systemSha256,
-  type Frame,
-  type Manifest,
-  type Plan,
-} from "@agarose/core";
+import { systemSha256 } from "@agarose/core";
+import { acceptUnsigned, parsePlan, type Frame, type Manifest, type Plan } from "@agarose/core/format";
+import { FrameReader } from "@agarose/core/sources";
 import { startPops } from "@agarose/dev-world/pops";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
 import type { ValueStore } from "../src/runtime/storage-ports.ts";

@@ -2,7 +2,7 @@
 import { createPrivateKey, sign } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { encodeManifest } from "@agarose/core";
+import { encodeManifest } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../test/world.ts";
 

@@ -2,7 +2,7 @@
  * Arguments and options that several commands have. Every help loads this module, so it imports nothing that does the
  * work.
  */
-import { HEADERS_ALLOWED } from "@agarose/core";
+import { HEADERS_ALLOWED } from "@agarose/core/format";
 import { choice, flag, negatedFlag, option, positional, repeatable } from "../command.ts";
 import { parseCount } from "./units.ts";
 

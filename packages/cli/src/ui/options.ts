@@ -2,7 +2,8 @@
  * Options that several commands have. Every help loads this module, so it imports nothing that does the work.
  */
 import { Option } from "commander";
-import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { HEADERS_ALLOWED } from "@agarose/core/format";
 import { LOG_FORMATS, type LogFormat } from "@agarose/solver/traces";
 
 /** The option that answers the question of `confirm` beforehand, for `Command.option`. */

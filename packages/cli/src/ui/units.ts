@@ -2,7 +2,8 @@
  * Numbers with units as options spell them. Each parser throws USAGE, and its message begins with the text, before
  * which `command.ts` writes the name of the option.
  */
-import { AgaroseError, type Code } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import type { Code } from "@agarose/core/format";
 import { parseDuration as parseMs } from "@agarose/storage/maintenance/amounts";
 
 export { parseMoney as parseDollars, parseRate, parseShare } from "@agarose/storage/maintenance/amounts";

@@ -1,7 +1,7 @@
 /**
  * Verdicts and outcomes of repairs, in lines for people.
  */
-import { LEAF_LIST } from "@agarose/core";
+import { LEAF_LIST } from "@agarose/core/format";
 import {
   hasKeptDamage,
   isDamage,

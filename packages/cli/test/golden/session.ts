@@ -1,7 +1,7 @@
 /**
  * The commands of the session, by the verb whose golden file shows them, in the order in which they run.
  */
-import { chunkName, manifestName, type Manifest } from "@agarose/core";
+import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
 import type { World } from "../world.ts";
 
 /** What steps between commands work with. */

@@ -1,6 +1,6 @@
 /** The verbs that meet encrypted objects, where a half of the work could leave bytes that no secret opens. */
 import { readFile, writeFile } from "node:fs/promises";
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { bytesOf, COPY_DEAD_HOURS, read, soundOf, type Prepare } from "./case.ts";
 import { seenAs, type KillWorld } from "./kill-world.ts";
 

@@ -7,7 +7,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { acceptUnsigned, encodeKey, parseManifest, toAgaroseError, type Manifest } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { acceptUnsigned, encodeKey, parseManifest, type Manifest } from "@agarose/core/format";
 import { startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { parseConfig, type Config, type RegionConfig } from "@agarose/storage/config/config";
 import { partsOf, type DeploymentParts } from "@agarose/storage/parts";

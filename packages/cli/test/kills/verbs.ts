@@ -4,7 +4,7 @@
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { chunkName, manifestName } from "@agarose/core";
+import { chunkName, manifestName } from "@agarose/core/format";
 import { bytesOf, COPY_DEAD_HOURS, read, soundOf, type Case, type Prepare } from "./case.ts";
 import { ENCRYPTED_VERBS } from "./encrypted-verbs.ts";
 import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld } from "./kill-world.ts";

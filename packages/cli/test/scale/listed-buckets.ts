@@ -4,7 +4,7 @@
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { chunkName, encodeManifest, manifestName, roundRobin, sealManifest } from "@agarose/core";
+import { chunkName, encodeManifest, manifestName, roundRobin, sealManifest } from "@agarose/core/format";
 import { nodeSha256 } from "@agarose/storage/objects/sha256";
 
 const PAGE_OBJECTS = 1_000;

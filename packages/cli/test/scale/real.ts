@@ -11,7 +11,7 @@ import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { encodeManifest, manifestName, sealManifest } from "@agarose/core";
+import { encodeManifest, manifestName, sealManifest } from "@agarose/core/format";
 import { findVersitygw, startVersitygw } from "@agarose/dev-world/s3-endpoint";
 import { nodeSha256 } from "@agarose/storage/objects/sha256";
 import { S3Store } from "@agarose/storage/buckets/s3-store";

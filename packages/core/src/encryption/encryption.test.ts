@@ -7,17 +7,8 @@ import { objectAnswer } from "../http/object-response.ts";
 import type { Manifest } from "../format/manifest/index.ts";
 import { fromBase64 } from "../format/text.ts";
 import { systemSha256 } from "../ports.ts";
-import {
-  CELL_BYTES,
-  CellCipher,
-  encryptedBytes,
-  openEncrypted,
-  openSecret,
-  plainBytes,
-  sealEncryption,
-  Secrets,
-  storedRange,
-} from "./index.ts";
+import { CELL_BYTES, CellCipher, encryptedBytes, plainBytes, storedRange } from "./cells.ts";
+import { openEncrypted, openSecret, sealEncryption, Secrets } from "./index.ts";
 
 /** The same numbers in every run: a failure repeats. */
 let state = 1;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { createServer as createViteServer, type ViteDevServer } from "vite";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { DEVELOPMENT_KEY } from "@agarose/core";
+import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import { startAppHost, type AppHost } from "./app-host.ts";
 
 const FILES = new Map([["agarose-sw.js", new TextEncoder().encode("/* worker */")]]);

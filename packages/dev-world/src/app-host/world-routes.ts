@@ -9,7 +9,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientConfig, Endpoint } from "@agarose/sw";
-import { DEVELOPMENT_KEY } from "@agarose/core";
+import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import type { World } from "../world/world.ts";
 import { passOn } from "./pass-on.ts";
 

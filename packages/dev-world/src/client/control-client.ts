@@ -1,5 +1,5 @@
 /** Sends requests to the control address of a world. */
-import { encodeKey } from "@agarose/core";
+import { encodeKey } from "@agarose/core/format";
 import type { LinkFaults, LinkRecord } from "../world/wan-link.ts";
 import type { KvState } from "../world/links.ts";
 

@@ -1,7 +1,7 @@
 /** The control address of the local world: faults, the client's place, the Cron Trigger and the log, over HTTP. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { errorAnswer } from "@agarose/core";
+import { errorAnswer } from "@agarose/core/http";
 import type { World } from "../world/world.ts";
 import { findRoute, type ControlContext } from "./routes.ts";
 

@@ -1,5 +1,6 @@
 /** Playwright's `expect` with assertions of latency. */
-import { AgaroseError, keyOfPath, systemClock } from "@agarose/core";
+import { AgaroseError, systemClock } from "@agarose/core";
+import { keyOfPath } from "@agarose/core/http";
 import {
   expect as base,
   type ExpectMatcherState,

@@ -4,7 +4,7 @@ import type { FileHandle } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { basename } from "node:path";
 import { pipeline } from "node:stream/promises";
-import type { ByteRange } from "@agarose/core";
+import type { ByteRange } from "@agarose/core/http";
 import {
   receiveBody,
   S3Error,

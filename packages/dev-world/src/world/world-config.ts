@@ -1,7 +1,7 @@
 /** The configuration by which the CLI works on a world. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DEVELOPMENT_KEY } from "@agarose/core";
+import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import type { WorldOptions } from "./world-options.ts";
 
 /** What the CLI has to know of a world. */

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startMixedPops, type MixedPops } from "../pops/mixed-pops.ts";
 import { startS3Endpoint, startVersitygw } from "../s3-endpoint/index.ts";
-import { DEVELOPMENT_KEY } from "@agarose/core";
+import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import { TABLE_I } from "./geography.ts";
 import { Links, type KvState, type WorldState } from "./links.ts";
 import type { WorldOptions } from "./world-options.ts";

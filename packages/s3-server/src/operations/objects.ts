@@ -1,5 +1,6 @@
 /** GetObject, HeadObject, PutObject, DeleteObject and DeleteObjects. */
-import { contentRange, parseRange, toAgaroseError, type ByteRange } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { contentRange, parseRange, type ByteRange } from "@agarose/core/http";
 import type { CurrentObject, WriteCondition } from "../backend.ts";
 import { errorOf, inTurn, type Exchange } from "../exchange.ts";
 import { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } from "../wire/answered-object.ts";

@@ -1,5 +1,5 @@
 /** The headers of an object: what a write keeps of its request, and what a read answers. */
-import { mayKeepHeader } from "@agarose/core";
+import { mayKeepHeader } from "@agarose/core/format";
 import { OVERRIDES } from "./operations.ts";
 import type { S3Request } from "./request.ts";
 import { S3Error } from "./s3-error.ts";

@@ -2,7 +2,7 @@
  * Conditional requests on stored objects (RFC 9110, section 13). `@agarose/core` decides them for reads, as it does for
  * every door; here they are told in words of S3.
  */
-import { failedCondition, isRangeValid } from "@agarose/core";
+import { failedCondition, isRangeValid } from "@agarose/core/http";
 import { S3Error } from "./s3-error.ts";
 
 /** What the conditions of a request compare. */

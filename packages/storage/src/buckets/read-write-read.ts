@@ -5,7 +5,8 @@
  * that had begun before have arrived. The last of them has the name then, and each writer knows whether that is its
  * own. A writer that takes longer from its read to its write can still come in between.
  */
-import { AgaroseError, MANIFEST_BYTES_MAX, systemClock, type Clock, type FetchedResponse } from "@agarose/core";
+import { AgaroseError, systemClock, type Clock, type FetchedResponse } from "@agarose/core";
+import { MANIFEST_BYTES_MAX } from "@agarose/core/format";
 import type { RegionConfig } from "../config/config.ts";
 import { readRecord } from "./small-record.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";

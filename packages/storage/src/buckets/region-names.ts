@@ -2,7 +2,7 @@
  * The names of regions in manifests. A manifest is signed, so it keeps the name that a region had when it was stored:
  * `formerly` of the configuration says which region that is now.
  */
-import type { Manifest } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
 import type { RegionConfig } from "../config/config.ts";
 import type { Store } from "./store.ts";
 

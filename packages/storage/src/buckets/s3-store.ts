@@ -14,7 +14,8 @@ import {
   S3ServiceException,
   type ListObjectsV2CommandInput,
 } from "@aws-sdk/client-s3";
-import { pullStream, type AgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
+import type { AgaroseError, ErrorCode, FetchedResponse } from "@agarose/core";
+import { pullStream } from "@agarose/core/async";
 import type { RegionConfig } from "../config/config.ts";
 import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
 import {

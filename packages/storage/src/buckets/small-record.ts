@@ -1,7 +1,8 @@
 /**
  * Records and answers that are read whole, such as claims. Anything may come in their place, so each has a bound.
  */
-import { AgaroseError, readChecked, type FetchedResponse } from "@agarose/core";
+import { AgaroseError, type FetchedResponse } from "@agarose/core";
+import { readChecked } from "@agarose/core/sources";
 
 /** Claims, entries of the repair queue and marks are a line of JSON. */
 const RECORD_BYTES_MAX = 16 * 1024;

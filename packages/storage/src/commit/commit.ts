@@ -3,16 +3,15 @@
  *
  * Before a majority has it, readers may see either version. After it, every later writer sees it.
  */
+import { AgaroseError, toAgaroseError } from "@agarose/core";
 import {
-  AgaroseError,
   encodeManifest,
   isTombstone,
   parseManifest,
   sealManifest,
   sealTombstone,
-  toAgaroseError,
   type ManifestRecord,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import { regionsOf, withCurrentNames } from "../buckets/region-names.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import { claimGeneration, isCopied, isPassed } from "./claim.ts";

@@ -1,5 +1,5 @@
 /** What a bucket may answer in place of a control record. */
-import { acceptUnsigned } from "@agarose/core";
+import { acceptUnsigned } from "@agarose/core/format";
 import { expect, test } from "vitest";
 import type { Store } from "../buckets/store.ts";
 import { readControl } from "./control-record.ts";

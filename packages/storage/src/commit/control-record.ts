@@ -3,7 +3,8 @@
  * and secrets writers may write. It is signed, so that no store can make one up.
  */
 import { createHash, hash } from "node:crypto";
-import { AgaroseError, isRecord, rawPublicKey, toAgaroseError, type Signer } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { isRecord, rawPublicKey, type Signer } from "@agarose/core/format";
 import * as v from "valibot";
 import type { Config } from "../config/config-schema.ts";
 import type { Store } from "../buckets/store.ts";

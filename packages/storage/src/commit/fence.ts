@@ -5,7 +5,8 @@
  * Before it acknowledges, it has read the control records of a majority at most `LEASE_MS` ago. Who takes a key out of
  * force writes the records first and then waits for that time: what is acknowledged afterwards is by the new keys.
  */
-import { AgaroseError, isTombstone, toAgaroseError, type ManifestRecord } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { isTombstone, type ManifestRecord } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed, type Breaker } from "../regions/ask-regions.ts";
 import {

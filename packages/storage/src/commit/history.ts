@@ -2,7 +2,8 @@
  * The history of a key under `keep`: a copy of each manifest that another version takes the place of
  * (docs/reference/format.md, "History"). While a copy is young enough, the garbage collector leaves its chunks.
  */
-import { AgaroseError, isTombstone, type ManifestRecord } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { isTombstone, type ManifestRecord } from "@agarose/core/format";
 import type { Config } from "../config/config.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
 import { boundedNames } from "../listing/bounded-names.ts";

@@ -1,7 +1,8 @@
 /**
  * Conditional writes of a manifest or tombstone: never over a newer one, and undone when no majority takes it.
  */
-import { encodeManifest, manifestName, toAgaroseError, type AgaroseError, type ManifestRecord } from "@agarose/core";
+import { toAgaroseError, type AgaroseError } from "@agarose/core";
+import { encodeManifest, manifestName, type ManifestRecord } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
 import { isClaimedAbove } from "./claim.ts";

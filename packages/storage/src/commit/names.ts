@@ -1,7 +1,7 @@
 /**
  * Names of the objects by which writers coordinate (docs/reference/format.md, "Names").
  */
-import { encodeKey } from "@agarose/core";
+import { encodeKey } from "@agarose/core/format";
 
 /** Names of writers' claims begin with this. */
 export const CLAIM_PREFIX = "claims/";

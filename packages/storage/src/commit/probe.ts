@@ -1,5 +1,5 @@
 /** Tries a signer: one signature over what is no manifest, so that a command asks for it once. */
-import type { Signature, Signer } from "@agarose/core";
+import type { Signature, Signer } from "@agarose/core/format";
 
 /** What signers sign to show that readers trust them. */
 export const PROBE = new TextEncoder().encode("agarose-probe/1\n");

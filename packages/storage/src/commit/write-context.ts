@@ -2,15 +2,8 @@
  * What everything that writes works with. Time and randomness are part of it, so that a test controls every wait.
  */
 import { randomBytes } from "node:crypto";
-import {
-  acceptUnsigned,
-  systemClock,
-  type Clock,
-  type ManifestRecord,
-  type Random,
-  type SignatureCheck,
-  type Signer,
-} from "@agarose/core";
+import { systemClock, type Clock, type Random } from "@agarose/core";
+import { acceptUnsigned, type ManifestRecord, type SignatureCheck, type Signer } from "@agarose/core/format";
 import type { Config } from "../config/config.ts";
 import type { Store } from "../buckets/store.ts";
 import { Breaker } from "../regions/ask-regions.ts";

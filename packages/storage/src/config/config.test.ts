@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { DEVELOPMENT_KEY } from "@agarose/core";
+import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { configFields } from "./config-reference.ts";
 import { loadConfig, parseConfig } from "./config.ts";

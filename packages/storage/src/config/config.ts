@@ -5,7 +5,8 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import * as v from "valibot";
-import { AgaroseError, checkCode } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { checkCode } from "@agarose/core/format";
 import { configSchema, type Config, type CredentialSource } from "./config-schema.ts";
 
 export type { Config, CredentialSource, RegionConfig } from "./config-schema.ts";

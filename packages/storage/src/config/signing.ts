@@ -3,15 +3,15 @@
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign as signBytes, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { AgaroseError } from "@agarose/core";
 import {
-  AgaroseError,
   keyIdOf,
   rawPublicKey,
   trustOf as trustOfSettings,
   type SignatureCheck,
   type Signer,
   DEVELOPMENT_KEY,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import type { Config } from "./config.ts";
 import { runUserCommand } from "./user-command.ts";
 

@@ -2,17 +2,17 @@
  * Encrypts what a put stores: the passes of the put read cells instead of the file, and need not know it.
  */
 import { createHash, randomBytes } from "node:crypto";
+import { AgaroseError } from "@agarose/core";
 import {
-  AgaroseError,
   CELL_BYTES,
   CellCipher,
   encryptedBytes,
   sealEncryption,
   TAG_BYTES,
-  type Encryption,
   type Properties,
   type Secret,
-} from "@agarose/core";
+} from "@agarose/core/encryption";
+import type { Encryption } from "@agarose/core/format";
 import { hashFile } from "../upload/file-hash.ts";
 import type { FileHash, SourceReader } from "../upload/file-source.ts";
 

@@ -1,5 +1,6 @@
 /** What readers with the secrets see of objects that may be encrypted. */
-import { openEncrypted, type Manifest, type OpenedObject } from "@agarose/core";
+import { openEncrypted, type OpenedObject } from "@agarose/core/encryption";
+import type { Manifest } from "@agarose/core/format";
 import { secretsOf, type EncryptionConfig } from "./secrets-of.ts";
 
 const NO_SECRETS: EncryptionConfig = { encryption: [] };

@@ -1,6 +1,7 @@
 /** Replaces the secret of an object: its data key is encrypted again, its chunks stay as they are. */
 import { randomBytes } from "node:crypto";
-import { isTombstone, sealDataKey, type ManifestRecord } from "@agarose/core";
+import { sealDataKey } from "@agarose/core/encryption";
+import { isTombstone, type ManifestRecord } from "@agarose/core/format";
 import { secretsOf, type EncryptionConfig } from "./secrets-of.ts";
 
 const NONCE_BYTES = 12;

@@ -1,6 +1,7 @@
 /** The secrets that a configuration names. They are read when an object first needs one. */
 import { readFile } from "node:fs/promises";
-import { AgaroseError, openSecret, Secrets } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { openSecret, Secrets } from "@agarose/core/encryption";
 import { runUserCommand } from "../config/user-command.ts";
 import type { Config, SecretLocation } from "../config/config-schema.ts";
 

@@ -2,7 +2,9 @@
  * The versions of a key that its history keeps (docs/reference/format.md, "History"): the copies of replaced manifests
  * that a trusted publisher has signed.
  */
-import { AgaroseError, isTombstone, parseManifest, readChecked, refuseTooLarge, type Manifest } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { isTombstone, parseManifest, refuseTooLarge, type Manifest } from "@agarose/core/format";
+import { readChecked } from "@agarose/core/sources";
 import type { Store } from "../buckets/store.ts";
 import { runTasks } from "../regions/ask-regions.ts";
 import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";

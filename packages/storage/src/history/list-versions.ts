@@ -2,7 +2,7 @@
  * The versions of a key that manifests in any region still name or that its history keeps, and what is left of their
  * chunks.
  */
-import { isTombstone, type ManifestRecord } from "@agarose/core";
+import { isTombstone, type ManifestRecord } from "@agarose/core/format";
 import type { UnreachableRegion } from "../objects/verdicts.ts";
 import { listChunks } from "../objects/chunk-listing.ts";
 import { compareAge, surveyRegions, type RegionManifest } from "../regions/region-survey.ts";

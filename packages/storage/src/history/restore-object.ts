@@ -2,7 +2,8 @@
  * Brings a kept version of a key back: its content is read and put again, as a new upload under a new generation. What
  * is kept stays as it is, and so does what the restored version takes the place of.
  */
-import { AgaroseError, isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import { replacedMeanwhile } from "../commit/commit.ts";
 import { listChunks } from "../objects/chunk-listing.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";

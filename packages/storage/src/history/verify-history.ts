@@ -2,7 +2,7 @@
  * Checks the versions that the history of a key keeps, beside the key itself: a chunk that is lost of them would be
  * missed on the day on which somebody restores one.
  */
-import { LEAF_LIST, type Manifest } from "@agarose/core";
+import { LEAF_LIST, type Manifest } from "@agarose/core/format";
 import { listChunks, storedChunks } from "../objects/chunk-listing.ts";
 import { keepMsOf } from "../commit/history.ts";
 import type { WriteContext } from "../commit/write-context.ts";

@@ -13,7 +13,7 @@ import {
   type Manifest,
   type PlacementRegion,
   type Survival,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import { codesBySize, type CodeLayout, type CodesBySize } from "@agarose/solver/codes-by-size";
 import type { Config } from "../config/config.ts";
 import { currentNames } from "../buckets/region-names.ts";

@@ -2,9 +2,8 @@
  * The leaf lists of an object: every region that its manifest names has a whole copy. Readers can do without, so a lost
  * one makes no object unreadable, but small ranges then read whole shards.
  */
+import { AgaroseError, toAgaroseError, type Codec } from "@agarose/core";
 import {
-  AgaroseError,
-  checkLeaves,
   chunkName,
   concat,
   hashBlocks,
@@ -12,10 +11,9 @@ import {
   leafShape,
   stripeCount,
   stripeShape,
-  toAgaroseError,
-  type Codec,
   type Manifest,
-} from "@agarose/core";
+} from "@agarose/core/format";
+import { checkLeaves } from "@agarose/core/read";
 import { currentNames, regionsOf } from "../buckets/region-names.ts";
 import { readRecord } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";

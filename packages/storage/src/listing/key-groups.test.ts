@@ -1,5 +1,5 @@
 /** Listings of several regions, merged by key. */
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { expect, test } from "vitest";
 import type { Store } from "../buckets/store.ts";
 import { keyGroups, type KeyGroup } from "./key-groups.ts";

@@ -4,16 +4,8 @@
  * Listings come in order of the names, and `@` ends every key in them, so a merge of all listings meets each key once.
  * A region that lists in another order counts as one that cannot be listed: what it has would seem to be missing.
  */
-import {
-  AgaroseError,
-  CHUNK_PREFIX,
-  decodeKey,
-  encodeKey,
-  MANIFEST_PREFIX,
-  systemClock,
-  toAgaroseError,
-  type Clock,
-} from "@agarose/core";
+import { AgaroseError, systemClock, toAgaroseError, type Clock } from "@agarose/core";
+import { CHUNK_PREFIX, decodeKey, encodeKey, MANIFEST_PREFIX } from "@agarose/core/format";
 import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../commit/names.ts";
 import { SilenceLimit } from "../objects/silence.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";

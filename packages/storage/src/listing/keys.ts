@@ -1,7 +1,8 @@
 /**
  * The keys that the buckets hold: the manifests of all regions that answer, merged.
  */
-import { isTombstone, parseKey, AgaroseError, toAgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { isTombstone, parseKey } from "@agarose/core/format";
 import { keyGroups, type KeyGroup, type Kind } from "./key-groups.ts";
 import { mayBeTombstone, mustBeTombstone } from "./listed-length.ts";
 import { majorityEtag, majorityRecord } from "./listed-object.ts";

@@ -2,7 +2,7 @@
  * What the listings and the manifests say of a listed object, with as few requests as that takes.
  */
 import { hash } from "node:crypto";
-import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core";
+import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import { readRegion, type RegionManifest } from "../regions/region-survey.ts";
 import { majorityOf, type RegionParts, type WriteContext } from "../commit/write-context.ts";
 import { readRecord, type ReadHow } from "../objects/manifests.ts";

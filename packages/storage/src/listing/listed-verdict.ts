@@ -1,7 +1,7 @@
 /**
  * The verdict on an object from listings, where they leave no doubt.
  */
-import { chunkBytes, isTombstone, LEAF_LIST, roundRobin, type Manifest } from "@agarose/core";
+import { chunkBytes, isTombstone, LEAF_LIST, roundRobin, type Manifest } from "@agarose/core/format";
 import type { WriteContext } from "../commit/write-context.ts";
 import type { Config } from "../config/config.ts";
 import { storedChunks } from "../objects/chunk-listing.ts";

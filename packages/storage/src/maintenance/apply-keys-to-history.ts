@@ -2,16 +2,16 @@
  * Has the current key sign the versions that a history keeps, and encrypts their data keys by the first secret. They
  * would become unreadable with the key that signed them, or the secret that encrypted them.
  */
+import { AgaroseError } from "@agarose/core";
 import {
   acceptUnsigned,
-  AgaroseError,
   encodeManifest,
   parseManifest,
-  readChecked,
   refuseTooLarge,
   sealManifest,
   type Manifest,
-} from "@agarose/core";
+} from "@agarose/core/format";
+import { readChecked } from "@agarose/core/sources";
 import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
 import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
 import { majorityOf, writeContextOf, type WriteContext } from "../commit/write-context.ts";

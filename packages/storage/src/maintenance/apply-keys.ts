@@ -2,15 +2,8 @@
  * Applies the keys of the configuration to one object that is stored: its manifest gets a signature by the current key,
  * and its data key is encrypted by the first secret. No chunk is moved.
  */
-import {
-  acceptUnsigned,
-  AgaroseError,
-  encodeManifest,
-  isTombstone,
-  parseManifest,
-  toAgaroseError,
-  type ManifestRecord,
-} from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { acceptUnsigned, encodeManifest, isTombstone, parseManifest, type ManifestRecord } from "@agarose/core/format";
 import { commitAgain } from "../commit/commit.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type Survey } from "../regions/region-survey.ts";

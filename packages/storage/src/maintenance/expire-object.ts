@@ -5,7 +5,8 @@
  * this machine nor that of a publisher can make an object older. A command that stores the manifest again, such as
  * `repair` or `recode`, makes it younger.
  */
-import { isTombstone, toAgaroseError, type AgaroseError, type Manifest, type ManifestRecord } from "@agarose/core";
+import { toAgaroseError, type AgaroseError } from "@agarose/core";
+import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import type { Config } from "../config/config.ts";
 import { replacedMeanwhile } from "../commit/commit.ts";
 import { ruleOf } from "../commit/history.ts";

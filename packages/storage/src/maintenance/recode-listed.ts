@@ -2,7 +2,8 @@
  * Stores a listed object again where its code or placement is not what a configuration says: what `recode` does to each
  * object, and the second step of `migrate`, which copies manifests into new regions as well.
  */
-import { AgaroseError, toAgaroseError, type Manifest } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
 import { hasFormerName } from "../buckets/region-names.ts";
 import type { Config } from "../config/config.ts";
 import { storedLayout, type ObjectLayout } from "../layout/object-layout.ts";

@@ -2,7 +2,14 @@
  * Stores an object again under the code and the placement that the configuration says now. Its content, content type
  * and headers stay.
  */
-import { BLOCK_BYTES, encodeManifest, isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core";
+import {
+  BLOCK_BYTES,
+  encodeManifest,
+  isTombstone,
+  parseKey,
+  type Manifest,
+  type ManifestRecord,
+} from "@agarose/core/format";
 import type { Config } from "../config/config.ts";
 import { replacedMeanwhile } from "../commit/commit.ts";
 import { holds } from "../regions/region-survey.ts";

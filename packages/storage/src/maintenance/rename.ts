@@ -1,5 +1,5 @@
 /** Gives manifests and buckets the name that a region has now. */
-import { isTombstone } from "@agarose/core";
+import { isTombstone } from "@agarose/core/format";
 import { commitAgain } from "../commit/commit.ts";
 import { renameRegion } from "../commit/fence.ts";
 import { surveyRegions } from "../regions/region-survey.ts";

@@ -1,7 +1,7 @@
 /**
  * Looks whether the chunks of an object are there, by length, without reading them.
  */
-import { chunkBytes, chunkName, type Manifest } from "@agarose/core";
+import { chunkBytes, chunkName, type Manifest } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { RegionParts } from "../commit/write-context.ts";

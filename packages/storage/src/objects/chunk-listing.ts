@@ -1,7 +1,7 @@
 /**
  * What the regions list of the chunks of one object: one request for each region, and no byte of a chunk.
  */
-import { chunkBytes, chunkName, chunkNamePrefix, type Manifest } from "@agarose/core";
+import { chunkBytes, chunkName, chunkNamePrefix, type Manifest } from "@agarose/core/format";
 import { boundedNames } from "../listing/bounded-names.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
 import { currentNames, regionsOf } from "../buckets/region-names.ts";

@@ -2,20 +2,17 @@
  * Reads one object with core's reader, over signed requests to the buckets.
  */
 import { createHash } from "node:crypto";
+import { AgaroseError } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
+import type { ByteRange } from "@agarose/core/http";
+import { openRead, type ObjectRead, type ReadReport, type RequestRecord } from "@agarose/core/read";
 import {
-  AgaroseError,
   hedgeAfterMs,
   LATENCY_UNKNOWN,
   observeLatency,
-  openRead,
   RegionSource,
-  type ByteRange,
   type LatencyEstimate,
-  type Manifest,
-  type ObjectRead,
-  type ReadReport,
-  type RequestRecord,
-} from "@agarose/core";
+} from "@agarose/core/sources";
 import { openIfEncrypted } from "../encryption/opened.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { nodeSha256 } from "./sha256.ts";

@@ -1,17 +1,9 @@
 /**
  * Manifests through the stores.
  */
-import {
-  AgaroseError,
-  findManifest,
-  isTombstone,
-  LATENCY_UNKNOWN,
-  readMajority,
-  toAgaroseError,
-  type FetchPort,
-  type MajorityRead,
-  type Manifest,
-} from "@agarose/core";
+import { AgaroseError, toAgaroseError, type FetchPort } from "@agarose/core";
+import { isTombstone, type Manifest } from "@agarose/core/format";
+import { findManifest, LATENCY_UNKNOWN, readMajority, type MajorityRead } from "@agarose/core/sources";
 import { regionsByName, regionsOf } from "../buckets/region-names.ts";
 import { storeFetch, storeUrl } from "../buckets/stores.ts";
 import { surveyRegions } from "../regions/region-survey.ts";

@@ -2,23 +2,22 @@
  * Puts one object: hash where that may save the rest, claim, encode, upload, and last the manifest, which makes the new
  * version visible (docs/reference/format.md, "Writing").
  */
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { encryptedBytes } from "@agarose/core/encryption";
 import {
-  AgaroseError,
   BLOCK_BYTES,
   encodeHashes,
   encodeManifest,
-  encryptedBytes,
   HASH_BYTES,
   isTombstone,
   parseKey,
   refuseTooLarge,
   sealManifest,
   stripeCount,
-  toAgaroseError,
   type Manifest,
   type ManifestDraft,
   type ManifestRecord,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import type { Config } from "../config/config.ts";
 import { currentNames } from "../buckets/region-names.ts";
 import { findGoneChunks } from "./chunk-heads.ts";

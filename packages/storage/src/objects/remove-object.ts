@@ -12,7 +12,7 @@ import {
   type Manifest,
   type ManifestRecord,
   type Tombstone,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import { regionsOf, withCurrentNames } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions } from "../regions/ask-regions.ts";

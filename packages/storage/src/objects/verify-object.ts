@@ -1,6 +1,7 @@
 /**
  * Checks everything that is stored of one object: its manifest in every region, and every byte of every chunk.
  */
+import { toAgaroseError, type FetchedResponse } from "@agarose/core";
 import {
   chunkBytes,
   chunkHash,
@@ -10,11 +11,9 @@ import {
   LEAF_LIST,
   stripeCount,
   stripeShape,
-  toAgaroseError,
-  type FetchedResponse,
   type Manifest,
   type ManifestRecord,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";

@@ -1,5 +1,5 @@
 /** A whole copy of an object in one bucket: what latencies are compared with. Readers never ask for it. */
-import { encodeKey } from "@agarose/core";
+import { encodeKey } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
 
 /** The S3 name of the whole copy of a key. */

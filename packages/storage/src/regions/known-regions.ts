@@ -1,14 +1,14 @@
 /**
  * What a process has learned of the regions by reading: how fast they answer, and which of them missed a write.
  */
+import type { ManifestRecord } from "@agarose/core/format";
 import {
   hedgeAfterMs,
   LATENCY_UNKNOWN,
   observeLatency,
   type LatencyEstimate,
-  type ManifestRecord,
   type MajorityRead,
-} from "@agarose/core";
+} from "@agarose/core/sources";
 import { readRegion } from "./region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import type { RegionParts } from "../commit/write-context.ts";

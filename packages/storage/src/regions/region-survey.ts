@@ -5,17 +5,16 @@
  * acknowledged it. So only sound manifests and their absence are answers, and a majority of the regions must give one.
  */
 import { crc32 } from "node:zlib";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
 import {
-  AgaroseError,
   isTombstone,
   manifestName,
   parseManifest,
-  readChecked,
   refuseTooLarge,
-  toAgaroseError,
   type ManifestRecord,
   type SignatureCheck,
-} from "@agarose/core";
+} from "@agarose/core/format";
+import { readChecked } from "@agarose/core/sources";
 import type { Store } from "../buckets/store.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import { askRegions, type Patience } from "./ask-regions.ts";

@@ -4,7 +4,8 @@
  * What only a minority holds may be of a writer that is at work, that is undoing it, or that has died. So it is looked
  * at again for a while. What then stays so gets a generation of its own, by the protocol of every writer.
  */
-import { AgaroseError, toAgaroseError, type ManifestRecord } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import type { ManifestRecord } from "@agarose/core/format";
 import { commitAgain } from "../commit/commit.ts";
 import { compareAge, surveyRegions, type Survey } from "./region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";

@@ -1,7 +1,8 @@
 /**
  * One chunk of an object as its region sends it: one request for all shards from a stripe on.
  */
-import { AgaroseError, chunkName, stripeShape, type Manifest } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { chunkName, stripeShape, type Manifest } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
 
 /** A chunk that is read shard by shard. */

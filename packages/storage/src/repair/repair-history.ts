@@ -2,7 +2,7 @@
  * Makes the chunks again that kept versions have lost. No manifest is written: a copy that is stored again would begin
  * its time again.
  */
-import { LEAF_LIST, type Manifest } from "@agarose/core";
+import { LEAF_LIST, type Manifest } from "@agarose/core/format";
 import { listChunks } from "../objects/chunk-listing.ts";
 import { keptVerdict, youngVersions, type HistoryVerdict } from "../history/verify-history.ts";
 import { damageOf, type KeptVerdict } from "../objects/verify-object.ts";

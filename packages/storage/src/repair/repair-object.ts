@@ -1,17 +1,16 @@
 /**
  * Restores a damaged object from what is left of it.
  */
+import { AgaroseError, toAgaroseError } from "@agarose/core";
 import {
-  AgaroseError,
   chunkBytes,
   encodeManifest,
   isTombstone,
   LEAF_LIST,
   stripeCount,
-  toAgaroseError,
   type Manifest,
   type ManifestRecord,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { listChunks, placementNow, type ListedChunk } from "../objects/chunk-listing.ts";

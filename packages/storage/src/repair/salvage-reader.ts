@@ -3,17 +3,8 @@
  * verifies every shard, decodes the stripes, and notes what it finds damaged on the way.
  */
 import { createHash, type Hash } from "node:crypto";
-import {
-  AgaroseError,
-  chunkHash,
-  hashShard,
-  stripeCount,
-  stripeShape,
-  type Codec,
-  type Manifest,
-  type Shard,
-  type StripeShape,
-} from "@agarose/core";
+import { AgaroseError, type Codec, type Shard } from "@agarose/core";
+import { chunkHash, hashShard, stripeCount, stripeShape, type Manifest, type StripeShape } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { RegionParts } from "../commit/write-context.ts";

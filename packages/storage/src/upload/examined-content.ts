@@ -5,7 +5,8 @@
 import { Readable, type Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from "node:zlib";
-import { AgaroseError, codingsOf } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { codingsOf } from "@agarose/core/http";
 import type { SourceReader } from "./file-source.ts";
 import type { Described } from "./object-headers.ts";
 

@@ -2,7 +2,8 @@
  * The type and the headers of an object as a manifest can hold them: printable ASCII, which every reader can serve.
  */
 import { encodeExtended, format, parse } from "content-disposition";
-import { AgaroseError, HEADERS_ALLOWED, mayKeepHeader } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { HEADERS_ALLOWED, mayKeepHeader } from "@agarose/core/format";
 
 /** What a put says of its content. */
 export interface Described {

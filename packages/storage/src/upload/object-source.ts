@@ -2,7 +2,8 @@
  * A stored object as the source of a put, by the reader that all reads use: it verifies every shard, and holds the
  * window of one read in memory.
  */
-import type { Manifest, OpenedObject } from "@agarose/core";
+import type { OpenedObject } from "@agarose/core/encryption";
+import type { Manifest } from "@agarose/core/format";
 import { openIfEncrypted } from "../encryption/opened.ts";
 import { openObject, type ReadParts } from "../objects/get-object.ts";
 import type { FileHash, Source, SourceReader } from "./file-source.ts";

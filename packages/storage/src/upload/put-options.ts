@@ -1,7 +1,8 @@
 /**
  * Options of the commands that store files: response headers, and how many objects at a time.
  */
-import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { HEADERS_ALLOWED } from "@agarose/core/format";
 import { describedAsStored } from "./object-headers.ts";
 import { freeDescriptors } from "../files/descriptors.ts";
 import { AdaptiveWidth } from "../listing/adaptive-pool.ts";

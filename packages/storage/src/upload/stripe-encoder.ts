@@ -2,7 +2,7 @@
  * Reads a file stripe by stripe and encodes the n shards of each.
  */
 import type { Hash } from "node:crypto";
-import { stripeShape, type Code } from "@agarose/core";
+import { stripeShape, type Code } from "@agarose/core/format";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { SourceReader } from "./file-source.ts";
 

@@ -6,8 +6,8 @@
  * no chunk, and every chunk of a version has the bytes that the version names.
  */
 import { createHash } from "node:crypto";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
 import {
-  AgaroseError,
   BLOCK_BYTES,
   chunkBytes,
   chunkName,
@@ -17,9 +17,8 @@ import {
   LEAF_LIST,
   stripeCount,
   stripeShape,
-  toAgaroseError,
   treeRoot,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import { nodeSha256 } from "../objects/sha256.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, runTasks, type Patience, type Task } from "../regions/ask-regions.ts";

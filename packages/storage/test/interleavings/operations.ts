@@ -2,7 +2,8 @@
  * One operation of a schedule: what its process calls, and what the model hears of it.
  */
 import { createHash, hash } from "node:crypto";
-import { AgaroseError, toAgaroseError, type Code, type Codec, type Manifest } from "@agarose/core";
+import { AgaroseError, toAgaroseError, type Codec } from "@agarose/core";
+import type { Code, Manifest } from "@agarose/core/format";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { ExpireOutcome } from "../../src/maintenance/expire-object.ts";
 import type { Config } from "../../src/config/config.ts";

@@ -4,7 +4,7 @@
 import { loadCodec } from "@agarose/ec-wasm/node";
 import { createEncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import { createHash } from "node:crypto";
-import { acceptUnsigned, CHUNK_PREFIX, manifestName, parseManifest, type Manifest } from "@agarose/core";
+import { acceptUnsigned, CHUNK_PREFIX, manifestName, parseManifest, type Manifest } from "@agarose/core/format";
 import { parseConfig, type Config } from "../../src/config/config.ts";
 import { historyPrefix } from "../../src/commit/names.ts";
 import { nodeSha256 } from "../../src/objects/sha256.ts";

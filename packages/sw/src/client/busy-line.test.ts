@@ -3,15 +3,10 @@
  * take while a region is silent, slow or dead.
  */
 import { describe, expect, test } from "vitest";
-import {
-  chunkName,
-  objectUrl,
-  openRead,
-  piecesOf,
-  RegionSource,
-  type FetchPort,
-  type RequestRecord,
-} from "@agarose/core";
+import type { FetchPort } from "@agarose/core";
+import { chunkName, objectUrl } from "@agarose/core/format";
+import { openRead, piecesOf, type RequestRecord } from "@agarose/core/read";
+import { RegionSource } from "@agarose/core/sources";
 import { referenceCodec, sampleObject, SimulatedClock, toyHash } from "@agarose/core/testing";
 import { HedgeBudget } from "./hedge-budget.ts";
 import { LatencyTracker, sourceId } from "./latency-tracker.ts";

@@ -2,30 +2,23 @@
  * One read of one object. With a known plan it asks the edge and the buckets at once. Without one it asks the buckets
  * as soon as a plan arrives.
  */
+import { AgaroseError, isOutdated, toAgaroseError, type FetchPort } from "@agarose/core";
+import type { Secrets } from "@agarose/core/encryption";
+import { HAS_ENCRYPTION, HAS_MESSAGES, HAS_STORE } from "@agarose/core/features";
+import { hasHashes } from "@agarose/core/format";
+import { objectAnswer, unshared, type ByteRange } from "@agarose/core/http";
 import {
-  AgaroseError,
   blockNames,
   BRIEF_BYTES_MAX,
-  hasHashes,
-  HAS_ENCRYPTION,
-  HAS_MESSAGES,
-  HAS_STORE,
-  isOutdated,
   isSmall,
-  objectAnswer,
   openRead,
   piecesOf,
-  toAgaroseError,
-  unshared,
   wholeName,
-  type ByteRange,
-  type FetchPort,
   type BlockMemory,
   type Piece,
   type ReadPolicy,
   type ReadReport,
-  type Secrets,
-} from "@agarose/core";
+} from "@agarose/core/read";
 import type { PlanEvent } from "../events/read-events.ts";
 import type { Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";

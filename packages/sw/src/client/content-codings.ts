@@ -2,7 +2,8 @@
  * Undoes the content codings of an object. Browsers do so for a response from the network, but not for one of a service
  * worker.
  */
-import { AgaroseError, HAS_MESSAGES } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { HAS_MESSAGES } from "@agarose/core/features";
 
 /** The names of the Compression Streams standard. Some browsers lack `brotli` and `zstd`. */
 const FORMATS: Readonly<Record<string, string>> = { br: "brotli", "x-gzip": "gzip" };

@@ -1,5 +1,7 @@
 /** The response to a read of an object that may be encrypted. */
-import { fromBase64, objectAnswer, openEncrypted, type ObjectAnswer, type Secrets } from "@agarose/core";
+import { openEncrypted, type Secrets } from "@agarose/core/encryption";
+import { fromBase64 } from "@agarose/core/format";
+import { objectAnswer, type ObjectAnswer } from "@agarose/core/http";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import type { ReadRequest } from "./read-request.ts";
 

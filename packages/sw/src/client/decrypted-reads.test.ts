@@ -1,7 +1,8 @@
 /** Encrypted objects: read by a secret of the configuration, by a data key of the plan, or through a PoP. */
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import { CellCipher, encryptedBytes, openSecret, sealEncryption, type Encryption } from "@agarose/core";
+import { CellCipher, encryptedBytes, openSecret, sealEncryption } from "@agarose/core/encryption";
+import type { Encryption } from "@agarose/core/format";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 import type { ObjectClient } from "./object-client.ts";
 

@@ -1,5 +1,5 @@
 /** What may be asked for beyond what is used. */
-import type { RequestRecord } from "@agarose/core";
+import type { RequestRecord } from "@agarose/core/read";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HEDGE_BYTES_MAX, HEDGED_SHARE, HedgeBudget } from "./hedge-budget.ts";

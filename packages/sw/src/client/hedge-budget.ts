@@ -2,7 +2,8 @@
  * Bounds the bytes that a client requests without using them: hedged requests have a budget of bytes, and delta drops
  * to 0 while it does not help.
  */
-import type { Clock, LatePiece, RequestRecord } from "@agarose/core";
+import type { Clock } from "@agarose/core";
+import type { LatePiece, RequestRecord } from "@agarose/core/read";
 
 /** For every byte used, this share may be requested again because it is late. */
 export const HEDGED_SHARE = 0.03;

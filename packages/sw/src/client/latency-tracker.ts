@@ -8,7 +8,7 @@ import {
   SourceHealth,
   type LatencyEstimate,
   type SourceKind,
-} from "@agarose/core";
+} from "@agarose/core/sources";
 
 /** The name under which the time to a PoP's plan is tracked. */
 export const popId = (name: string): string => `pop:${name}`;

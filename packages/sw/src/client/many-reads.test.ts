@@ -1,6 +1,6 @@
 /** Reads beside one another, and reads that are prepared: what a page with many objects sees. */
 import { describe, expect, test, vi } from "vitest";
-import { STRIPE_TIMEOUT_MS_DEFAULT } from "@agarose/core";
+import { STRIPE_TIMEOUT_MS_DEFAULT } from "@agarose/core/read";
 import { REQUESTS_PER_SOURCE } from "./sources/fair-queue.ts";
 import { HEDGED_SHARE } from "./hedge-budget.ts";
 import type { ObjectClient } from "./object-client.ts";

@@ -1,6 +1,6 @@
 /** What a client remembers: plans and latencies. */
 import { describe, expect, test } from "vitest";
-import { LATENCY_UNKNOWN } from "@agarose/core";
+import { LATENCY_UNKNOWN } from "@agarose/core/sources";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
 import { CHARACTERS_MAX, PlanStore, PLAN_TTL_MS } from "./plans/plan-store.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as fc from "fast-check";
-import { manifestName, type AgaroseError } from "@agarose/core";
+import type { AgaroseError } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { QUIET_MS, type ObjectClient } from "./object-client.ts";
 import { PROBE_AGAIN_MS, PROBE_EVERY_MS } from "./plans/pop-selector.ts";
 import type { ReadResponse } from "../common/http-response.ts";

@@ -2,16 +2,12 @@
  * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page
  * without a worker.
  */
-import {
-  BlockMemory,
-  ByteBudget,
-  HAS_ENCRYPTION,
-  HAS_STORE,
-  LOOK_UP_BYTES_MAX,
-  parseKey,
-  Secrets,
-  toAgaroseError,
-} from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { Secrets } from "@agarose/core/encryption";
+import { HAS_ENCRYPTION, HAS_STORE } from "@agarose/core/features";
+import { parseKey } from "@agarose/core/format";
+import { BlockMemory } from "@agarose/core/read";
+import { ByteBudget, LOOK_UP_BYTES_MAX } from "@agarose/core/sources";
 import { clientTrust, type ClientConfig } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead, type ReadPorts } from "./client-read.ts";

@@ -1,7 +1,8 @@
 /**
  * The port through which a client keeps what it has read. `offline/offline-store.ts` implements it.
  */
-import type { Manifest, StripeSharing } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
+import type { StripeSharing } from "@agarose/core/read";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import type { StripeSpan } from "./stripe-span.ts";
 

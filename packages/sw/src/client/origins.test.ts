@@ -2,7 +2,7 @@
  * Whom a client asks, over real connections: hosts of its configuration, whatever plans, manifests and redirects say.
  * The foreign host listens, counts, and has all that a read could want.
  */
-import type { Manifest, Plan, PlanRegion } from "@agarose/core";
+import type { Manifest, Plan, PlanRegion } from "@agarose/core/format";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -2,18 +2,12 @@
  * Reads of whole objects and ranges through a PoP's `/o/`, for what this client cannot read itself: the nearest PoP is
  * asked first, and the next one when it fails, is late, or falls silent in the middle of a body.
  */
-import {
-  AgaroseError,
-  codingsOf,
-  encodeKey,
-  HAS_MESSAGES,
-  pullStream,
-  staggeredRace,
-  toAgaroseError,
-  type Attempt,
-  type Clock,
-  type FetchPort,
-} from "@agarose/core";
+import { AgaroseError, toAgaroseError, type Clock, type FetchPort } from "@agarose/core";
+import { pullStream } from "@agarose/core/async";
+import { HAS_MESSAGES } from "@agarose/core/features";
+import { encodeKey } from "@agarose/core/format";
+import { codingsOf } from "@agarose/core/http";
+import { staggeredRace, type Attempt } from "@agarose/core/sources";
 import type { Endpoint } from "../common/config.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import { resumedResponse } from "../common/resumed-response.ts";

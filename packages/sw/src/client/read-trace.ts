@@ -1,19 +1,19 @@
 /**
  * Follows one read: emits its events, and passes on what was measured.
  */
+import { toAgaroseError } from "@agarose/core";
+import { HAS_STORE } from "@agarose/core/features";
+import { stripeShape } from "@agarose/core/format";
 import {
-  HAS_STORE,
   planReadMs,
   planStripe,
   readKind,
   serverTiming,
-  stripeShape,
-  toAgaroseError,
-  type ChunkSource,
   type Piece,
   type ReadReport,
   type RequestRecord,
-} from "@agarose/core";
+} from "@agarose/core/read";
+import type { ChunkSource } from "@agarose/core/sources";
 import type { PlanEvent, ReadEndEvent } from "../events/read-events.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import type { HedgeBudget } from "./hedge-budget.ts";

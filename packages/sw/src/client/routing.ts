@@ -1,7 +1,7 @@
 /**
  * Which requests belong to Agarose: GET and HEAD below the prefix on the worker's own origin. All others pass.
  */
-import { keyOfPath } from "@agarose/core";
+import { keyOfPath } from "@agarose/core/http";
 
 /** The part of a `Request` that decides. */
 export interface RoutedRequest {

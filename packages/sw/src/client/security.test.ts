@@ -1,5 +1,6 @@
 /** What the service worker must not do, whatever it is asked for. */
-import { AgaroseError, chunkName, keyOfManifestName, manifestName, objectUrl, parseKey } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { chunkName, keyOfManifestName, manifestName, objectUrl, parseKey } from "@agarose/core/format";
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";

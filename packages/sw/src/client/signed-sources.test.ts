@@ -1,6 +1,7 @@
 /** Chunks of private buckets: read by the signatures of a plan, and by those of a newer one once they have expired. */
 import { expect, test } from "vitest";
-import { AgaroseError, stripeShape } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { stripeShape } from "@agarose/core/format";
 import { sampleObject } from "@agarose/core/testing";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import { FairQueue, Slot } from "./sources/fair-queue.ts";

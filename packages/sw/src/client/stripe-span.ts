@@ -1,7 +1,8 @@
 /**
  * The stripes that a request touches: exact when the manifest is known, a guess from the headers before that.
  */
-import { parseRange, STRIPE_BYTES_DEFAULT, type ByteRange, type Manifest } from "@agarose/core";
+import { STRIPE_BYTES_DEFAULT, type Manifest } from "@agarose/core/format";
+import { parseRange, type ByteRange } from "@agarose/core/http";
 
 /** Stripes from..to, inclusive. `to` may lie beyond the last stripe. */
 export interface StripeSpan {

@@ -2,7 +2,8 @@
  * The configuration file of a worker, with a copy in Cache Storage: a worker that the browser restarts reads at once by
  * the copy it has, and fetches the file again in the background (`worker/live-client.ts`).
  */
-import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { HAS_MESSAGES } from "@agarose/core/features";
 import { parseConfig, type ClientConfig, type ConfigFile } from "./config.ts";
 import { CACHE_NAME } from "./cache-names.ts";
 

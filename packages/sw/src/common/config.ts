@@ -2,16 +2,10 @@
  * The client configuration: where the PoPs and the buckets are, and which paths belong to Agarose. It comes from one
  * call, or from a JSON file that the service worker's own URL names.
  */
-import {
-  AgaroseError,
-  HAS_MESSAGES,
-  isCount,
-  isRecord,
-  isText,
-  trustOf,
-  type SecretRule,
-  type SignatureCheck,
-} from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import type { SecretRule } from "@agarose/core/encryption";
+import { HAS_MESSAGES } from "@agarose/core/features";
+import { isCount, isRecord, isText, trustOf, type SignatureCheck } from "@agarose/core/format";
 
 /** A PoP or a region: its name, and the base URL below which its routes or objects are. */
 export interface Endpoint {

@@ -1,7 +1,7 @@
 /**
  * Answers as `Response`s.
  */
-import { errorAnswer } from "@agarose/core";
+import { errorAnswer } from "@agarose/core/http";
 
 /** The response to a read. */
 export interface ReadResponse {

@@ -3,7 +3,9 @@
  * failed) or ends short, the rest is asked for and appended to the same body. A worker that reads through a PoP
  * continues so at the next one.
  */
-import { AgaroseError, HAS_MESSAGES, pullStream, toAgaroseError, type PullSink } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { pullStream, type PullSink } from "@agarose/core/async";
+import { HAS_MESSAGES } from "@agarose/core/features";
 
 /** Asks for the rest of the object, with a `range` and an `if-range`. Rejects with the reason of an error answer. */
 export type Reopen = (headers: Record<string, string>) => Promise<Response>;

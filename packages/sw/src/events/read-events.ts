@@ -2,7 +2,8 @@
  * The events of every read, in arrays on `new BroadcastChannel("agarose")`: enough to draw a waterfall. All times are
  * milliseconds since the read began, but for `at`, which is milliseconds since 1970.
  */
-import type { ErrorCode, ReadKind, RequestRecord } from "@agarose/core";
+import type { ErrorCode } from "@agarose/core";
+import type { ReadKind, RequestRecord } from "@agarose/core/read";
 
 /** Name of the `BroadcastChannel` that carries the events. */
 export const CHANNEL = "agarose";

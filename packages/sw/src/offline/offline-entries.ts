@@ -3,7 +3,7 @@
  * left, half of them go and what would not fit is not kept. Nothing here fails: a storage that is full or forbidden is
  * an empty one.
  */
-import { isCount } from "@agarose/core";
+import { isCount } from "@agarose/core/format";
 
 /** Names become URLs, which a Cache wants: nothing is ever fetched from there. */
 const HOST = "https://offline.agarose.invalid/";

@@ -1,6 +1,7 @@
 /** Objects that were read are there when no PoP or region answers. The store stays within its bound. */
 import { createHash } from "node:crypto";
-import { AgaroseError, manifestName, trustOf } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { manifestName, trustOf } from "@agarose/core/format";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../common/config.ts";

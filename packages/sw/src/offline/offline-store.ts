@@ -5,10 +5,9 @@
  *
  * It is not in the worker's drop-in files but in those named `offline`.
  */
+import { AgaroseError, systemSha256 } from "@agarose/core";
+import { HAS_MESSAGES } from "@agarose/core/features";
 import {
-  AgaroseError,
-  HAS_MESSAGES,
-  checkHash,
   checkManifest,
   CHUNKS_MAX,
   encodeKey,
@@ -16,12 +15,10 @@ import {
   isPlanRegion,
   stripeCount,
   stripeShape,
-  systemSha256,
   type Manifest,
   type PlanRegion,
-  type StripeData,
-  type StripeSharing,
-} from "@agarose/core";
+} from "@agarose/core/format";
+import { checkHash, type StripeData, type StripeSharing } from "@agarose/core/read";
 import type { FullPlan, ManifestChecks } from "../client/plans/bundle-request.ts";
 import type { StripeSpan } from "../client/stripe-span.ts";
 import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";

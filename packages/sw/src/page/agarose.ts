@@ -1,5 +1,6 @@
 /** What a page holds: reads, and what it says to the worker that makes them, or to a client in its place. */
-import { AgaroseError, encodeKey, explainError, parseKey, type ErrorCode } from "@agarose/core";
+import { AgaroseError, explainError, type ErrorCode } from "@agarose/core";
+import { encodeKey, parseKey } from "@agarose/core/format";
 import { errorResponse } from "../common/http-response.ts";
 import type { ReadEvent } from "../events/read-events.ts";
 import { onRead } from "./on-read.ts";

@@ -1,7 +1,8 @@
 /**
  * What a client gets from the browser, in a worker or in a page.
  */
-import { once, systemClock, systemSha256, type Decoder } from "@agarose/core";
+import { systemClock, systemSha256, type Decoder } from "@agarose/core";
+import { once } from "@agarose/core/async";
 import { eventChannel } from "./event-channel.ts";
 import { fetchPort } from "./network.ts";
 import type { ClientPorts } from "../client/client-ports.ts";

@@ -2,7 +2,8 @@
  * The codec of the drop-in files. It is a file of its own, because it changes far less often than the reader: an update
  * of the worker then loads a quarter less.
  */
-import { AgaroseError, HAS_MESSAGES, type Decoder } from "@agarose/core";
+import { AgaroseError, type Decoder } from "@agarose/core";
+import { HAS_MESSAGES } from "@agarose/core/features";
 import type { RowsDecoder } from "@agarose/ec-wasm/engine";
 import { CODEC_FILE, CODEC_VERSION } from "../common/worker-files.ts";
 

@@ -2,7 +2,8 @@
  * Wires a worker: routes, client and life cycle. `sw.ts` is the face of it for workers that bundle Agarose, the entries
  * of the drop-in files call it directly, each with a codec of its own.
  */
-import { HAS_STORE, toAgaroseError, type Clock, type Decoder } from "@agarose/core";
+import { toAgaroseError, type Clock, type Decoder } from "@agarose/core";
+import { HAS_STORE } from "@agarose/core/features";
 import { browserPorts } from "../ports/browser-ports.ts";
 import {
   configFromUrl,

@@ -3,7 +3,9 @@
  * configuration is fetched again while it runs: by age, when a page asks, and when reads fail as they do by an outdated
  * one.
  */
-import { AgaroseError, HAS_MESSAGES, once, type Clock } from "@agarose/core";
+import { AgaroseError, type Clock } from "@agarose/core";
+import { once } from "@agarose/core/async";
+import { HAS_MESSAGES } from "@agarose/core/features";
 import type { ObjectClient } from "../client/object-client.ts";
 import type { ClientConfig, ConfigFile, ConfigSource } from "../common/config.ts";
 import { fetchConfig, readCopy, type ConfigPorts } from "../common/config-file.ts";

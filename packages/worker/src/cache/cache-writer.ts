@@ -2,7 +2,8 @@
  * The writes of a period: evicts, fills stripe by stripe with verified chunks, and records its progress in the ledger.
  * It starts nothing that it has no time, operations or money for.
  */
-import { inParallel, type Manifest } from "@agarose/core";
+import { inParallel } from "@agarose/core/async";
+import type { Manifest } from "@agarose/core/format";
 import type { ObjectShape, RegionEstimate } from "@agarose/solver/planner";
 import { withTimeout } from "../runtime/async.ts";
 import { OPERATIONS_MAX } from "../runtime/operation-budget.ts";

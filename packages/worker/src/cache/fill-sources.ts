@@ -2,15 +2,9 @@
  * The order in which a fill of the cache asks its sources: the cheapest first, and of those with one price the nearest.
  * A fill has time, so the price of a GB counts more than latency.
  */
-import {
-  isFunctional,
-  LATENCY_UNKNOWN,
-  RegionSource,
-  type ChunkSource,
-  type FetchPort,
-  type LatencyEstimate,
-  type Manifest,
-} from "@agarose/core";
+import type { FetchPort } from "@agarose/core";
+import { isFunctional, type Manifest } from "@agarose/core/format";
+import { LATENCY_UNKNOWN, RegionSource, type ChunkSource, type LatencyEstimate } from "@agarose/core/sources";
 import { deliveryMs, type RegionEstimate } from "@agarose/solver/planner";
 import { shardBytes } from "../regions/region-latency.ts";
 import type { ConfiguredRegion } from "../regions/region-settings.ts";

@@ -1,5 +1,7 @@
 /** Which objects keys name now. The limits of an invocation bound how many keys it looks up. */
-import { chunkBytes, inParallel, stripeCount, toAgaroseError, type Manifest } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { inParallel } from "@agarose/core/async";
+import { chunkBytes, stripeCount, type Manifest } from "@agarose/core/format";
 import type { ObjectShape } from "@agarose/solver/planner";
 import { CONNECTIONS_MAX } from "../runtime/connections.ts";
 import { shardBytes } from "../regions/region-latency.ts";

@@ -1,5 +1,7 @@
 /** Everything outside the cache manager that one period, or one purge, works with. */
-import type { Clock, Codec, FetchPort, Manifest, Sha256, ChunkSource } from "@agarose/core";
+import type { Clock, Codec, FetchPort, Sha256 } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
+import type { ChunkSource } from "@agarose/core/sources";
 import type { OwnTurn } from "../peers/cooperation.ts";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import type { OperationBudget } from "../runtime/operation-budget.ts";

@@ -2,7 +2,7 @@
  * What a period changes in the cache: counts requests, looks keys up, asks the policy, and trims the change to the
  * budget.
  */
-import type { Manifest } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
 import { type ObjectShape, Planner, type RegionEstimate, type Savings, SLOTS } from "@agarose/solver/planner";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";

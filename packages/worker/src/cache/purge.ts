@@ -2,7 +2,8 @@
  * Purge: removes the manifests and chunks of some keys from this PoP. The ledger decides, as in a period, and a purge
  * holds a period's lease, so that no period restores what it removes.
  */
-import { AgaroseError, orUndefined } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
 import { notifyPeers } from "../peers/cooperation.ts";
 import { sleep } from "../runtime/async.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";

@@ -1,13 +1,6 @@
-import {
-  AgaroseError,
-  encodeFrame,
-  parseFrames,
-  systemClock,
-  systemSha256,
-  type ChunkSource,
-  type Frame,
-  type Manifest,
-} from "@agarose/core";
+import { AgaroseError, systemClock, systemSha256 } from "@agarose/core";
+import { encodeFrame, parseFrames, type Frame, type Manifest } from "@agarose/core/format";
+import type { ChunkSource } from "@agarose/core/sources";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import type { RegionEstimate } from "@agarose/solver/planner";
 import { beforeEach, expect, test } from "vitest";

@@ -6,20 +6,10 @@
  * No region has a functional chunk (Sprout, section III): it is computed from any k verified chunks. No manifest has
  * its hash either, so a stored one is computed again and compared.
  */
-import {
-  AgaroseError,
-  checkHash,
-  isFunctional,
-  planStripe,
-  readStripe,
-  stripeShape,
-  toAgaroseError,
-  type ChunkSource,
-  type Clock,
-  type Codec,
-  type Frame,
-  type Sha256,
-} from "@agarose/core";
+import { AgaroseError, toAgaroseError, type Clock, type Codec, type Sha256 } from "@agarose/core";
+import { isFunctional, stripeShape, type Frame } from "@agarose/core/format";
+import { checkHash, planStripe, readStripe } from "@agarose/core/read";
+import type { ChunkSource } from "@agarose/core/sources";
 import { fillSources, type FillSourceOptions } from "./fill-sources.ts";
 
 /** One stripe to fill. */

@@ -3,7 +3,8 @@
  * Cloudflare runs that handler on any idle machine of the world: it would measure the latencies of another city.
  * `PopState` lives where LOCATION says, so periods run in it.
  */
-import { systemSha256, type Manifest } from "@agarose/core";
+import { systemSha256 } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
 import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
 import { log } from "../runtime/log.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";

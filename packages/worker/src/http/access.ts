@@ -4,7 +4,8 @@
  * A key is private when its longest configured prefix is. A private key needs the read token or a signed URL; without
  * both secrets it is closed to everybody. Pure except for hashing: the time is a parameter.
  */
-import { AgaroseError, Secrets } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { Secrets } from "@agarose/core/encryption";
 import * as v from "valibot";
 import { equalSecrets, fromHex, hmacKey, verify } from "../runtime/crypto.ts";
 import { json, parseVariables, secret } from "../runtime/variables.ts";

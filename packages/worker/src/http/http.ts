@@ -1,5 +1,6 @@
 /** What the routes have in common: their environment, the invocation of a request, and errors as JSON with a code. */
-import { AgaroseError, errorAnswer } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { errorAnswer } from "@agarose/core/http";
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { clientAddress } from "../runtime/client-address.ts";

@@ -1,5 +1,5 @@
 /** Counters of one isolate for `/metrics`. Their labels are few, however many keys there are. */
-import { readKind, type ReadReport } from "@agarose/core";
+import { readKind, type ReadReport } from "@agarose/core/read";
 import { imbalancePercent } from "@agarose/solver/planner";
 import { routeOf } from "./routes.ts";
 

@@ -2,7 +2,10 @@
  * Reading from peers' caches. Reads do not trust peers: they hash every chunk, and a peer that fails or delivers other
  * bytes opens its circuit breaker and is left out.
  */
-import { PeerSource, type FetchPort, type Manifest, type RequestRecord } from "@agarose/core";
+import type { FetchPort } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
+import type { RequestRecord } from "@agarose/core/read";
+import { PeerSource } from "@agarose/core/sources";
 import { traceparent, type Trace } from "../runtime/trace.ts";
 import type { CircuitBreakers } from "../regions/circuit-breakers.ts";
 import type { PopSettings } from "./peer-settings.ts";

@@ -6,7 +6,8 @@
  * everything that was lost. A message states facts rather than changes, so a late or repeated one does no harm.
  */
 import { DurableObject } from "cloudflare:workers";
-import { orUndefined, systemClock } from "@agarose/core";
+import { systemClock } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
 import {
   CacheEvents,
   type CacheMessage,

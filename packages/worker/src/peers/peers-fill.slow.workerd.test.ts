@@ -4,7 +4,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { startPeersWorld, type PeersWorld } from "../../test/peers-world.ts";
 import { randomBytes, REGIONS } from "../../test/world.ts";
-import { AVOID_MS } from "@agarose/core";
+import { AVOID_MS } from "@agarose/core/sources";
 import { FAILURES_MAX } from "../regions/circuit-breakers.ts";
 
 const KEY = "photos/cat.jpg";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi, type TestContext } from "vitest";
 import { startPeersWorld, type Name, type PeersWorld } from "../../test/peers-world.ts";
 import { ADMIN_TOKEN, randomBytes, readBundle } from "../../test/world.ts";
-import { AVOID_MS, AVOID_MS_MAX } from "@agarose/core";
+import { AVOID_MS, AVOID_MS_MAX } from "@agarose/core/sources";
 
 const KEY = "photos/cat.jpg";
 const CONTENT = randomBytes(300_000, 7);

@@ -2,7 +2,7 @@
  * Signatures between PoPs: HMAC-SHA-256 with PEER_KEY over method, path, sender, receiver, sequence and body. No other
  * PoP accepts a message for this one, and this one accepts no other body.
  */
-import { toHex } from "@agarose/core";
+import { toHex } from "@agarose/core/format";
 import { fromHex, hmacKey, sha256, sign, verify } from "../runtime/crypto.ts";
 
 /** Everything that a signature covers. */

@@ -3,7 +3,8 @@
  * of clients, counts. Simulated are the clients, the buckets, the Cache API and the clock, so that an hour takes
  * seconds.
  */
-import { acceptUnsigned, AgaroseError, systemSha256 } from "@agarose/core";
+import { AgaroseError, systemSha256 } from "@agarose/core";
+import { acceptUnsigned } from "@agarose/core/format";
 import { SimulatedClock } from "@agarose/core/testing";
 import { expect, test } from "vitest";
 import { RateLimiter } from "../runtime/rate-limiter.ts";

@@ -1,7 +1,7 @@
 /**
  * A region that missed a put or a removal: a PoP may show it for a moment, and not beyond MANIFEST_TTL_SECONDS.
  */
-import { encodeManifest, manifestName, sealTombstone, type Manifest } from "@agarose/core";
+import { encodeManifest, manifestName, sealTombstone, type Manifest } from "@agarose/core/format";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { parseExposition } from "../../test/prometheus.ts";
 import { ADMIN_TOKEN, randomBytes, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";

@@ -1,5 +1,5 @@
 /** The chunk cache before a Cache API or a KV that fails or hangs. No real one does so on time, so these are fakes. */
-import { encodeFrame } from "@agarose/core";
+import { encodeFrame } from "@agarose/core/format";
 import { SimulatedClock } from "@agarose/core/testing";
 import { describe, expect, test, vi } from "vitest";
 import { Connections } from "../runtime/connections.ts";

@@ -4,7 +4,10 @@
  *
  * Reading never fails: whatever KV does, the answer is some of the requested chunks, or none, in bounded time.
  */
-import { ByteLru, encodeFrame, orUndefined, parseFrames, type Clock, type Frame } from "@agarose/core";
+import type { Clock } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
+import { encodeFrame, parseFrames, type Frame } from "@agarose/core/format";
+import { ByteLru } from "@agarose/core/read";
 import type { Connections } from "../runtime/connections.ts";
 import type { ValueStore } from "../runtime/storage-ports.ts";
 import type { FrontCache } from "./front-cache.ts";

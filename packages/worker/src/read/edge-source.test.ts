@@ -1,5 +1,5 @@
 /** The chunk cache as a source, beside buckets that are nearer than any cache. KV is a map. */
-import { concat, encodeFrame } from "@agarose/core";
+import { concat, encodeFrame } from "@agarose/core/format";
 import { ReadWorld, sampleObject } from "@agarose/core/testing";
 import { expect, test } from "vitest";
 import { Connections } from "../runtime/connections.ts";

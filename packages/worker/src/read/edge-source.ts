@@ -1,12 +1,7 @@
 /** The PoP's own chunk cache as a source of the reader. One KV read delivers all cached chunks of a stripe. */
-import {
-  AgaroseError,
-  hedgeAfterMs,
-  type ChunkRequest,
-  type ChunkSource,
-  type LatencyEstimate,
-  type StripePart,
-} from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import type { StripePart } from "@agarose/core/format";
+import { hedgeAfterMs, type ChunkRequest, type ChunkSource, type LatencyEstimate } from "@agarose/core/sources";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
 import type { CacheContext, CachedStripe, ChunkCache } from "./chunk-cache.ts";
 

@@ -3,7 +3,8 @@
  * request (Agar and Sprout fill the cache on access). They lie in the Cache API, because the period runs in another
  * isolate. In another data center it misses them, and fetches.
  */
-import { encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
+import type { Clock } from "@agarose/core";
+import { encodeFrame, parseFrames, type Frame } from "@agarose/core/format";
 import type { CacheContext } from "./chunk-cache.ts";
 import type { FrontCache } from "./front-cache.ts";
 

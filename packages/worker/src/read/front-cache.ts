@@ -4,7 +4,8 @@
  * Cloudflare wants the Worker's own hostname in the keys, and a Worker learns it from its requests alone. A cache of
  * its own (`caches.open`) keeps what lies there apart from what the zone's cache would answer under these URLs.
  */
-import { orUndefined, type Clock } from "@agarose/core";
+import type { Clock } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
 
 const DEADLINE_MS = 200;
 const CACHE_NAME = "agarose";

@@ -1,13 +1,5 @@
-import {
-  acceptUnsigned,
-  AgaroseError,
-  encodeHashes,
-  sealManifest,
-  systemClock,
-  systemSha256,
-  type Manifest,
-  type ManifestDraft,
-} from "@agarose/core";
+import { AgaroseError, systemClock, systemSha256 } from "@agarose/core";
+import { acceptUnsigned, encodeHashes, sealManifest, type Manifest, type ManifestDraft } from "@agarose/core/format";
 import { describe, expect, test, vi } from "vitest";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore, type Consistency } from "./manifest-store.ts";

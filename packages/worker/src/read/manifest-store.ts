@@ -10,21 +10,18 @@
  * Lookups never go back behind the newest generation that this isolate has seen of a key, tombstones included. An
  * isolate that starts takes that generation from the Cache API, which may keep it for a day.
  */
+import { AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
+import { Flights, orUndefined } from "@agarose/core/async";
 import {
-  AgaroseError,
-  ByteLru,
   encodeKey,
   encodeManifest,
-  Flights,
   isTombstone,
-  orUndefined,
   parseKey,
   parseManifest,
-  toAgaroseError,
-  type Clock,
   type ExpectedManifest,
   type Manifest,
-} from "@agarose/core";
+} from "@agarose/core/format";
+import { ByteLru } from "@agarose/core/read";
 import type { FrontCache } from "./front-cache.ts";
 
 /** What a store depends on. A manifest is used for `ttlSeconds` after it was read from a bucket. */

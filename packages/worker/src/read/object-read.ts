@@ -1,28 +1,23 @@
 /** Reads and decodes an object at the edge, for clients without a service worker. */
+import { AgaroseError, systemSha256 } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
+import type { OpenedObject } from "@agarose/core/encryption";
+import { CHUNKS_MAX, stripeShape, type Manifest } from "@agarose/core/format";
+import type { ByteRange, ObjectAnswer } from "@agarose/core/http";
 import {
-  AgaroseError,
-  CHUNKS_MAX,
   isSmall,
   openRead,
-  orUndefined,
   piecesOf,
   readKind,
-  RegionSource,
   serverTiming,
-  stripeShape,
-  systemSha256,
   wholeName,
-  type ByteRange,
-  type Manifest,
-  type ObjectAnswer,
   type ObjectRead,
-  type OpenedObject,
-  type PeerSource,
   type Piece,
   type RequestRecord,
   type StripeData,
   type StripeSharing,
-} from "@agarose/core";
+} from "@agarose/core/read";
+import { RegionSource, type PeerSource } from "@agarose/core/sources";
 import { recoveredChunks } from "@agarose/solver/planner";
 import { notePeer } from "../peers/peer-reading.ts";
 import { log } from "../runtime/log.ts";

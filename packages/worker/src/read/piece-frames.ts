@@ -2,16 +2,9 @@
  * The frames of a bundle for a small range: the leaves of its stripes, and the blocks that the PoP has or can decode
  * (docs/reference/format.md, "Bundle").
  */
-import {
-  encodeFrame,
-  LEAF_LIST,
-  needsLeaves,
-  readLeaves,
-  systemSha256,
-  type Frame,
-  type Manifest,
-  type Piece,
-} from "@agarose/core";
+import { systemSha256 } from "@agarose/core";
+import { encodeFrame, LEAF_LIST, type Frame, type Manifest } from "@agarose/core/format";
+import { needsLeaves, readLeaves, type Piece } from "@agarose/core/read";
 import { log } from "../runtime/log.ts";
 import type { Invocation } from "../runtime/invocation.ts";
 import { popRegionSources, readPiece } from "./object-read.ts";

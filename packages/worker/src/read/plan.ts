@@ -1,5 +1,5 @@
 /** The plan of one object: its manifest, where its chunks are cached, and how far the regions are. */
-import type { Manifest, Plan, PlanRegion } from "@agarose/core";
+import type { Manifest, Plan, PlanRegion } from "@agarose/core/format";
 import { deliveryMs } from "@agarose/solver/planner";
 import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
 import { estimateOf, shardBytes } from "../regions/region-latency.ts";

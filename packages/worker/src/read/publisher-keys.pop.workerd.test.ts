@@ -1,5 +1,6 @@
 /** A PoP that trusts publishers: what a bucket says without their signature is not used. */
-import { encodeManifest, manifestName, sealManifest, sealTombstone, systemSha256, type Manifest } from "@agarose/core";
+import { systemSha256 } from "@agarose/core";
+import { encodeManifest, manifestName, sealManifest, sealTombstone, type Manifest } from "@agarose/core/format";
 import { testPublisher, type TestPublisher } from "@agarose/core/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { parseExposition } from "../../test/prometheus.ts";

@@ -1,5 +1,6 @@
 /** How a PoP reads, as its variables say; with the settings of the regions and peers that it reads from. */
-import { AgaroseError, rawPublicKey } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { rawPublicKey } from "@agarose/core/format";
 import * as v from "valibot";
 import { parsePopSettings, type PopSettings } from "../peers/peer-settings.ts";
 import { flag, json, parseVariables, wholeNumber } from "../runtime/variables.ts";

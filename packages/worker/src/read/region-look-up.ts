@@ -1,15 +1,13 @@
 /** The manifest of a key as the buckets have it, at the consistency that is wanted. */
+import { AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
+import { isTombstone } from "@agarose/core/format";
 import {
-  AgaroseError,
   AVOID_MS_MAX,
   findManifest,
-  isTombstone,
   readMajority,
   type SourceHealth,
-  toAgaroseError,
-  type Clock,
   type FindManifestOptions,
-} from "@agarose/core";
+} from "@agarose/core/sources";
 import type { RegionEstimate } from "@agarose/solver/planner";
 import { withTimeout } from "../runtime/async.ts";
 import { log } from "../runtime/log.ts";

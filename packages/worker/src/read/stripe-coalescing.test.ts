@@ -1,4 +1,5 @@
-import { AgaroseError, type StripeData } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import type { StripeData } from "@agarose/core/read";
 import { beforeEach, describe, expect, test } from "vitest";
 import { StripeCoalescing } from "./stripe-coalescing.ts";
 

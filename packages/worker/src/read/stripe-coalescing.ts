@@ -3,15 +3,9 @@
  * Requests, timers and signals stay with the invocation that began (the leader). The leader continues for its followers
  * even when its own client leaves.
  */
-import {
-  Flights,
-  orUndefined,
-  toAgaroseError,
-  type AgaroseError,
-  type Clock,
-  type Flight,
-  type StripeData,
-} from "@agarose/core";
+import { toAgaroseError, type AgaroseError, type Clock } from "@agarose/core";
+import { Flights, orUndefined, type Flight } from "@agarose/core/async";
+import type { StripeData } from "@agarose/core/read";
 
 /** One read of a stripe. */
 export interface FlightOptions {

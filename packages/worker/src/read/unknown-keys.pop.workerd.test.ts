@@ -1,5 +1,5 @@
 /** What keys cost that do not exist, and what buckets do that deny access. */
-import { FrameReader } from "@agarose/core";
+import { FrameReader } from "@agarose/core/sources";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   ADMIN_TOKEN,

@@ -1,4 +1,5 @@
-import { AgaroseError, AVOID_MS, AVOID_MS_MAX, type FetchPort } from "@agarose/core";
+import { AgaroseError, type FetchPort } from "@agarose/core";
+import { AVOID_MS, AVOID_MS_MAX } from "@agarose/core/sources";
 import { beforeEach, describe, expect, test } from "vitest";
 import { CircuitBreakers, FAILURES_MAX } from "./circuit-breakers.ts";
 

@@ -5,7 +5,8 @@
  * An open breaker blocks nothing: a read that needs the region to reach k chunks still asks it, and an answer closes
  * the breaker.
  */
-import { AgaroseError, SourceHealth, type Clock, type FetchPort } from "@agarose/core";
+import { AgaroseError, type Clock, type FetchPort } from "@agarose/core";
+import { SourceHealth } from "@agarose/core/sources";
 
 /** Failures in a row that open a breaker. */
 export const FAILURES_MAX = 5;

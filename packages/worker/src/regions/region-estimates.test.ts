@@ -1,4 +1,4 @@
-import { LATENCY_UNKNOWN } from "@agarose/core";
+import { LATENCY_UNKNOWN } from "@agarose/core/sources";
 import * as fc from "fast-check";
 import { deliveryMs } from "@agarose/solver/planner";
 import { describe, expect, test } from "vitest";

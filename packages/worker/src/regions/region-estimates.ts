@@ -5,7 +5,7 @@
  * Only probes decide which region is down or slow. Reads refine the latencies within bounds: their times are clamped to
  * 0.5-2x the current estimate, and all of a period count as much as one probe.
  */
-import { LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "@agarose/core";
+import { LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "@agarose/core/sources";
 import { deliveryMs, type RegionEstimate } from "@agarose/solver/planner";
 import { observeTimes, type LatencyHistogram } from "./latency-histogram.ts";
 import { observeHealth, WINSOR_FACTOR, type ProbeHealth } from "./probe-health.ts";

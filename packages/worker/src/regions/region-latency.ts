@@ -1,7 +1,8 @@
 /**
  * How far regions are, as this PoP believes: estimates, and the latencies that reads and plans derive from them. Pure.
  */
-import { LATENCY_UNKNOWN, type LatencyEstimate, type Manifest } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
+import { LATENCY_UNKNOWN, type LatencyEstimate } from "@agarose/core/sources";
 import { deliveryMs, DOWN_MS, type RegionEstimate } from "@agarose/solver/planner";
 
 /** A chunk from this PoP's own cache. */

@@ -2,15 +2,8 @@
  * Probes: whether each region answers a real GET and how long that takes. Every fifth period a probe also reads part of
  * a chunk, which shows the transfer rate.
  */
-import {
-  chunkBytes,
-  chunkName,
-  manifestName,
-  objectUrl,
-  type Clock,
-  type FetchPort,
-  type Manifest,
-} from "@agarose/core";
+import type { Clock, FetchPort } from "@agarose/core";
+import { chunkBytes, chunkName, manifestName, objectUrl, type Manifest } from "@agarose/core/format";
 import { Connections } from "../runtime/connections.ts";
 import { timedMs } from "../runtime/async.ts";
 import type { RegionProbe } from "./region-estimates.ts";

@@ -1,5 +1,6 @@
 /** Time limits and waits. */
-import { AgaroseError, orUndefined, type Clock } from "@agarose/core";
+import { AgaroseError, type Clock } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
 
 /** Settles as `promise` does. Rejects with READ_TIMEOUT, naming `what`, after `ms` milliseconds. */
 export function withTimeout<T>(promise: Promise<T>, ms: number, clock: Clock, what: string): Promise<T> {

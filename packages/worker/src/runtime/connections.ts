@@ -4,7 +4,8 @@
  * Six connections of a Worker may wait for response headers at a time. The runtime queues further ones in an order of
  * its own, and an abort does not remove them. This queue keeps the order of arrival, and an aborted request leaves it.
  */
-import { AgaroseError, Limiter, type FetchPort } from "@agarose/core";
+import { AgaroseError, type FetchPort } from "@agarose/core";
+import { Limiter } from "@agarose/core/async";
 
 /** Connections that may wait for response headers at a time. */
 export const CONNECTIONS_MAX = 6;

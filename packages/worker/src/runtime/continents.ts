@@ -4,7 +4,7 @@
  *
  * An isolate lives in one data center, so the first request that says its continent decides for all of them.
  */
-import { isRecord } from "@agarose/core";
+import { isRecord } from "@agarose/core/format";
 import * as v from "valibot";
 import { parseVariables, type Variable } from "./variables.ts";
 import type { ValueStore } from "./storage-ports.ts";

@@ -2,7 +2,8 @@
  * Work that other invocations of this isolate have begun. A caller may wait for it, but not forever: Cloudflare may
  * kill an invocation, and its work then never ends.
  */
-import { orUndefined, type Clock } from "@agarose/core";
+import type { Clock } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
 
 const PATIENCE_MS = 5_000;
 

@@ -1,12 +1,7 @@
 /** What one invocation, a request or a period, adds to its isolate: connections, budgets and its own `waitUntil`. */
-import {
-  AgaroseError,
-  systemSha256,
-  toAgaroseError,
-  type FetchPort,
-  type Manifest,
-  type PeerSource,
-} from "@agarose/core";
+import { AgaroseError, systemSha256, toAgaroseError, type FetchPort } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
+import type { PeerSource } from "@agarose/core/sources";
 import { peerSources } from "../peers/peer-reading.ts";
 import { PEERS_EMPTY, type PeersInForce } from "../peers/peers-snapshot.ts";
 import type { WaitUntil } from "./batch-flusher.ts";

@@ -2,19 +2,10 @@
  * What one isolate keeps between invocations. It shares data only: responses, streams and signals belong to the
  * invocation that created them.
  */
-import {
-  acceptUnsigned,
-  BlockMemory,
-  ByteBudget,
-  type Clock,
-  type Codec,
-  LOOK_UP_BYTES_MAX,
-  type SignatureCheck,
-  SourceHealth,
-  systemClock,
-  systemSha256,
-  trustPublishers,
-} from "@agarose/core";
+import { type Clock, type Codec, systemClock, systemSha256 } from "@agarose/core";
+import { acceptUnsigned, type SignatureCheck, trustPublishers } from "@agarose/core/format";
+import { BlockMemory } from "@agarose/core/read";
+import { ByteBudget, LOOK_UP_BYTES_MAX, SourceHealth } from "@agarose/core/sources";
 import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { peerState, type PeerStateBinding } from "../peers/cooperation.ts";

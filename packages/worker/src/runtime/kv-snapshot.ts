@@ -2,7 +2,8 @@
  * A value that one place decides and every isolate reads: one KV value with an epoch, kept in memory. KV may be late,
  * wrong or unavailable. A snapshot never returns to an older epoch, and no read waits for KV longer than 300 ms.
  */
-import { orUndefined, type Clock } from "@agarose/core";
+import type { Clock } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
 
 /** The part of a KV namespace that is read. */
 interface Values {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { chunkName } from "@agarose/core";
+import { chunkName } from "@agarose/core/format";
 import { POP, randomBytes, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";
 
 const READ = "4bf92f35-77b3-4da6-a3ce-929d0e0e4736";

@@ -4,7 +4,8 @@
  * byte.
  */
 import { get } from "node:http";
-import { FrameReader, stripeShape, type Manifest } from "@agarose/core";
+import { stripeShape, type Manifest } from "@agarose/core/format";
+import { FrameReader } from "@agarose/core/sources";
 import { freePort } from "@agarose/dev-world/free-port";
 import { watchHeap } from "@agarose/dev-world/heap";
 import { descendants, residentBytes } from "@agarose/dev-world/process-memory";

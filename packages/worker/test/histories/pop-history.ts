@@ -5,19 +5,9 @@
  * agrees, no answer is older than the newest write that was acknowledged `boundMs` before.
  */
 import { createHash } from "node:crypto";
-import {
-  acceptUnsigned,
-  ByteBudget,
-  encodeHashes,
-  encodeManifest,
-  LOOK_UP_BYTES_MAX,
-  sealManifest,
-  sealTombstone,
-  SourceHealth,
-  toAgaroseError,
-  type FetchPort,
-  type Sha256,
-} from "@agarose/core";
+import { toAgaroseError, type FetchPort, type Sha256 } from "@agarose/core";
+import { acceptUnsigned, encodeHashes, encodeManifest, sealManifest, sealTombstone } from "@agarose/core/format";
+import { ByteBudget, LOOK_UP_BYTES_MAX, SourceHealth } from "@agarose/core/sources";
 import { seededRandom } from "@agarose/solver/random";
 import { Traffic } from "../../src/http/traffic.ts";
 import { FrontCache } from "../../src/read/front-cache.ts";

@@ -3,7 +3,8 @@
  * or secret. S3 has no request that does this across regions.
  */
 import { Readable } from "node:stream";
-import { AgaroseError, parseKey } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { parseKey } from "@agarose/core/format";
 import { Deployment, type ObjectInfo, type PutResult } from "@agarose/storage";
 import type { Values } from "../../command.ts";
 import { withContext, WRITING } from "../../lib/context.ts";

@@ -2,7 +2,8 @@
  * `agarose doctor --deployed`: what a deployment can get wrong, asked of the PoPs themselves: places, entry, clocks,
  * CORS, periods, buckets, keys and peers.
  */
-import { isRecord, toAgaroseError } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { isRecord } from "@agarose/core/format";
 import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import type { Config } from "@agarose/storage/config/config";
 import { regionsByName } from "@agarose/storage/buckets/region-names";

@@ -1,6 +1,7 @@
 /** Whether each bucket is that of its region alone, and whether this machine has the keys that are in force. */
 import { randomUUID } from "node:crypto";
-import { acceptUnsigned, toAgaroseError } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { acceptUnsigned } from "@agarose/core/format";
 import type { CommandContext } from "../../lib/context.ts";
 import { announce, announcementOf, Fence, newestOf, readAll, type FenceContext } from "@agarose/storage/commit/fence";
 import type { Store } from "@agarose/storage/buckets/store";

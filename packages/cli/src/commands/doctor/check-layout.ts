@@ -1,7 +1,8 @@
 /**
  * What the configured layouts survive, against what the configuration promises.
  */
-import { chunkBytes, checkSurvival, roundRobin, spread, survives, toAgaroseError, type Code } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { chunkBytes, checkSurvival, roundRobin, spread, survives, type Code } from "@agarose/core/format";
 import { codesLine } from "../../ui/codes-line.ts";
 import { autoCodes, keptRegions } from "@agarose/storage/layout/object-layout";
 import { formatCount } from "../../ui/output.ts";

@@ -3,7 +3,8 @@
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
-import { MANIFEST_PREFIX, objectUrl, toAgaroseError } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { MANIFEST_PREFIX, objectUrl } from "@agarose/core/format";
 import type { PutReceipt, Store } from "@agarose/storage/buckets/store";
 import type { RegionConfig } from "@agarose/storage/config/config";
 import type { Check, Remedy } from "./check.ts";

@@ -1,7 +1,8 @@
 /**
  * Whose manifests count, and whether the key that signs is one of those that readers trust.
  */
-import { keyIdOf, rawPublicKey, toAgaroseError } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { keyIdOf, rawPublicKey } from "@agarose/core/format";
 import type { Config } from "@agarose/storage/config/config";
 import { formatCount } from "../../ui/output.ts";
 import { signingKeyId } from "@agarose/storage/config/signing";

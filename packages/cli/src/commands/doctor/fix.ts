@@ -2,7 +2,8 @@
  * `agarose doctor --fix`: does for each region what its findings ask for, and checks it again.
  */
 import { setTimeout } from "node:timers/promises";
-import { AgaroseError, CHUNK_PREFIX, MANIFEST_PREFIX, toAgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { CHUNK_PREFIX, MANIFEST_PREFIX } from "@agarose/core/format";
 import {
   CLAIM_PREFIX,
   CONTROL_PREFIX,

@@ -1,7 +1,8 @@
 /**
  * What readers need of a bucket's CORS rules and policy, merged into what is there. Pure.
  */
-import { AgaroseError, isRecord } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { isRecord } from "@agarose/core/format";
 import type { CORSRule } from "@agarose/storage/buckets/bucket-settings";
 import { publicReadPolicy, publicReadStatement } from "@agarose/storage/buckets/public-read";
 

@@ -1,7 +1,7 @@
 /** What objects take, measured against what the buckets list. */
 import { readFile, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 interface Answer {

@@ -2,7 +2,7 @@
  * What the regions hold of one key: which of it is an object, which is its history, and which is left of uploads that
  * no manifest names.
  */
-import { isTombstone, type ManifestRecord } from "@agarose/core";
+import { isTombstone, type ManifestRecord } from "@agarose/core/format";
 import { keepMsOf, uploadOf } from "@agarose/storage/commit/history";
 import { newestOf, surveyAll } from "@agarose/storage/regions/region-survey";
 import type { KeyGroup, RegionObject } from "@agarose/storage/listing/key-groups";

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 import { readManifest } from "@agarose/storage/objects/manifests";

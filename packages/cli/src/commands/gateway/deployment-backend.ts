@@ -21,15 +21,10 @@ import {
   type Uploads,
   type Validators,
 } from "@agarose/s3-server";
-import {
-  isTombstone,
-  parseKey,
-  shownBytes,
-  toAgaroseError,
-  type ByteRange,
-  type Manifest,
-  type ManifestRecord,
-} from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { shownBytes } from "@agarose/core/encryption";
+import { isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core/format";
+import type { ByteRange } from "@agarose/core/http";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { secretsOf } from "@agarose/storage/encryption/secrets-of";
 import { recordOf } from "@agarose/storage/listing/listed-object";

@@ -19,7 +19,7 @@ import {
   S3Client,
   type PutObjectCommandInput,
 } from "@aws-sdk/client-s3";
-import { MANIFEST_BYTES_MAX } from "@agarose/core";
+import { MANIFEST_BYTES_MAX } from "@agarose/core/format";
 import { presign } from "../../../test/presign.ts";
 import { GATEWAY_KEYS, gatewayOver, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
 import { DOWN, manifestName, REGIONS, type World } from "../../../test/world.ts";

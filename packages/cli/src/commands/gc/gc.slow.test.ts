@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type AgaroseError } from "@agarose/core";
+import type { AgaroseError } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { CLOCK_PREFIX, claimName, garbageName, GARBAGE_PREFIX } from "@agarose/storage/commit/names";
 import { removeObject } from "@agarose/storage/objects/remove-object";

@@ -4,16 +4,11 @@
 import { fstatSync, writeSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  AgaroseError,
-  parseKey,
-  parseRange,
-  readKind,
-  shownBytes,
-  type ByteRange,
-  type Manifest,
-  type ReadReport,
-} from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { shownBytes } from "@agarose/core/encryption";
+import { parseKey, type Manifest } from "@agarose/core/format";
+import { parseRange, type ByteRange } from "@agarose/core/http";
+import { readKind, type ReadReport } from "@agarose/core/read";
 import { READING, withContext, type CommandContext } from "../../lib/context.ts";
 import { writeAll, writeNamed } from "@agarose/storage/files/whole-file";
 import { shownManifest } from "@agarose/storage/encryption/opened";

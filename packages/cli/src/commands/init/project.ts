@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isRecord } from "@agarose/core";
+import { isRecord } from "@agarose/core/format";
 import { CONFIG_FILE } from "@agarose/storage/config/config";
 
 /** A web app as its files show it. Paths are relative to its root. */

@@ -4,7 +4,8 @@
  * What a configuration says is written again each time. Whatever else the file has is kept: KV ids, tuned variables,
  * routes.
  */
-import { AgaroseError, isRecord } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { isRecord } from "@agarose/core/format";
 import type { Config } from "@agarose/storage/config/config";
 import { sharedVariables } from "../../lib/pop-variables.ts";
 import { locationNear, suggestedPlaces } from "../deploy/place.ts";

@@ -1,5 +1,6 @@
 /** Puts keys and secrets into force in the buckets, where every machine that writes looks for them. */
-import { acceptUnsigned, AgaroseError, toAgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { acceptUnsigned } from "@agarose/core/format";
 import type { Config } from "@agarose/storage/config/config";
 import { withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import {

@@ -1,7 +1,7 @@
 /**
  * Finds what a step of a rotation would make unreadable: objects, removed ones included, and versions that are kept.
  */
-import { type ManifestRecord } from "@agarose/core";
+import type { ManifestRecord } from "@agarose/core/format";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
 import { keepMsOf } from "@agarose/storage/commit/history";
 import { keptVersions, refuseUnread } from "@agarose/storage/history/kept-versions";

@@ -7,7 +7,8 @@
  * 3. The old one is not trusted any more, and writers that sign with it are refused.
  */
 import { existsSync } from "node:fs";
-import { AgaroseError, keyIdOf, rawPublicKey } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { keyIdOf, rawPublicKey } from "@agarose/core/format";
 import { confirm, sampleOf } from "../../ui/confirm.ts";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";

@@ -8,7 +8,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { isAbsolute, relative, dirname, resolve } from "node:path";
-import { AgaroseError, isTombstone, openSecret, type ManifestRecord } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { openSecret } from "@agarose/core/encryption";
+import { isTombstone, type ManifestRecord } from "@agarose/core/format";
 import { confirm } from "../../ui/confirm.ts";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";

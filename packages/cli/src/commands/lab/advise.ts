@@ -1,6 +1,7 @@
 /** `agarose lab advise FILE`: which code, in which regions, with how much cache, before a byte is uploaded. */
 import { readFile } from "node:fs/promises";
-import { AgaroseError, type PlacementRegion } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import type { PlacementRegion } from "@agarose/core/format";
 import { advise, dataOfLog, judge, type Advice, type AdviceRequest, type Baseline } from "@agarose/solver/advisor";
 import type { LogFormat } from "@agarose/solver/traces";
 import { codesLine } from "../../ui/codes-line.ts";

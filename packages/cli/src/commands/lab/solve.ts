@@ -1,7 +1,8 @@
 /** `agarose lab solve FILE`: the exact multiple-choice knapsack on an instance from a file. */
 import { readFile } from "node:fs/promises";
 import { text as textOf } from "node:stream/consumers";
-import { AgaroseError, isRecord } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { isRecord } from "@agarose/core/format";
 import { solveKnapsack, type KnapsackInstance, type KnapsackSolution } from "@agarose/solver/knapsack";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../ui/output.ts";

@@ -1,7 +1,9 @@
 /**
  * `agarose ls`: lists objects.
  */
-import { isTombstone, shownBytes, toAgaroseError } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { shownBytes } from "@agarose/core/encryption";
+import { isTombstone } from "@agarose/core/format";
 import { READING, withContext, type CommandContext } from "../../lib/context.ts";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
 import { shownManifest } from "@agarose/storage/encryption/opened";

@@ -1,5 +1,6 @@
 /** Whether the regions and names that a migration leaves out may go. */
-import { AgaroseError, CHUNK_PREFIX, isTombstone } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { CHUNK_PREFIX, isTombstone } from "@agarose/core/format";
 import type { CommandContext } from "../../lib/context.ts";
 import { keptVersions } from "@agarose/storage/history/kept-versions";
 import { checkManifests } from "@agarose/storage/objects/verify-object";

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { chunkName, manifestName, type Manifest } from "@agarose/core";
+import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 interface Json {

@@ -1,6 +1,7 @@
 /** The variables of a PoP on this machine, from the configuration, a file and the environment. */
 import { readFile } from "node:fs/promises";
-import { AgaroseError, isRecord } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { isRecord } from "@agarose/core/format";
 import { VARIABLE_NAMES } from "@agarose/worker/reference";
 import type { Config } from "@agarose/storage/config/config";
 import { sharedVariables } from "../../lib/pop-variables.ts";

@@ -1,7 +1,8 @@
 /**
  * Which keys nothing was ever stored under, by listings: one request for a thousand keys in place of one for each.
  */
-import { encodeKey, type AgaroseError } from "@agarose/core";
+import type { AgaroseError } from "@agarose/core";
+import { encodeKey } from "@agarose/core/format";
 import { majorityOf, type RegionParts } from "@agarose/storage/commit/write-context";
 import type { Store } from "@agarose/storage/buckets/store";
 import { keyGroups } from "@agarose/storage/listing/key-groups";

@@ -3,7 +3,8 @@
  */
 import { stat } from "node:fs/promises";
 import mime from "mime";
-import { isTombstone, parseKey, toAgaroseError, type AgaroseError } from "@agarose/core";
+import { toAgaroseError, type AgaroseError } from "@agarose/core";
+import { isTombstone, parseKey } from "@agarose/core/format";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../ui/output.ts";
 import { startProgress, type Progress } from "../../ui/progress.ts";

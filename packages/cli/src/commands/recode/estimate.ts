@@ -1,7 +1,7 @@
 /**
  * What it takes to store an object again, before anything is done.
  */
-import { chunkBytes, type Manifest } from "@agarose/core";
+import { chunkBytes, type Manifest } from "@agarose/core/format";
 import type { Config, RegionConfig } from "@agarose/storage/config/config";
 import { COMMIT_REQUESTS } from "@agarose/storage/maintenance/recode-listed";
 import { currentNames } from "@agarose/storage/buckets/region-names";

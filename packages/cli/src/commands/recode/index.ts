@@ -2,7 +2,8 @@
  * The help of `agarose recode`.
  */
 import type { Command } from "commander";
-import { AgaroseError, type Code } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import type { Code } from "@agarose/core/format";
 import { parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
 import { LOG_FORMATS } from "@agarose/solver/traces";
 import { CURSOR, JSON_LINES, collect, parseFormat } from "../../ui/options.ts";

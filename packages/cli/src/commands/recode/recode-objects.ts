@@ -2,7 +2,8 @@
  * Stores objects again whose code or placement is not what a configuration says, one key after the other: `recode`, and
  * the second step of `migrate`.
  */
-import type { AgaroseError, Code } from "@agarose/core";
+import type { AgaroseError } from "@agarose/core";
+import type { Code } from "@agarose/core/format";
 import type { Config } from "@agarose/storage/config/config";
 import type { CommandContext } from "../../lib/context.ts";
 import { layoutOf } from "@agarose/storage/layout/object-layout";

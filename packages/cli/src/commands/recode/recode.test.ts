@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { manifestName, type Manifest } from "@agarose/core";
+import { manifestName, type Manifest } from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 import { loadEncoder } from "@agarose/storage/parts";
 import { recodeObject } from "@agarose/storage/maintenance/recode-object";

@@ -1,7 +1,8 @@
 /**
  * `agarose recode`: stores objects again under the code and the placement that the configuration says now.
  */
-import { AgaroseError, checkCode, type Code } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { checkCode, type Code } from "@agarose/core/format";
 import type { Config } from "@agarose/storage/config/config";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { layoutOf } from "@agarose/storage/layout/object-layout";

@@ -1,7 +1,8 @@
 /**
  * `agarose repair`: verifies objects and rewrites what is missing or damaged.
  */
-import { AgaroseError, parseKey, toAgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { parseKey } from "@agarose/core/format";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { verifyWithHistory } from "@agarose/storage/history/verify-history";
 import type { RepairHow, RepairReport } from "@agarose/storage/repair/repair-object";

@@ -1,7 +1,8 @@
 /**
  * `agarose rm`: removes objects. A tombstone takes the place of each manifest, so that no region brings it back.
  */
-import { AgaroseError, isTombstone, parseKey, toAgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { isTombstone, parseKey } from "@agarose/core/format";
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";

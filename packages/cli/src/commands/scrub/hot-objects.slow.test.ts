@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { manifestName, type Manifest } from "@agarose/core";
+import { manifestName, type Manifest } from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 const CODE = { k: 2, m: 1 };

@@ -5,7 +5,8 @@
  * Another code is another version: a put, and caches that begin again. So an object keeps the code until others have
  * twice its requests.
  */
-import { chunkBytes, LEAF_LIST, toAgaroseError, type AgaroseError, type Manifest } from "@agarose/core";
+import { toAgaroseError, type AgaroseError } from "@agarose/core";
+import { chunkBytes, LEAF_LIST, type Manifest } from "@agarose/core/format";
 import { adminTokenOf } from "@agarose/storage/pops/admin-token";
 import type { Config } from "@agarose/storage/config/config";
 import { hotConfig, layoutOf, type ObjectLayout } from "@agarose/storage/layout/object-layout";

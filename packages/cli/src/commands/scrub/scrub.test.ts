@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { chunkName } from "@agarose/core";
+import { chunkName } from "@agarose/core/format";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { chunkPlace, DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 

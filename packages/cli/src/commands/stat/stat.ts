@@ -1,7 +1,8 @@
 /**
  * `agarose stat`: what the manifest of an object says.
  */
-import { parseKey, systemClock } from "@agarose/core";
+import { systemClock } from "@agarose/core";
+import { parseKey } from "@agarose/core/format";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { Breaker } from "@agarose/storage/regions/ask-regions";

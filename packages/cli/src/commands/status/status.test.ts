@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { statusOf } from "@agarose/storage/pops/pop-client";
 import type { PopReport } from "./pop-report.ts";
 import { DOWN, REGIONS, startTestWorld, type RunResult, type World } from "../../../test/world.ts";

@@ -11,7 +11,7 @@ import type { Stats } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
-import { encodeKey } from "@agarose/core";
+import { encodeKey } from "@agarose/core/format";
 import { writeWholeFile, type WritePart } from "@agarose/storage/files/whole-file";
 
 /** A file and an object that were equal. */

@@ -3,7 +3,8 @@
  */
 import { realpath, stat } from "node:fs/promises";
 import { relative, sep } from "node:path";
-import { AgaroseError, parseKey, toAgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { parseKey } from "@agarose/core/format";
 import { entriesBelow, type InputFile, type SkippedEntry } from "../../lib/files/folder-entries.ts";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { statusOf, type FileStatus } from "./known-equal.ts";

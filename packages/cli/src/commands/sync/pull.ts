@@ -4,7 +4,9 @@
 import type { Stats } from "node:fs";
 import { lstat, mkdir, readdir, rm, rmdir, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { AgaroseError, shownBytes, toAgaroseError, type Manifest } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { shownBytes } from "@agarose/core/encryption";
+import type { Manifest } from "@agarose/core/format";
 import { isBeingWritten, partialPathOf } from "@agarose/storage/files/owned-files";
 import { writeWholeFile, type WritePart } from "@agarose/storage/files/whole-file";
 import { shownManifest } from "@agarose/storage/encryption/opened";

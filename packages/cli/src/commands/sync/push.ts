@@ -4,7 +4,8 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import mime from "mime";
-import { AgaroseError, isTombstone, toAgaroseError, type Manifest } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { isTombstone, type Manifest } from "@agarose/core/format";
 import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
 import { enqueueRepair } from "@agarose/storage/commit/repair-queue";
 import { majorityOf } from "@agarose/storage/commit/write-context";

@@ -3,7 +3,8 @@
  */
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { AgaroseError, parseKey } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { parseKey } from "@agarose/core/format";
 import { confirm, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { parseHeaders, widthOf } from "@agarose/storage/upload/put-options";

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { chunkName, manifestName, type Manifest } from "@agarose/core";
+import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 import type { VersionEntry } from "@agarose/storage/history/list-versions";
 

@@ -1,7 +1,8 @@
 /**
  * `agarose versions`: which versions of an object the regions hold.
  */
-import { AgaroseError, parseKey } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { parseKey } from "@agarose/core/format";
 import { READING, withContext } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, logLine, printable, printResult } from "../../ui/output.ts";
 import { listVersions, type VersionEntry } from "@agarose/storage/history/list-versions";

@@ -5,7 +5,8 @@ import { isUtf8 } from "node:buffer";
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { AgaroseError, encodeKey } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { encodeKey } from "@agarose/core/format";
 import { withDescriptors } from "@agarose/storage/files/descriptors";
 import { isBeingWritten } from "@agarose/storage/files/owned-files";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Manifest } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
 import { configOfFields } from "@agarose/storage/config/config";
 import { clientConfigOf } from "../../../src/lib/files/client-config.ts";
 import { sharedVariables } from "../../../src/lib/pop-variables.ts";

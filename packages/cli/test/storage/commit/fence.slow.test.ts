@@ -2,7 +2,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
-import { acceptUnsigned, systemClock } from "@agarose/core";
+import { systemClock } from "@agarose/core";
+import { acceptUnsigned } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startGateway } from "../../../src/commands/gateway/server.ts";
 import { GATEWAY_KEYS } from "../../gateway.ts";

@@ -1,7 +1,7 @@
 /** What commands leave of replaced versions, for as long as `keep` says. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 import { collectGarbage } from "@agarose/storage/maintenance/gc/collect-garbage";
 import type { Config } from "@agarose/storage/config/config";

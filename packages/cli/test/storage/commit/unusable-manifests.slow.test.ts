@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { encodeManifest } from "@agarose/core";
+import { encodeManifest } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { DOWN, manifestName, REGIONS, startTestWorld, type RunResult, type World } from "../../world.ts";
 import { CONTROL_NAME } from "@agarose/storage/commit/control-record";

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { encodeManifest, DEVELOPMENT_KEY } from "@agarose/core";
+import { encodeManifest, DEVELOPMENT_KEY } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { configuredPublicKey, signerOf } from "@agarose/storage/config/signing";
 import { CONTROL_NAME } from "@agarose/storage/commit/control-record";

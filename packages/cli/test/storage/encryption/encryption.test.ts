@@ -2,7 +2,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { encodeManifest, manifestName, sealManifest, systemSha256, type Manifest } from "@agarose/core";
+import { systemSha256 } from "@agarose/core";
+import { encodeManifest, manifestName, sealManifest, type Manifest } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { open, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { chunkName, manifestName } from "@agarose/core";
+import { chunkName, manifestName } from "@agarose/core/format";
 import { REGIONS, startTestWorld, type RunResult, type World } from "../../world.ts";
 
 const [REGION] = REGIONS;

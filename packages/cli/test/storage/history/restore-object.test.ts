@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { chunkName, manifestName, type Manifest } from "@agarose/core";
+import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 import type { Config } from "@agarose/storage/config/config";
 import { loadEncoder } from "@agarose/storage/parts";

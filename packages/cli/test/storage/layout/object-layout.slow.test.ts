@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { spread, survives, type PlacementRegion } from "@agarose/core";
+import { spread, survives, type PlacementRegion } from "@agarose/core/format";
 import { WEB_SIZES } from "@agarose/solver/codes-by-size";
 import { seededRandom } from "@agarose/solver/random";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";

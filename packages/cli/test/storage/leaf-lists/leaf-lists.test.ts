@@ -1,6 +1,6 @@
 /** The leaf list of an object through the commands that clean, check and mend: gc, verify and repair. */
 import { randomBytes } from "node:crypto";
-import { chunkName, LEAF_LIST } from "@agarose/core";
+import { chunkName, LEAF_LIST } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectGarbage } from "@agarose/storage/maintenance/gc/collect-garbage";
 import type { GarbageUpload } from "@agarose/storage/maintenance/gc/search";

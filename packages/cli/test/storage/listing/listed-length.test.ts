@@ -11,7 +11,7 @@ import {
   versionText,
   type ManifestRecord,
   type Signer,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type Fault, type World } from "../../world.ts";
 import { KeyListing, liveGroups, removableKeys } from "@agarose/storage/listing/keys";
 import { removeObject } from "@agarose/storage/objects/remove-object";

@@ -1,6 +1,6 @@
 /** What `ls` and `repair` keep in memory while they walk over many objects. */
 import { hash } from "node:crypto";
-import { encodeManifest, sealManifest, type ManifestDraft } from "@agarose/core";
+import { encodeManifest, sealManifest, type ManifestDraft } from "@agarose/core/format";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { heapInUse } from "../../heap.ts";
 import { manifestName, startTestWorld, type World } from "../../world.ts";

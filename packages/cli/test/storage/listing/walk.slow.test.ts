@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { heapInUse } from "../../heap.ts";
-import { chunkName, roundRobin } from "@agarose/core";
+import { chunkName, roundRobin } from "@agarose/core/format";
 import { repairObject } from "@agarose/storage/repair/repair-object";
 import type { Config, RegionConfig } from "@agarose/storage/config/config";
 import type { PutResult } from "@agarose/storage/objects/put-object";

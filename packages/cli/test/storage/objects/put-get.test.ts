@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { open, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { chunkBytes, encodeManifest, MANIFEST_BYTES_MAX, stripeCount } from "@agarose/core";
+import { chunkBytes, encodeManifest, MANIFEST_BYTES_MAX, stripeCount } from "@agarose/core/format";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { loadEncoder } from "@agarose/storage/parts";
 import { readManifest } from "@agarose/storage/objects/manifests";

@@ -1,6 +1,7 @@
 /** What puts do beside each other, and beside regions that fail: nothing acknowledged is lost, nothing hangs. */
 import { randomBytes } from "node:crypto";
-import { LEAF_LIST, systemClock } from "@agarose/core";
+import { systemClock } from "@agarose/core";
+import { LEAF_LIST } from "@agarose/core/format";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { claimName } from "@agarose/storage/commit/names";

@@ -1,7 +1,7 @@
 /** What rm and repair do beside puts, and beside regions that were away. */
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { repairObject, type RepairHow } from "@agarose/storage/repair/repair-object";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";

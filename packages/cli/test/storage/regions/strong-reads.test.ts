@@ -1,7 +1,7 @@
 /** What the command line reads once a region has missed a write, and while regions are away. */
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { manifestName } from "@agarose/core";
+import { manifestName } from "@agarose/core/format";
 import { CREDENTIALS, DOWN, REGIONS, startTestWorld, storesOf, type World } from "../../world.ts";
 import { repairName } from "@agarose/storage/commit/names";
 import { readManifest } from "@agarose/storage/objects/manifests";

@@ -2,7 +2,8 @@
  * Marks and deletes what nothing needs of one key.
  */
 import { hash } from "node:crypto";
-import { isTombstone, toAgaroseError, type ManifestRecord } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
+import { isTombstone, type ManifestRecord } from "@agarose/core/format";
 import { isConditionFailed } from "../../regions/ask-regions.ts";
 import { DEAD_MS } from "../../commit/lease.ts";
 import { garbageName } from "../../commit/names.ts";

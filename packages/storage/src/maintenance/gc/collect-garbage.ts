@@ -9,7 +9,8 @@
  * A put may take longer than a mark has to wait. It stores its claim again until it has committed. So the claims are
  * listed before the manifests: an upload is named by the one or the other for as long as its writer lives.
  */
-import { acceptUnsigned, AgaroseError, INLINE_BYTES_MAX, isTombstone } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { acceptUnsigned, INLINE_BYTES_MAX, isTombstone } from "@agarose/core/format";
 import { withNewBreaker, type WriteContext } from "../../commit/write-context.ts";
 import { keyGroups, KINDS_DEFAULT, type KeyGroup } from "../../listing/key-groups.ts";
 import { commonRecord } from "../../listing/listed-object.ts";

@@ -7,7 +7,7 @@ import {
   sealTombstone,
   type ManifestRecord,
   type Signer,
-} from "@agarose/core";
+} from "@agarose/core/format";
 import { nodeSha256 } from "../../../src/objects/sha256.ts";
 import type { StoredObject } from "./bucket.ts";
 

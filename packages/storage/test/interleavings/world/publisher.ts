@@ -3,7 +3,8 @@
  * would end at any moment of virtual time.
  */
 import { hash } from "node:crypto";
-import { AgaroseError, type SignatureCheck, type Signer } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import type { SignatureCheck, Signer } from "@agarose/core/format";
 
 /** A machine that signs, and whose manifests it trusts. */
 export interface Publisher {

@@ -2,7 +2,9 @@
  * Batches: reads of whole objects that begin within milliseconds of each other ask their PoP once, for their plans and
  * for the bodies of the small ones (docs/reference/format.md, "Bundle").
  */
-import { HAS_MESSAGES, type Clock, type FetchPort, type Frame } from "@agarose/core";
+import type { Clock, FetchPort } from "@agarose/core";
+import { HAS_MESSAGES } from "@agarose/core/features";
+import type { Frame } from "@agarose/core/format";
 import { planFrames, planIn, requestBundle, sentBehind, unusable } from "./bundle-request.ts";
 import type { Bundle, BundleRequest, ManifestChecks } from "./bundle-request.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";

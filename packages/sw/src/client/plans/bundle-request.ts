@@ -1,23 +1,19 @@
 /**
  * One request to a PoP: the plan of an object, and behind it the chunks that the PoP has cached.
  */
+import { AgaroseError, type FetchedResponse, type FetchPort } from "@agarose/core";
+import { HAS_MESSAGES } from "@agarose/core/features";
 import {
-  AgaroseError,
-  HAS_MESSAGES,
   BUNDLE_CONTENT_TYPE,
   encodeKey,
-  FrameReader,
   hasHashes,
   parsePlan,
-  readChecked,
-  type FetchedResponse,
   type ExpectedManifest,
-  type FetchPort,
   type Frame,
-  type Frames,
   type Manifest,
   type Plan,
-} from "@agarose/core";
+} from "@agarose/core/format";
+import { FrameReader, readChecked, type Frames } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import type { StripeSpan } from "../stripe-span.ts";
 

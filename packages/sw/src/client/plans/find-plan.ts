@@ -2,18 +2,16 @@
  * Finds out what to read: from the nearest PoP, from the next one when that fails or is late, and last from the
  * manifests in the buckets.
  */
+import { AgaroseError, type Clock, type FetchPort } from "@agarose/core";
+import { HAS_MESSAGES } from "@agarose/core/features";
 import {
-  AgaroseError,
-  HAS_MESSAGES,
   findManifest,
   isUnusable,
   staggeredRace,
   type Attempt,
-  type Clock,
   type FailedAttempt,
-  type FetchPort,
   type ByteBudget,
-} from "@agarose/core";
+} from "@agarose/core/sources";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { StripeSpan } from "../stripe-span.ts";
 import { isAnswer, type Bundle, type FullPlan, type ManifestChecks } from "./bundle-request.ts";

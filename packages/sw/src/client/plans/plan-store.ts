@@ -1,7 +1,10 @@
 /**
  * What a client knows of objects and buckets: plans by key and the latest regions.
  */
-import { ByteLru, DELTA_DEFAULT, HAS_STORE, type Clock, type Manifest, type PlanRegion } from "@agarose/core";
+import type { Clock } from "@agarose/core";
+import { HAS_STORE } from "@agarose/core/features";
+import type { Manifest, PlanRegion } from "@agarose/core/format";
+import { ByteLru, DELTA_DEFAULT } from "@agarose/core/read";
 import type { ClientConfig } from "../../common/config.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { allowedRegions } from "../sources/allowed-regions.ts";

@@ -1,7 +1,8 @@
 /**
  * Orders the PoPs by distance: probes measure the round trip to each.
  */
-import { AgaroseError, HAS_MESSAGES, type Clock, type FetchPort } from "@agarose/core";
+import { AgaroseError, type Clock, type FetchPort } from "@agarose/core";
+import { HAS_MESSAGES } from "@agarose/core/features";
 import type { Endpoint } from "../../common/config.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
 

@@ -1,5 +1,7 @@
 /** Fetches plans before the reads that need them. */
-import { HAS_STORE, inParallel, type FetchPort } from "@agarose/core";
+import type { FetchPort } from "@agarose/core";
+import { inParallel } from "@agarose/core/async";
+import { HAS_STORE } from "@agarose/core/features";
 import type { ObjectStore } from "../object-store.ts";
 import { isOlder, PLANS_MAX, requestPlans, type ManifestChecks } from "./bundle-request.ts";
 import type { PlanStore } from "./plan-store.ts";

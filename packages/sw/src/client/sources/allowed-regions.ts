@@ -1,5 +1,6 @@
 /** Which buckets a client may ask. */
-import { LATENCY_UNKNOWN, type PlanRegion } from "@agarose/core";
+import type { PlanRegion } from "@agarose/core/format";
+import { LATENCY_UNKNOWN } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 
 /**

@@ -1,5 +1,7 @@
 /** The PoP's bundle as a source of chunks. */
-import { BundleSource, LEAF_LIST, stripeShape, type Piece } from "@agarose/core";
+import { LEAF_LIST, stripeShape } from "@agarose/core/format";
+import type { Piece } from "@agarose/core/read";
+import { BundleSource } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { Bundle, FullPlan } from "../plans/bundle-request.ts";

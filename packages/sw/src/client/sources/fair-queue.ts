@@ -2,7 +2,7 @@
  * Shares a source among concurrent reads: a fixed number of requests run at a time, and the next one belongs to a read
  * that was served little. The hundred images of a page then complete one after the other, also beside a long download.
  */
-import { Limiter, type Waiting } from "@agarose/core";
+import { Limiter, type Waiting } from "@agarose/core/async";
 
 /**
  * Requests to one source at a time. Each of the six connections of HTTP/1.1 has three more requests waiting behind it,

@@ -2,14 +2,9 @@
  * Other PoPs as sources. The read asks them directly, so a slow peer holds up nothing else. It asks only PoPs of the
  * configuration. The plan of the bundle corrects what a remembered plan says they hold.
  */
-import {
-  LATENCY_UNKNOWN,
-  PeerSource,
-  stripeShape,
-  type FetchPort,
-  type LatencyEstimate,
-  type PlanPeer,
-} from "@agarose/core";
+import type { FetchPort } from "@agarose/core";
+import { stripeShape, type PlanPeer } from "@agarose/core/format";
+import { LATENCY_UNKNOWN, PeerSource, type LatencyEstimate } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { FullPlan } from "../plans/bundle-request.ts";

@@ -1,14 +1,9 @@
 /**
  * The buckets of a plan as sources. Their requests wait in the queues that all reads share.
  */
-import {
-  hedgeAfterMs,
-  RegionSource,
-  stripeShape,
-  type ChunkSource,
-  type FetchPort,
-  type LatencyEstimate,
-} from "@agarose/core";
+import type { FetchPort } from "@agarose/core";
+import { stripeShape } from "@agarose/core/format";
+import { hedgeAfterMs, RegionSource, type ChunkSource, type LatencyEstimate } from "@agarose/core/sources";
 import { FAILED, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { FullPlan } from "../plans/bundle-request.ts";
 import { REQUESTS_PER_SOURCE, type FairQueue, type Slot } from "./fair-queue.ts";

@@ -1,5 +1,6 @@
 /** The admin token. */
-import { AgaroseError, errorAnswer, systemClock } from "@agarose/core";
+import { AgaroseError, systemClock } from "@agarose/core";
+import { errorAnswer } from "@agarose/core/http";
 import type { Context, MiddlewareHandler } from "hono";
 import { bearerAuth } from "hono/bearer-auth";
 import { clientAddress } from "../../runtime/client-address.ts";

@@ -1,15 +1,7 @@
 /** Encrypted objects at a PoP with their secret, and at one without. */
 import { createHash } from "node:crypto";
-import {
-  CellCipher,
-  encodeManifest,
-  encryptedBytes,
-  openEncrypted,
-  openSecret,
-  sealEncryption,
-  type Encryption,
-  type Manifest,
-} from "@agarose/core";
+import { CellCipher, encryptedBytes, openEncrypted, openSecret, sealEncryption } from "@agarose/core/encryption";
+import { encodeManifest, type Encryption, type Manifest } from "@agarose/core/format";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { randomBytes, readBundle, startWorld, type TestWorld } from "../../../test/world.ts";
 

@@ -1,4 +1,4 @@
-import { chunkName } from "@agarose/core";
+import { chunkName } from "@agarose/core/format";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseExposition, type Metric } from "../../../test/prometheus.ts";
 import {

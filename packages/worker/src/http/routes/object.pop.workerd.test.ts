@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { chunkName, manifestName } from "@agarose/core";
+import { chunkName, manifestName } from "@agarose/core/format";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { randomBytes, REGIONS, startWorld, type TestWorld } from "../../../test/world.ts";
 

@@ -1,16 +1,15 @@
 /** `GET|HEAD /o/<key>`: the object, decoded here, for clients without a service worker. */
+import { isOutdated } from "@agarose/core";
+import { openEncrypted, type OpenedObject } from "@agarose/core/encryption";
+import type { Manifest } from "@agarose/core/format";
 import {
-  isOutdated,
   keyInPath,
   objectAnswer,
-  openEncrypted,
   partsAnswer,
   unshared,
-  type Manifest,
   type ObjectAnswer,
-  type OpenedObject,
   type PartsAnswer,
-} from "@agarose/core";
+} from "@agarose/core/http";
 import type { Context } from "hono";
 import { isUnreachable } from "../../read/manifest-store.ts";
 import { readObject, type ClientOfRead } from "../../read/object-read.ts";

@@ -2,7 +2,9 @@
  * The routes for other PoPs and their clients: `POST /v1/peers` takes messages, `GET /v1/chunk/<key>` delivers one
  * cached shard.
  */
-import { AgaroseError, errorAnswer, keyInPath, PEER_CHUNK_PREFIX } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { errorAnswer, keyInPath } from "@agarose/core/http";
+import { PEER_CHUNK_PREFIX } from "@agarose/core/sources";
 import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
 import { openMessage } from "../../peers/exchange.ts";

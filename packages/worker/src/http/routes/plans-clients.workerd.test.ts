@@ -1,5 +1,5 @@
 /** Clients of `/v1/plans` over real TCP that leave, stall or ask for much: the isolate's memory is bounded. */
-import { FrameReader } from "@agarose/core";
+import { FrameReader } from "@agarose/core/sources";
 import { freePort } from "@agarose/dev-world/free-port";
 import { watchHeap } from "@agarose/dev-world/heap";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,14 +1,7 @@
 /** Plans of several objects in one answer. */
-import {
-  acceptUnsigned,
-  BUNDLE_CONTENT_TYPE,
-  chunkName,
-  FrameReader,
-  parsePlan,
-  systemSha256,
-  type Frame,
-  type Plan,
-} from "@agarose/core";
+import { systemSha256 } from "@agarose/core";
+import { acceptUnsigned, BUNDLE_CONTENT_TYPE, chunkName, parsePlan, type Frame, type Plan } from "@agarose/core/format";
+import { FrameReader } from "@agarose/core/sources";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { InvocationReport } from "../../../test/platform/platform-limits.ts";
 import { isOnNode } from "../../../test/node-pops.ts";

@@ -7,19 +7,17 @@
  * A batch takes a lease of the memory for reads, and ends when its client stalls. Without room for bodies it has plans
  * alone; without room for plans it is empty.
  */
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import type { Secrets } from "@agarose/core/encryption";
 import {
-  AgaroseError,
   BUNDLE_CONTENT_TYPE,
   encodeFrame,
   FRAME_HEADER_BYTES,
-  isSmall,
   parseKey,
-  SMALL_BYTES_MAX,
   stripeShape,
-  toAgaroseError,
   type Manifest,
-  type Secrets,
-} from "@agarose/core";
+} from "@agarose/core/format";
+import { isSmall, SMALL_BYTES_MAX } from "@agarose/core/read";
 import type { Context } from "hono";
 import type { Invocation } from "../../runtime/invocation.ts";
 import type { MemoryBudget, MemoryLease } from "../../read/limits/memory-budget.ts";

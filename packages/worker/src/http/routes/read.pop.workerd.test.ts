@@ -1,4 +1,4 @@
-import { BLOCK_BYTES, chunkName, LEAF_LIST, type Manifest } from "@agarose/core";
+import { BLOCK_BYTES, chunkName, LEAF_LIST, type Manifest } from "@agarose/core/format";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   POP,

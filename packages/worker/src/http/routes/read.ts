@@ -1,23 +1,17 @@
 /** `GET /v1/read/<key>?version=&from=&to=&range=&excerpt=`: the bundle, which is a plan and the chunks cached here. */
+import { AgaroseError, systemSha256 } from "@agarose/core";
+import { shownBytes, storedRangeOf } from "@agarose/core/encryption";
 import {
-  AgaroseError,
-  BRIEF_BYTES_MAX,
   BUNDLE_CONTENT_TYPE,
   encodeFrame,
   encodePlan,
   excerptOf,
-  keyInPath,
-  parseRange,
-  piecesOf,
-  shownBytes,
-  storedRangeOf,
   stripeCount,
-  systemSha256,
-  type ByteRange,
   type Manifest,
-  type Piece,
   type Plan,
-} from "@agarose/core";
+} from "@agarose/core/format";
+import { keyInPath, parseRange, type ByteRange } from "@agarose/core/http";
+import { BRIEF_BYTES_MAX, piecesOf, type Piece } from "@agarose/core/read";
 import { recoveredChunks } from "@agarose/solver/planner";
 import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";

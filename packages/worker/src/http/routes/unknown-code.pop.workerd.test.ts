@@ -1,5 +1,5 @@
 /** Objects that this program cannot decode: each route says so, and nothing of them is cached. */
-import { FrameReader } from "@agarose/core";
+import { FrameReader } from "@agarose/core/sources";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { POP, randomBytes, startWorld, type TestWorld } from "../../../test/world.ts";
 

@@ -2,7 +2,8 @@
  * Sends a body as fast as the client takes it, in small pieces, so that the isolate sees whether the client reads at
  * all. A client that leaves or stalls ends the stream and its memory lease.
  */
-import { AgaroseError, pullStream, type Clock, type PullSink } from "@agarose/core";
+import { AgaroseError, type Clock } from "@agarose/core";
+import { pullStream, type PullSink } from "@agarose/core/async";
 import type { MemoryLease } from "./memory-budget.ts";
 
 /** A client must take a piece within the stall time: 4 kB/s is fast enough. */

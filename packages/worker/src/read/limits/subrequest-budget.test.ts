@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import * as fc from "fast-check";
-import type { Manifest, ObjectAnswer } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
+import type { ObjectAnswer } from "@agarose/core/http";
 import { costOf, readCost, withinReach, type ReadCost } from "./subrequest-budget.ts";
 
 const MIB = 1024 * 1024;

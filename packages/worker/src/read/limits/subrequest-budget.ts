@@ -2,7 +2,10 @@
  * How much of an object one invocation can decode within the subrequests that the platform allows. One GET of a bucket
  * brings a chunk of many stripes; the cache and the peers take a subrequest per stripe.
  */
-import { AgaroseError, contentRange, SPAN_BYTES_MAX, type Manifest, type ObjectAnswer } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import type { Manifest } from "@agarose/core/format";
+import { contentRange, type ObjectAnswer } from "@agarose/core/http";
+import { SPAN_BYTES_MAX } from "@agarose/core/sources";
 
 /** The subrequests of a read of one object. */
 export interface ReadCost {

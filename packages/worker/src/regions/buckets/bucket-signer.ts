@@ -2,7 +2,8 @@
  * Private buckets: presigned GETs (AWS Signature Version 4) for what this PoP reads and for what its plans name. The
  * URL of an object stays the same for a minute, so signing costs little and caches see few addresses.
  */
-import { AgaroseError, chunkName, LEAF_LIST, objectUrl, type Manifest, type SignedChunks } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
+import { chunkName, LEAF_LIST, objectUrl, type Manifest, type SignedChunks } from "@agarose/core/format";
 import { AwsClient } from "aws4fetch";
 import type { BucketCredentials, ConfiguredRegion } from "../region-settings.ts";
 

@@ -1,0 +1,99 @@
+/** `@agarose/core/format`: everything that is stored or sent: keys, manifests, stripes, signatures, bundles and plans. */
+
+// Keys and the names of S3 objects.
+export {
+  CHUNK_PREFIX,
+  chunkName,
+  chunkNamePrefix,
+  decodeKey,
+  encodeKey,
+  keyOfManifestName,
+  MANIFEST_PREFIX,
+  manifestName,
+  objectUrl,
+  parseKey,
+} from "./key.ts";
+export { fromBase64, toHex } from "./text.ts";
+
+// Manifests, stripes and placement.
+export {
+  checkCode,
+  checkManifest,
+  chunkBytes,
+  chunkHash,
+  CHUNKS_MAX,
+  encodeHashes,
+  encodeManifest,
+  excerptOf,
+  hasHashes,
+  HEADERS_ALLOWED,
+  INLINE_BYTES_MAX,
+  isFunctional,
+  isTombstone,
+  LEAF_LIST,
+  leafShape,
+  MANIFEST_BYTES_MAX,
+  mayKeepHeader,
+  parseManifest,
+  refuseTooLarge,
+  sealManifest,
+  sealTombstone,
+  STRIPE_BYTES_DEFAULT,
+  stripeCount,
+  stripeShape,
+  versionText,
+  type Code,
+  type Encryption,
+  type Excerpt,
+  type ExpectedManifest,
+  type Manifest,
+  type ManifestDraft,
+  type ManifestRecord,
+  type StripePart,
+  type StripeShape,
+  type Tombstone,
+} from "./manifest/index.ts";
+export { BLOCK_BYTES, concat, HASH_BYTES, hashBlocks, hashShard, treeRoot } from "./hash-tree.ts";
+export {
+  checkSurvival,
+  roundRobin,
+  spread,
+  survives,
+  type Placement,
+  type PlacementRegion,
+  type Survival,
+} from "./placement.ts";
+
+// Signatures.
+export {
+  acceptUnsigned,
+  isLocal,
+  keyIdOf,
+  rawPublicKey,
+  trustOf,
+  trustPublishers,
+  type Signature,
+  type SignatureCheck,
+  type Signer,
+  type TrustSettings,
+} from "./signature.ts";
+export { DEVELOPMENT_KEY } from "../development-key.ts";
+
+// Bundles, frames and read plans on the wire.
+export {
+  BUNDLE_CONTENT_TYPE,
+  encodeFrame,
+  encodePlan,
+  FRAME_HEADER_BYTES,
+  isPlanRegion,
+  parseFrames,
+  parsePlan,
+  type Frame,
+  type Plan,
+  type PlanPeer,
+  type PlanRegion,
+  type SignedChunks,
+} from "./bundle.ts";
+
+// Checks of values that came from elsewhere.
+export { isCount, isRecord, isText } from "./shape.ts";
