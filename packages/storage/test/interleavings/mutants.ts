@@ -205,7 +205,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a client takes a manifest that no trusted key has signed",
     edits: [
-      ["objects/manifests.ts", "import {\n  AgaroseError,\n", "import {\n  acceptUnsigned,\n  AgaroseError,\n"],
+      ["objects/manifests.ts", "import { isTombstone,", "import { acceptUnsigned, isTombstone,"],
       ["objects/manifests.ts", "      trust,\n", "      trust: acceptUnsigned,\n"],
     ],
   },
