@@ -1,4 +1,6 @@
-/** `@agarose/core/format`: everything that is stored or sent: keys, manifests, stripes, signatures, bundles and plans. */
+/**
+ * `@agarose/core/format`: everything that is stored or sent: keys, manifests, stripes, signatures, bundles and plans.
+ */
 
 // Keys and the names of S3 objects.
 export {
