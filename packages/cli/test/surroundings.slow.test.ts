@@ -91,6 +91,29 @@ test("few descriptors make a sync narrower: all files are stored, and no region 
   expect((await world.verify("many/7")).damage).toEqual([]);
 });
 
+test("a sync under 256 descriptors has 16 objects under way, each with two connections to a region", async () => {
+  await mkdir(join(world.dir, "many"));
+  for (let i = 0; i < 40; i++) await writeFile(join(world.dir, `many/${i}`), "x");
+  const waiting: (() => void)[] = [];
+  let most = 0;
+  // Claims are held until no more come. The region is not waited for longer than the others.
+  const release = (): void => waiting.splice(0).forEach((go) => go());
+  let timer: NodeJS.Timeout | undefined;
+  world.faults.set("frankfurt", async (request, _response, name) => {
+    if (request.method !== "PUT" || !name.startsWith("claims/")) return false;
+    clearTimeout(timer);
+    timer = setTimeout(release, 500);
+    await new Promise<void>((resolve) => {
+      most = Math.max(most, waiting.push(resolve));
+    });
+    return false;
+  });
+  const run = await shell("ulimit -n 256", ["sync", "many", "many/", "--json"]);
+  expect([run.code, run.stderr]).toEqual([0, ""]);
+  expect(JSON.parse(run.stdout)).toMatchObject({ stored: 40, failed: 0 });
+  expect(most).toBe(16);
+});
+
 test("a page of a load balancer with 502 in place of a listing is asked for again", async () => {
   await writeFile(join(world.dir, "upload-file"), "content");
   expect((await world.run(["put", "upload-file", "--key", "a"])).code).toBe(0);

@@ -25,23 +25,33 @@ import { majorityOf, sleep, type WriteContext, type WriterFence } from "./write-
 
 /** So long does a look at the records count. */
 export const LEASE_MS = 5_000;
+/** From this age on, the next look begins, so that it has ended when the last one counts no longer. */
+const AHEAD_MS = LEASE_MS / 2;
 
 /** What a fence works with. */
 export type FenceContext = Pick<WriteContext, "config" | "stores" | "signal" | "clock" | "trust" | "sign"> & {
   readonly breaker: Breaker;
 };
 
+/** A look at the records of all regions. */
+interface Look {
+  readonly startedMs: number;
+  readonly state: Promise<ControlState>;
+}
+
 /** What writers of one configuration may do. */
 export class Fence implements WriterFence {
   readonly #context: FenceContext;
-  #readMs = Number.NEGATIVE_INFINITY;
-  #reading: Promise<ControlState> | undefined;
+  /** The look that began last. */
+  #newest: Look | undefined;
+  /** The last look that has ended. */
+  #ended: Look | undefined;
 
   constructor(context: FenceContext) {
     this.#context = context;
   }
 
-  /** Begins to read the records where the last look is too old, so that `check` need not wait for it. */
+  /** Begins to read the records where the last look gets old, so that `check` need not wait for it. */
   prepare(): void {
     this.#current().catch(() => {});
   }
@@ -67,17 +77,26 @@ export class Fence implements WriterFence {
     });
   }
 
-  async #current(): Promise<ControlState> {
-    const { clock } = this.#context;
-    if (this.#reading && clock.now() - this.#readMs <= LEASE_MS) return this.#reading;
-    this.#readMs = clock.now();
-    const reading = this.#read();
-    this.#reading = reading;
-    // What failed is read again.
-    reading.catch(() => {
-      if (this.#reading === reading) this.#reading = undefined;
-    });
-    return reading;
+  #current(): Promise<ControlState> {
+    const nowMs = this.#context.clock.now();
+    const isYounger = (look: Look | undefined, ms: number): look is Look =>
+      look !== undefined && nowMs - look.startedMs <= ms;
+    if (!isYounger(this.#newest, AHEAD_MS)) this.#look(nowMs);
+    return (isYounger(this.#ended, LEASE_MS) ? this.#ended : this.#newest!).state;
+  }
+
+  #look(startedMs: number): void {
+    const look = { startedMs, state: this.#read() };
+    this.#newest = look;
+    look.state.then(
+      () => {
+        if (startedMs >= (this.#ended?.startedMs ?? startedMs)) this.#ended = look;
+      },
+      () => {
+        // What failed is read again.
+        if (this.#newest === look) this.#newest = undefined;
+      },
+    );
   }
 
   async #read(): Promise<ControlState> {

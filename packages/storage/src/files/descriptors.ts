@@ -5,8 +5,8 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Node, its threads, listings and connections that wait for their next use. */
-const RESERVED = 80;
+/** Node has 21 once it has loaded what a command needs. The others are for records, listings and names of hosts. */
+const RESERVED = 48;
 const DEFAULT = 1024;
 const PAUSE_MS = 50;
 const PAUSE_MS_MAX = 1_000;
