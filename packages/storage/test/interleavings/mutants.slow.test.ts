@@ -15,7 +15,7 @@ import {
   restoredBesideWriters,
   rotatedBesideWriters,
 } from "./schedules/families.ts";
-import { CLOCKS_UNCOMPARED, MUTANTS, withMutant } from "./mutants.ts";
+import { CLOCKS_UNCOMPARED, MUTANTS, withMutant, type Mutant } from "./mutants.ts";
 import { scheduleOf } from "./schedules/schedule.ts";
 import { search } from "./schedules/search.ts";
 import { simulate } from "./simulation.ts";
@@ -75,4 +75,16 @@ test("gc with a wrong clock refuses, and by the clocks of the regions it would d
     search({ engines: uncompared, firstSeed: 0, schedules: 20, scheduleOf: cleanedByWrongClock });
   const result = await withMutant(mutant, search20);
   expect(result.failure, result.text).toBeUndefined();
+});
+
+test.each<[string, Mutant["edits"][number]]>([
+  ["the command fails by it", ["commit/commit.ts", "context.fence?.prepare();", "gone.then();"]],
+  [
+    "the command takes it for an outage",
+    ["commit/claim.ts", "const bytes = Buffer.from(body);", "const bytes = gone;"],
+  ],
+])("a mutant whose text names what is not there is broken, and proves nothing: %s", async (_, edit) => {
+  const mutant = { name: "text that no longer fits", edits: [edit] };
+  const found = withMutant(mutant, (engines) => search({ engines, firstSeed: 0, schedules: 2, scheduleOf }));
+  await expect(found).rejects.toThrow('the mutant "text that no longer fits" is broken: ReferenceError');
 });

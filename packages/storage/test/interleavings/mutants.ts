@@ -2,9 +2,9 @@
  * Copies of the engines that make one mistake each: those that an audit found in the code before format 2, in the words
  * of the present code. A simulator that does not find them proves nothing.
  */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { loadEngines, SOURCES, type Engines } from "./engines.ts";
 
 /** A mistake: what a file says, and what it says instead. */
@@ -243,8 +243,26 @@ export const MUTANTS: readonly Mutant[] = [
 ];
 
 const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
+const FROM_CORE = 'from "@agarose/core";';
+const CORE_SEEN = "core-seen.ts";
+/**
+ * Takes the place of core in a mutant, and keeps what the engines catch. They turn every error into one of a region, so
+ * that one of the mutant's own would go for an outage.
+ */
+const CORE_SEEN_TEXT = `
+import { toAgaroseError as convert } ${FROM_CORE}
+export * ${FROM_CORE}
+export const caught: unknown[] = [];
+export function toAgaroseError(...[error, fallback]: Parameters<typeof convert>): ReturnType<typeof convert> {
+  caught.push(error);
+  return convert(error, fallback);
+}
+`;
 
-/** Loads the engines with a mistake, and passes them to `use`. */
+/**
+ * Loads the engines with a mistake, and passes them to `use`. Throws when the mutant no longer fits the sources: it has
+ * then a fault that no promise is about, and what `use` finds proves nothing.
+ */
 export async function withMutant<T>({ name, edits }: Mutant, use: (engines: Engines) => Promise<T>): Promise<T> {
   // Inside the package, where imports of other packages resolve. Git ignores folders of this name.
   mkdirSync(DIST, { recursive: true });
@@ -257,8 +275,37 @@ export async function withMutant<T>({ name, edits }: Mutant, use: (engines: Engi
       if (!text.includes(now)) throw new Error(`mutant "${name}": ${file} no longer says ${JSON.stringify(now)}`);
       writeFileSync(path, text.replace(now, instead));
     }
-    return await use(await loadEngines(folder));
+    const core = join(folder, CORE_SEEN);
+    for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      if (!file.endsWith(".ts")) continue;
+      const path = join(folder, file);
+      writeFileSync(path, readFileSync(path, "utf8").replaceAll(FROM_CORE, `from ${JSON.stringify(core)};`));
+    }
+    writeFileSync(core, CORE_SEEN_TEXT);
+    const { caught } = (await import(/* @vite-ignore */ pathToFileURL(core).href)) as { caught: unknown[] };
+    const result = await use(seen(await loadEngines(folder), caught));
+    // Others come from the platform, such as those about damaged text.
+    const isOwn = (error: unknown): error is Error =>
+      (error instanceof ReferenceError || error instanceof TypeError) &&
+      (error.stack?.split("\n    at ")[1]?.includes(folder) ?? false);
+    const own = caught.find(isOwn);
+    if (own) throw new Error(`the mutant "${name}" is broken: ${own.stack}`, { cause: own });
+    return result;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The engines, which add to `caught` what they reject with. */
+function seen(engines: Engines, caught: unknown[]): Engines {
+  const watched = Object.entries(engines).map(([name, engine]: [string, (...args: unknown[]) => unknown]) => {
+    if (name === "Fence") return [name, engine];
+    const watch = (...args: unknown[]): unknown => {
+      const result = engine(...args);
+      if (result instanceof Promise) result.catch((error: unknown) => caught.push(error));
+      return result;
+    };
+    return [name, watch];
+  });
+  return Object.fromEntries(watched) as Engines;
 }
