@@ -280,7 +280,7 @@ function takePage(
   if (limit === 0) return { keys, prefixes, next: undefined };
   const isBefore = compareUtf8(after, prefix) < 0;
   // The prefix itself may be a key.
-  const first = isBefore ? firstFrom(sorted, prefix) : firstAfter(sorted, after);
+  const first = firstWhere(sorted, (key) => (isBefore ? compareUtf8(key, prefix) >= 0 : compareUtf8(key, after) > 0));
   for (let at = first; at < sorted.length; at++) {
     const key = sorted[at]!;
     if (!key.startsWith(prefix)) break;
@@ -299,16 +299,6 @@ function takePage(
 function commonOf(key: string, prefix: string, delimiter: string): string | undefined {
   const at = delimiter ? key.indexOf(delimiter, prefix.length) : -1;
   return at < 0 ? undefined : key.slice(0, at + delimiter.length);
-}
-
-/** Returns the index of the first key after `after`. */
-function firstAfter(sorted: readonly string[], after: string): number {
-  return firstWhere(sorted, (key) => compareUtf8(key, after) > 0);
-}
-
-/** Returns the index of the first key that is `from` or after it. */
-function firstFrom(sorted: readonly string[], from: string): number {
-  return firstWhere(sorted, (key) => compareUtf8(key, from) >= 0);
 }
 
 /** Returns the first index whose key passes; all keys behind it must pass too. */
