@@ -6,14 +6,18 @@
  */
 import { withNewBreaker } from "../commit/write-context.ts";
 import type { PutResult } from "../objects/put-object.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
+import { mapAdaptive } from "../listing/adaptive-pool.ts";
 import type { DeploymentParts } from "../parts.ts";
+import { unitsOf, widthOf } from "../upload/put-options.ts";
 import { repairOne } from "./repair-outcome.ts";
 
-const OBJECTS_AT_A_TIME = 4;
+/** Small objects at a time. Each asks all regions several times, one after the other, so it mostly waits. */
+const WIDTH = 16;
+/** How much of that a large object takes. */
+const UNITS_MAX = 4;
 
 /** Part of a put's result. */
-type Stored = Pick<PutResult, "key" | "placement" | "missing" | "regionsWithoutManifest">;
+type Stored = Pick<PutResult, "key" | "bytes" | "placement" | "missing" | "regionsWithoutManifest">;
 
 /**
  * Repairs the objects that lack something in regions which took another object's share, and returns those that lack
@@ -21,7 +25,7 @@ type Stored = Pick<PutResult, "key" | "placement" | "missing" | "regionsWithoutM
  * aborts: the objects are stored, and their results must not get lost.
  */
 export async function completeLate(results: readonly Stored[], context: DeploymentParts): Promise<ReadonlySet<string>> {
-  const lacking = results.map((result) => ({ key: result.key, regions: regionsLacking(result) }));
+  const lacking = results.map((result) => ({ ...result, regions: regionsLacking(result) }));
   const waiting = lacking.filter(({ regions }) => regions.size > 0);
   const complete = new Set<string>();
   if (waiting.length === 0) return complete;
@@ -31,14 +35,14 @@ export async function completeLate(results: readonly Stored[], context: Deployme
   );
   const own = withNewBreaker(context);
   const isWorthATry = (late: ReadonlySet<string>): boolean => [...late].every((name) => answering.has(name));
-  const tries = mapOrdered(waiting, OBJECTS_AT_A_TIME, async ({ key, regions: late }) => {
-    if (!isWorthATry(late)) return;
-    const { outcome } = await repairOne(key, own, { quick: true });
-    if (outcome === "repaired" || outcome === "sound") complete.add(key);
-    else for (const name of late) answering.delete(name);
-  });
+  const unitsIn = ({ bytes }: Stored): number => Math.min(UNITS_MAX, unitsOf(bytes));
   try {
-    for await (const _ of tries);
+    await mapAdaptive(waiting, widthOf(WIDTH), unitsIn, async ({ key, regions: late }) => {
+      if (!isWorthATry(late)) return;
+      const { outcome } = await repairOne(key, own, { quick: true });
+      if (outcome === "repaired" || outcome === "sound") complete.add(key);
+      else for (const name of late) answering.delete(name);
+    });
   } catch (error) {
     if (!context.signal.aborted) throw error;
   }

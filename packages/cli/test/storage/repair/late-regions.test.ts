@@ -25,6 +25,27 @@ test("an object gets what a region was left out of, once that region has taken a
   expect(await world.verify("lacking")).toMatchObject({ sound: true });
 });
 
+test("many small objects are completed at a time, because each waits for the slowest region again and again", async () => {
+  world.faults.set("tokyo", DOWN);
+  const lacking = await Promise.all(Array.from({ length: 12 }, (_, n) => world.put(`lacking${n}`, randomBytes(5_000))));
+  world.faults.clear();
+  const results = [...lacking, await world.put("whole", randomBytes(5_000))];
+  const waiting: (() => void)[] = [];
+  let most = 0;
+  let timer: NodeJS.Timeout | undefined;
+  // Manifests are held until no more are asked for.
+  const release = (): void => waiting.splice(0).forEach((go) => go());
+  world.faults.set("frankfurt", async (request, _response, name) => {
+    if (request.method !== "GET" || !name.startsWith("manifests/")) return false;
+    clearTimeout(timer);
+    timer = setTimeout(release, 500);
+    await new Promise<void>((resolve) => (most = Math.max(most, waiting.push(resolve))));
+    return false;
+  });
+  const complete = await completeLate(results, contextWith(new AbortController().signal));
+  expect([complete.size, most]).toEqual([12, 12]);
+});
+
 test("an interruption ends it, and says which objects still lack something", async () => {
   const results = await putAroundTokyo();
   const interrupt = new AbortController();
