@@ -67,6 +67,6 @@ test("a region that could not be listed is not asked for each object", async () 
   expect(asked.length).toBeGreaterThan(0);
   const others = besideLooks(asked, performance.now() - startMs);
   expect(others.filter((name) => name !== "")).toEqual([]);
-  // The names of manifests and of chunks are listed apart.
+  // Manifests and the notes for repairs are listed apart.
   expect(others.length).toBeLessThanOrEqual(2 * TRIES);
 });
