@@ -125,6 +125,15 @@ test("a region that hangs delays a read by its expected time only", async () => 
   expect(ms).toBe(100 + 3 * 10 + 50);
 });
 
+test("when what replaces a region that hangs fails, the next one is asked at once", async () => {
+  const answers = { near: "hang", middle: v5, far: v5, failing: { status: 503, ms: 50 }, last: v5 } as const;
+  const { outcome, hosts, ms } = await read(answers);
+  expect(outcome).toMatchObject({ record: { generation: 5 } });
+  expect(hosts).toEqual(["near", "middle", "far", "failing", "last"]);
+  // The near one is late at 130 ms, the one that replaces it fails at 180.
+  expect(ms).toBe(230);
+});
+
 test("one damaged copy beside a majority does no harm, and is reported; damaged copies alone are the error", async () => {
   const unusable: string[] = [];
   const onUnusable = (region: string): void => void unusable.push(region);

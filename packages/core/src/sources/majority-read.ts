@@ -66,6 +66,8 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
   const names = new Set(options.names ?? regions.map(({ name }) => name));
   const waiting = regions.toSorted((a, b) => a.latency.meanMs - b.latency.meanMs);
   const running = new Set<ManifestSourceRegion>();
+  /** Those of them that were replaced because they are late. If the replacement fails, it needs another one. */
+  const late = new Set<ManifestSourceRegion>();
   const votes: Vote[] = [];
   const failures: FailedAttempt[] = [];
   const stop = new AbortController();
@@ -80,7 +82,10 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
     if (!region) return;
     running.add(region);
     const startedMs = clock.now();
-    const cancelHedge = clock.after(hedgeAfterMs(region.latency), start);
+    const cancelHedge = clock.after(hedgeAfterMs(region.latency), () => {
+      late.add(region);
+      start();
+    });
     cancels.push(cancelHedge);
     vote(region)
       .finally(cancelHedge)
@@ -116,13 +121,14 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
   };
   const settle = (region: ManifestSourceRegion): void => {
     running.delete(region);
+    late.delete(region);
     const most = largestGroup(votes);
     if (most.length >= needed) return resolve(most);
     const hopes = running.size + waiting.length;
     const isHopeless = most.length + hopes < needed;
     if (hopes === 0) return giveUp();
     const atOnce = isHopeless ? regions.length : needed - most.length;
-    while (waiting.length > 0 && running.size < atOnce) start();
+    while (waiting.length > 0 && running.size - late.size < atOnce) start();
     if (isDoubted || (!isHopeless && votes.length + unusable(failures).length < needed)) return;
     isDoubted = true;
     const expectedMs = [...running].map(({ latency }) => hedgeAfterMs(latency));
