@@ -4,6 +4,7 @@ import { isTombstone } from "@agarose/core/format";
 import {
   AVOID_MS_MAX,
   findManifest,
+  hedgeAfterMs,
   readMajority,
   type SourceHealth,
   type FindManifestOptions,
@@ -45,8 +46,9 @@ export async function lookUp(
     const latency = latencyOf(estimates, name);
     // Who has sent what no publisher signed, or lacked a version, is asked when nobody else answers.
     const isLast = breakers.isOpen(manifestsOf(name)) || laggards.isAvoided(name);
-    const meanMs = latency.meanMs + (isLast ? LOOK_UP_MS : 0);
-    return { name, url: popUrl, latency: { ...latency, meanMs } };
+    // Its place is the last, but another region replaces it as soon as any other: several may be asked for a majority.
+    const last = { ...latency, meanMs: latency.meanMs + LOOK_UP_MS, lateMs: hedgeAfterMs(latency) };
+    return { name, url: popUrl, latency: isLast ? last : latency };
   });
   const abort = new AbortController();
   const finding: FindManifestOptions = {

@@ -29,6 +29,13 @@ test(`no PoP answers what was replaced longer ago than its bound (seeds from ${F
   ).toBeGreaterThan(3);
 });
 
+test.each([56_949, 242_717, 277_560])(
+  "history %i, in which regions that hang and laggards meet, keeps it",
+  async (seed) => {
+    expect((await playHistory(seed)).violation).toBeUndefined();
+  },
+);
+
 test.each<Mutant>(["renews by the first region", "keeps manifests twice as long"])(
   "finds a PoP that %s",
   async (mutant) => {
