@@ -19,6 +19,6 @@ export { readMajority, type MajorityRead, type MajorityReadOptions } from "./maj
 export { staggeredRace, type Attempt, type FailedAttempt, type RaceOptions } from "./staggered-race.ts";
 export { ByteBudget } from "./byte-budget.ts";
 
-// What is known of a source.
+// Latency and health of sources.
 export { hedgeAfterMs, LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "../latency.ts";
 export { AVOID_MS, AVOID_MS_MAX, SourceHealth } from "./source-health.ts";

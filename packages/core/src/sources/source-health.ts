@@ -10,7 +10,7 @@ export const AVOID_MS = 5_000;
 /** How long a failure counts at most. Nobody waits longer for a source that is well again. */
 export const AVOID_MS_MAX = 60_000;
 
-/** What somebody has seen of sources, by their ids. */
+/** The failures of sources that one reader has seen, by the ids of the sources. */
 export class SourceHealth {
   protected readonly clock: Pick<Clock, "now">;
   /** How long each is avoided, and until when. */

@@ -93,7 +93,7 @@ export class Fence implements WriterFence {
         if (startedMs >= (this.#ended?.startedMs ?? startedMs)) this.#ended = look;
       },
       () => {
-        // What failed is read again.
+        // The records are read again after a failure.
         if (this.#newest === look) this.#newest = undefined;
       },
     );
