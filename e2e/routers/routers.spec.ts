@@ -44,14 +44,18 @@ for (const router of ["serwist", "workbox", "plain"]) {
       await page.evaluate(async (wanted) => {
         const handle = await (globalThis as unknown as InPage).agarose.register({ worker: "/worker.js" });
         Object.assign(globalThis, { handle });
-        handle.preload([wanted]);
+        await handle.preload([wanted]);
       }, key);
-      const asked = async (): Promise<boolean> =>
-        (await world.log()).some(({ path, outcome }) => path.includes("/v1/plans?") && outcome !== "pending");
-      await expect.poll(asked).toBe(true);
+      expect((await world.log()).some(({ path }) => path.includes("/v1/plans?"))).toBe(true);
       expect(await planFrom()).toBe("known");
       await page.evaluate((prefix) => (globalThis as unknown as InPage).handle.purge({ prefix }), `${router}/`);
-      await expect.poll(planFrom, { intervals: [50] }).toBe("edge");
+      expect(await planFrom()).toBe("edge");
+      const failure = await page.evaluate(async () => {
+        const { handle } = globalThis as unknown as InPage;
+        const error: unknown = await handle.preload(["no such object"]).catch((reason: unknown) => reason);
+        return (error as { readonly code?: string } | undefined)?.code;
+      });
+      expect(failure).toBe("OBJECT_NOT_FOUND");
     });
 
     test("requests outside of its route are not its own", async ({ openUnderWorker }) => {

@@ -337,6 +337,20 @@ describe("life cycle", () => {
     ]);
   });
 
+  test("answers a page that waits: when its work is done, or why it cannot be", async () => {
+    install();
+    const answersTo = async (data: object): Promise<unknown[]> => {
+      const answers: unknown[] = [];
+      await scope.fire("message", { data, ports: [{ postMessage: (answer: unknown) => void answers.push(answer) }] });
+      return answers;
+    };
+    expect(await answersTo({ agarose: "preload", keys: ["cat.jpg"] })).toEqual([undefined]);
+    const [error] = await answersTo({ agarose: "update", keys: ["dog.jpg", "cat.jpg"] });
+    expect(error).toMatchObject({ code: "OBJECT_NOT_FOUND" });
+    expect(await answersTo({ agarose: "preload", keys: ["cat.jpg"] }), "the others are there").toEqual([undefined]);
+    expect(await answersTo({ agarose: "purge", prefix: "" })).toEqual([undefined]);
+  });
+
   test("keeps what was read where the configuration says how much", async () => {
     const opened = vi.fn<(name: string) => Promise<Cache>>(async () => new FakeCache() as unknown as Cache);
     vi.stubGlobal("caches", { open: opened });

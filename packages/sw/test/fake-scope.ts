@@ -21,7 +21,8 @@ export class FakeScope implements WorkerScope {
   /** Fires an event; resolves when all it waits for is done. */
   async fire(type: string, fields: object = {}): Promise<void> {
     const work: Promise<unknown>[] = [];
-    const event: LifeCycleEvent = { waitUntil: (promise) => void work.push(promise), ...fields };
+    const waitUntil: LifeCycleEvent["waitUntil"] = (promise) => void work.push(promise);
+    const event = { waitUntil, ports: [], ...fields };
     this.#listeners.get(type)?.(event as never);
     await Promise.all(work);
   }

@@ -178,7 +178,8 @@ describe("plans ahead of time", () => {
     change(world);
     const client = world.client();
     const start = world.clock.now();
-    await world.clock.settle(client.preload(["nowhere", ...IMAGES, ...IMAGES.slice(0, 1)]));
+    const preload = client.preload(["nowhere", ...IMAGES, ...IMAGES.slice(0, 1)]);
+    await expect(world.clock.settle(preload)).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
     const asked = (path: string) => world.requests().filter(({ url }) => url.includes(path));
     return { world, client, start, asked };
   };

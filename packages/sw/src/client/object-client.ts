@@ -113,11 +113,20 @@ export class ObjectClient {
     return answer;
   }
 
-  /** Fetches the plans of `keys`, so that reads of them ask the edge and the buckets at once. */
+  /**
+   * Fetches the plans of `keys`, so that reads of them ask the edge and the buckets at once. Rejects with the error of
+   * one of those that have none.
+   */
   async preload(keys: readonly string[]): Promise<void> {
     const headers = new Headers();
     const find = (key: string): Promise<unknown> => this.answer({ key, method: "HEAD", headers });
     await preloadPlans(keys, { ...this.#ports, find, checks: this.#ports });
+  }
+
+  /** `preload` of objects that have changed. */
+  async update(keys: readonly string[]): Promise<void> {
+    this.plans.purge((key) => keys.includes(key));
+    await this.preload(keys);
   }
 
   /** Forgets the plans, and drops what is stored, of the keys for which `isPurged`. */

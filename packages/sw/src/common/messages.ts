@@ -1,6 +1,9 @@
 /** The messages of a page to its worker. */
 
-/** A message: `registration.waiting.postMessage({ type: "SKIP_WAITING" })`. */
+/**
+ * A message: `registration.waiting.postMessage({ type: "SKIP_WAITING" })`. When its work is done, the worker answers at
+ * the port that came with it, if any: undefined, or the error as `{ code, message, details }`.
+ */
 export type WorkerMessage =
   /** Take over from the older worker now. Update prompts of other libraries send the same. */
   | { readonly type: "SKIP_WAITING" }

@@ -23,9 +23,9 @@ export interface Reading {
   readonly prefix: string;
   /** Responds to a request below the prefix. */
   read(request: Request): Promise<Response>;
-  preload(keys: readonly string[]): void;
-  update(keys: readonly string[]): void;
-  purge(which: KeySelection): void;
+  preload(keys: readonly string[]): Promise<void>;
+  update(keys: readonly string[]): Promise<void>;
+  purge(which: KeySelection): Promise<void>;
 }
 
 /** As a header (RFC 9218), because a service worker cannot see the priority of a fetch. */
@@ -73,21 +73,28 @@ export class Agarose {
   };
 
   /**
-   * Fetches the plans of objects that will be needed, a hundred in one request. Their reads then ask the edge and the
-   * buckets at once.
+   * Fetches the plans of objects that will be needed, a hundred in one request, and resolves when they are there. Their
+   * reads then ask the edge and the buckets at once. `preload`, `update` and `purge` reject with CONFIG_INVALID when no
+   * worker controls the page, and with READ_TIMEOUT when it has not answered after five minutes.
+   *
+   * @throws the error of a read, such as OBJECT_NOT_FOUND, for one of the keys that have no plan. All others have one.
    */
-  preload(keys: readonly string[]): void {
-    this.#reading.preload(keys);
+  preload(keys: readonly string[]): Promise<void> {
+    return this.#reading.preload(keys);
   }
 
-  /** Reports that objects have changed: their plans are fetched again, and old versions dropped. */
-  update(keys: readonly string[]): void {
-    this.#reading.update(keys);
+  /**
+   * Reports that objects have changed: drops their old versions and fetches their plans again, as `preload` does.
+   *
+   * @throws as `preload`.
+   */
+  update(keys: readonly string[]): Promise<void> {
+    return this.#reading.update(keys);
   }
 
-  /** Drops the plans and stored stripes of objects. */
-  purge(which: KeySelection): void {
-    this.#reading.purge(which);
+  /** Drops the plans and stored stripes of objects. Resolves when they are gone. */
+  purge(which: KeySelection): Promise<void> {
+    return this.#reading.purge(which);
   }
 
   /** Calls `listener` for every step of every read of this origin, in any page or worker: `event.data` says which. */
@@ -110,13 +117,24 @@ export class Agarose {
 /** The error that a response of `fetch` has in place of an object, or undefined for any other response. */
 export async function errorOf(response: Response): Promise<AgaroseError | undefined> {
   if (!response.headers.has("x-agarose-error")) return undefined;
-  type ErrorBody = { error?: { code?: ErrorCode; message?: string; details?: Record<string, unknown> } };
-  const body = (await response.json().catch(() => undefined)) as ErrorBody | undefined;
+  const body = (await response.json().catch(() => undefined)) as { error?: SentError } | undefined;
   const { status } = response;
-  const { code = "SOURCE_FAILED", message = `answered with ${status}`, details } = body?.error ?? {};
+  return receivedError(body?.error ?? {}, { status });
+}
+
+/** What a worker sends of an error. */
+export interface SentError {
+  readonly code?: ErrorCode;
+  readonly message?: string;
+  readonly details?: Record<string, unknown>;
+}
+
+/** The error that a worker has sent, whose details are completed by `more`. */
+export function receivedError(sent: SentError, more: { readonly status?: number }): AgaroseError {
+  const { code = "SOURCE_FAILED", message = `answered with ${more.status}`, details } = sent;
   // A worker without messages sends the code in place of one.
   const words = message === code ? `${explainError(code)} Details: ${JSON.stringify(details)}` : message;
-  return new AgaroseError(code, words, { ...details, status });
+  return new AgaroseError(code, words, { ...details, ...more });
 }
 
 function withProgress(response: Response, onProgress: NonNullable<FetchOptions["onProgress"]>): Response {

@@ -43,12 +43,9 @@ export function agaroseOf(client: ObjectClient): Agarose {
       request.signal.throwIfAborted();
       return response;
     },
-    preload: (keys) => void client.preload(keys),
-    update(keys) {
-      client.plans.purge((key) => keys.includes(key));
-      void client.preload(keys);
-    },
+    preload: (keys) => client.preload(keys),
+    update: (keys) => client.update(keys),
     purge: ({ keys = [], prefix: start }) =>
-      void client.purge((key) => keys.includes(key) || (start !== undefined && key.startsWith(start))),
+      client.purge((key) => keys.includes(key) || (start !== undefined && key.startsWith(start))),
   });
 }

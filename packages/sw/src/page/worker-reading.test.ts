@@ -115,17 +115,67 @@ test("an error that came without words has some of its own", async () => {
   });
 });
 
-test("messages go to the worker in control", () => {
+/** A worker in control that does as `answer` says with a message, and the messages it gets. */
+function control(answer: (port: MessagePort) => void): unknown[] {
   const posted: unknown[] = [];
-  const controller = { postMessage: (message: unknown) => void posted.push(message) };
+  const controller = {
+    scriptURL: "https://app.test/a.js",
+    postMessage(message: unknown, [port]: [MessagePort]) {
+      posted.push(message);
+      answer(port);
+    },
+  };
   vi.stubGlobal("navigator", { serviceWorker: { controller } });
+  return posted;
+}
+
+test("messages go to the worker in control, and resolve when it answers", async () => {
+  let answer = (): void => {};
+  const posted = control((port) => (answer = () => port.postMessage(undefined)));
   const agarose = new Agarose(workerReading("/ec/"));
-  agarose.preload(["a"]);
-  agarose.update(["b"]);
-  agarose.purge({ prefix: "c/" });
+  for (const ask of [
+    () => agarose.preload(["a"]),
+    () => agarose.update(["b"]),
+    () => agarose.purge({ prefix: "c/" }),
+  ]) {
+    let isDone = false;
+    const asked = ask().then(() => (isDone = true));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(isDone).toBe(false);
+    answer();
+    await asked;
+  }
   expect(posted).toEqual([
     { agarose: "preload", keys: ["a"] },
     { agarose: "update", keys: ["b"] },
     { agarose: "purge", prefix: "c/" },
   ]);
+});
+
+test("what a worker fails at rejects with its error, which has words", async () => {
+  const error = { code: "OBJECT_NOT_FOUND", message: "OBJECT_NOT_FOUND", details: { key: "a" } };
+  control((port) => port.postMessage(error));
+  await expect(new Agarose(workerReading("/ec/")).preload(["a"])).rejects.toMatchObject({
+    code: "OBJECT_NOT_FOUND",
+    message: `${explainError("OBJECT_NOT_FOUND")} Details: {"key":"a"}`,
+    details: { key: "a" },
+  });
+});
+
+test("a page that no worker controls is told so, and a worker that never answers is named", async () => {
+  const agarose = new Agarose(workerReading("/ec/"));
+  vi.stubGlobal("navigator", { serviceWorker: { controller: null } });
+  await expect(agarose.purge({ prefix: "" })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    control(() => {});
+    const refused = expect(agarose.purge({ prefix: "" })).rejects.toMatchObject({
+      code: "READ_TIMEOUT",
+      details: { controller: "https://app.test/a.js", timeoutMs: 300_000 },
+    });
+    await vi.advanceTimersByTimeAsync(300_000);
+    await refused;
+  } finally {
+    vi.useRealTimers();
+  }
 });

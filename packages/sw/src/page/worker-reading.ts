@@ -3,7 +3,10 @@ import { AgaroseError } from "@agarose/core";
 import { errorResponse } from "../common/http-response.ts";
 import type { WorkerMessage } from "../common/messages.ts";
 import { resumedResponse } from "../common/resumed-response.ts";
-import type { Reading } from "./agarose.ts";
+import { receivedError, type Reading, type SentError } from "./agarose.ts";
+
+/** No browser lets a worker work on one message for longer. */
+const ANSWER_MS_MAX = 300_000;
 
 /** `Reading` by the worker in control, which answers below `prefix`. */
 export function workerReading(prefix: string): Reading {
@@ -41,6 +44,27 @@ async function answered(request: Request): Promise<Response> {
   );
 }
 
-function send(message: WorkerMessage): void {
-  globalThis.navigator?.serviceWorker?.controller?.postMessage(message);
+/** Resolves when the worker has done what `message` asks for, and rejects with its error. */
+async function send(message: WorkerMessage): Promise<void> {
+  const { controller } = globalThis.navigator?.serviceWorker ?? {};
+  if (!controller) {
+    throw new AgaroseError("CONFIG_INVALID", "no service worker controls this page: await register() before");
+  }
+  const { port1: own, port2: port } = new MessageChannel();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const answer = new Promise<SentError | undefined>((resolve, reject) => {
+    own.addEventListener("message", ({ data }) => resolve(data));
+    own.start();
+    const details = { controller: controller.scriptURL, timeoutMs: ANSWER_MS_MAX };
+    const problem = `${controller.scriptURL} has not answered in ${ANSWER_MS_MAX} ms: is it a worker of Agarose?`;
+    timer = setTimeout(() => reject(new AgaroseError("READ_TIMEOUT", problem, details)), ANSWER_MS_MAX);
+  });
+  try {
+    controller.postMessage(message, [port]);
+    const error = await answer;
+    if (error) throw receivedError(error, {});
+  } finally {
+    clearTimeout(timer);
+    own.close();
+  }
 }

@@ -2,6 +2,7 @@
  * Life cycle of the worker. The first install takes control of open pages at once. An update waits until they close,
  * unless a page asks for it.
  */
+import { toAgaroseError } from "@agarose/core";
 import type { ObjectClient } from "../client/object-client.ts";
 import type { WorkerMessage } from "../common/messages.ts";
 import type { InstallEvent, WorkerScope } from "./worker-scope.ts";
@@ -45,7 +46,10 @@ export function handleMessages(
 ): void {
   scope.addEventListener("message", (event) => {
     const message = event.data as WorkerMessage | null | undefined;
-    if (message) event.waitUntil(handle(message));
+    if (!message) return;
+    const [port] = event.ports;
+    const answer = (error?: unknown): void => port?.postMessage(error && toAgaroseError(error).toJSON());
+    event.waitUntil(handle(message).then(() => answer(), answer));
   });
 
   async function handle(message: WorkerMessage): Promise<void> {
@@ -58,8 +62,8 @@ export function handleMessages(
     if (what === "probe") await reads.probe(true);
     if (what === "purge")
       await reads.purge((key) => keys.includes(key) || (prefix !== undefined && key.startsWith(prefix)));
-    if (what === "update") reads.plans.purge((key) => keys.includes(key));
-    if (what === "update" || what === "preload") await reads.preload(keys);
+    if (what === "update") await reads.update(keys);
+    if (what === "preload") await reads.preload(keys);
   }
 }
 

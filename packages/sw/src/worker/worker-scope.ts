@@ -33,4 +33,6 @@ export interface WorkerFetchEvent extends LifeCycleEvent {
 /** An ExtendableMessageEvent. */
 export interface WorkerMessageEvent extends LifeCycleEvent {
   readonly data: unknown;
+  /** Where the page waits for the answer, if it waits. */
+  readonly ports: readonly { postMessage(answer: unknown): void }[];
 }

@@ -23,7 +23,7 @@ export interface PreloadPorts {
 
 /**
  * Fetches the plans of `keys` that are not known, up to 100 in one request to the nearest PoP. Finds what the PoP
- * leaves out one by one. Failures are left to the reads of those keys.
+ * leaves out one by one, and rejects with the last error of these, when all have been tried.
  */
 export async function preloadPlans(keys: readonly string[], ports: PreloadPorts): Promise<void> {
   const { pops, plans, fetch, find, checks, store } = ports;
@@ -42,5 +42,7 @@ export async function preloadPlans(keys: readonly string[], ports: PreloadPorts)
       break;
     }
   }
-  await inParallel(PARALLEL_MAX, unknown(), (key) => find(key).catch(() => {}));
+  let failure: unknown;
+  await inParallel(PARALLEL_MAX, unknown(), (key) => find(key).catch((error) => (failure = error)));
+  if (failure) throw failure;
 }
