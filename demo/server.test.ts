@@ -17,7 +17,7 @@ afterAll(() => demo.close());
 describe("the page's host", () => {
   test("gives the page the control address and the client configuration", async () => {
     const pops = [{ name: "fra", url: "http://fra.test" }];
-    const config = { prefix: "/ec/", pops, regions: [], publicKeys: [expect.stringMatching(/^ed25519:/)] };
+    const config = { pops, regions: [], publicKeys: [expect.stringMatching(/^ed25519:/)] };
     const world = await (await fetch(`${demo.url}world.json`)).json();
     expect(world).toEqual({ control: "http://control.test", config });
     expect(await (await fetch(`${demo.url}agarose.json`)).json()).toEqual(config);

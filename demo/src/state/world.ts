@@ -36,7 +36,6 @@ export interface WorldState {
 export interface WorldFile {
   readonly control?: string;
   readonly config: {
-    readonly prefix: string;
     readonly pops: readonly { readonly name: string; readonly url: string }[];
     readonly regions: readonly { readonly name: string; readonly url: string }[];
   };

@@ -58,7 +58,7 @@ describe("without an app", () => {
     const { url } = await start();
     expect(await (await fetch(url)).text()).toContain("<main></main>");
     const config = (await (await fetch(`${url}agarose.json`)).json()) as object;
-    expect(config).toEqual({ prefix: "/ec/", pops: [{ name: "fra", url: edgeUrl }], regions: [], publicKeys });
+    expect(config).toEqual({ pops: [{ name: "fra", url: edgeUrl }], regions: [], publicKeys });
     const worker = await fetch(`${url}agarose-sw.js?config=/agarose.json`);
     expect(worker.headers.get("service-worker-allowed")).toBe("/");
     expect(await worker.text()).toBe("/* worker */");
@@ -103,7 +103,7 @@ describe("an app's server", () => {
     answer = (request, response) => void response.end(`own ${request.url}`);
     const { url } = await start(edgeUrl);
     expect(await (await fetch(`${url}page?x=1`)).text()).toBe("own /page?x=1");
-    expect(await (await fetch(`${url}agarose.json`)).json()).toMatchObject({ prefix: "/ec/" });
+    expect(await (await fetch(`${url}agarose.json`)).json()).toMatchObject({ publicKeys });
   });
 
   test("that does not answer is a 502 that names it", async () => {

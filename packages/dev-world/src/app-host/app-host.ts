@@ -41,11 +41,11 @@ const BLANK_PAGE = "<!doctype html><html lang=en><title>An app</title><main></ma
 /** Starts the host. Throws USAGE when `app` is neither a folder nor a URL. */
 export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHostOptions): Promise<AppHost> {
   const { middleware, ownConfig, server: appServer, missing } = await openApp(app);
-  const { prefix, ...places } = worldClientConfig(world);
+  const places = worldClientConfig(world);
   const routes = worldRoutes({
     config: async () => {
       const { unsigned: _unsigned, ...own } = await ownConfig();
-      return { prefix, ...own, ...places };
+      return { ...own, ...places };
     },
     edge: () => world.pops.find(({ name }) => name === world.state.near)!.url,
     dropInFiles,

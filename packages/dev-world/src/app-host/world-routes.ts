@@ -8,7 +8,7 @@
  * | /ec/KEY        | the object, decoded by the nearest PoP: for pages that no service worker controls             |
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ClientConfig, Endpoint } from "@agarose/sw";
+import type { ClientConfigInput, Endpoint } from "@agarose/sw";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import type { World } from "../world/world.ts";
 import { passOn } from "./pass-on.ts";
@@ -18,7 +18,7 @@ export type Middleware = (request: IncomingMessage, response: ServerResponse, ne
 
 /** What the paths serve. */
 export interface WorldRoutesOptions {
-  readonly config: () => Promise<ClientConfig>;
+  readonly config: () => Promise<ClientConfigInput>;
   /** Base URL of the PoP nearest to the client, as the client reaches it. */
   readonly edge: () => string;
   /** The drop-in files by name, as `dropInFiles` of `@agarose/sw/files` returns them. */
@@ -27,10 +27,9 @@ export interface WorldRoutesOptions {
 
 const PREFIX_DEFAULT = "/ec/";
 
-/** Returns the client configuration of a world. */
-export function worldClientConfig({ pops, regions }: Pick<World, "pops" | "regions">): ClientConfig {
+/** Returns the client configuration of a world. Its app chooses the prefix. */
+export function worldClientConfig({ pops, regions }: Pick<World, "pops" | "regions">): ClientConfigInput {
   return {
-    prefix: PREFIX_DEFAULT,
     publicKeys: [DEVELOPMENT_KEY.publicKey],
     pops,
     regions: regions.map(({ name, endpoint, bucket }) => ({ name, url: `${endpoint}/${bucket}` })),
@@ -74,7 +73,10 @@ async function serve(
   });
 }
 
-function selectFrom({ pops, regions, ...config }: ClientConfig, query: URLSearchParams): ClientConfig {
+function selectFrom(
+  { pops = [], regions = [], ...config }: ClientConfigInput,
+  query: URLSearchParams,
+): ClientConfigInput {
   const select = (all: readonly Endpoint[], names: string | null): readonly Endpoint[] =>
     names?.split(",").flatMap((name) => all.find((one) => one.name === name) ?? []) ?? all;
   return { ...config, pops: select(pops, query.get("pops")), regions: select(regions, query.get("regions")) };

@@ -4,7 +4,7 @@
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { HAS_MESSAGES } from "@agarose/core/features";
-import { parseConfig, type ClientConfig, type ConfigFile } from "./config.ts";
+import { parseFile, type ClientConfig, type ConfigFile } from "./config.ts";
 import { CACHE_NAME } from "./cache-names.ts";
 
 /** What loading a configuration uses of the browser. */
@@ -19,11 +19,12 @@ export interface ConfigPorts {
  * is a TypeError when nothing was answered, or with what `use` throws.
  */
 export async function fetchConfig(
-  { url, prefix }: ConfigFile,
+  file: ConfigFile,
   ports: ConfigPorts,
   use: (config: ClientConfig) => void = () => {},
 ): Promise<ClientConfig> {
   const { fetch } = ports;
+  const { url } = file;
   try {
     const response = await fetch(url, { cache: "no-cache", redirect: "error" });
     const { status } = response;
@@ -34,7 +35,7 @@ export async function fetchConfig(
       throw new AgaroseError("CONFIG_INVALID", found, { status, type });
     }
     const text = await response.text();
-    const config = { ...parseConfig(JSON.parse(text), url), prefix };
+    const config = parseFile(JSON.parse(text), file);
     // A copy that no client can use would keep the next worker from starting.
     use(config);
     await writeCopy(url, text, ports).catch(() => {});
@@ -45,12 +46,9 @@ export async function fetchConfig(
 }
 
 /** The copy that was kept; undefined if there is none. Rejects where it is unsound, or storage is forbidden. */
-export async function readCopy(
-  { url, prefix }: ConfigFile,
-  { caches }: ConfigPorts,
-): Promise<ClientConfig | undefined> {
-  const copy = await (await caches?.open(CACHE_NAME))?.match(url);
-  return copy && { ...parseConfig(await copy.json(), url), prefix };
+export async function readCopy(file: ConfigFile, { caches }: ConfigPorts): Promise<ClientConfig | undefined> {
+  const copy = await (await caches?.open(CACHE_NAME))?.match(file.url);
+  return copy && parseFile(await copy.json(), file);
 }
 
 /** A full or forbidden storage only costs the next start a round trip. */

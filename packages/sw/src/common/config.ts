@@ -36,7 +36,7 @@ export interface ClientConfig {
 /** What a caller may write: everything that has a default may be left out, URLs may be relative. */
 export interface ClientConfigInput {
   /**
-   * Paths below it are objects. Starts and ends with a slash. Of a file, the worker's URL says it in its place.
+   * Paths below it are objects. Starts and ends with a slash. A file may leave it out, or has the one of `register`.
    *
    * @defaultValue `/ec/`
    */
@@ -124,6 +124,23 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
 }
 
 /**
+ * `parseConfig` of a file. Throws CONFIG_INVALID too when the file has another prefix than the worker, which takes it
+ * from its own URL.
+ */
+export function parseFile(input: unknown, { url, prefix }: ConfigFile): ClientConfig {
+  const config = parseConfig(input, url);
+  const isOther = (input as ClientConfigInput).prefix !== undefined && config.prefix !== prefix;
+  if (!isOther) return { ...config, prefix };
+  throw invalid(
+    "prefix",
+    HAS_MESSAGES &&
+      `is ${config.prefix} in ${url} and ${prefix} in the worker's URL: register({ prefix: "${config.prefix}" }), or ` +
+        `leave it out of the file`,
+    { prefix: config.prefix, expected: prefix },
+  );
+}
+
+/**
  * What a worker's own URL asks for, or undefined when it names no configuration: `?config=/agarose.json`,
  * `&prefix=/media/` for a prefix other than `/ec/`, `&claim=no` to leave open pages alone, `&navigations=yes` to open
  * objects as pages.
@@ -187,6 +204,6 @@ function parseUrl(field: string, text: unknown, base: string): string {
   );
 }
 
-function invalid(field: string, problem: string | false): AgaroseError {
-  return new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `${field} ${problem}`, { field });
+function invalid(field: string, problem: string | false, more?: object): AgaroseError {
+  return new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `${field} ${problem}`, { field, ...more });
 }

@@ -202,6 +202,29 @@ describe("a configuration", () => {
     expect(onStale).not.toHaveBeenCalled();
   });
 
+  test.each([
+    [{ prefix: "/media/" }, "/photos/", "/media/"],
+    [{}, "/media/", "/ec/"],
+  ])("with another prefix than %j of register is refused by both names", async (options, prefix, expected) => {
+    const container = new FakeContainer();
+    stubPage(container);
+    await serve({ config: () => Response.json({ ...CONFIG, prefix }) });
+    await expect(register(options)).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringContaining(`register({ prefix: "${prefix}" })`),
+      details: { field: "prefix", prefix, expected },
+    });
+    expect(container.register).not.toHaveBeenCalled();
+  });
+
+  test("with the prefix of register, or none, is taken", async () => {
+    for (const config of [CONFIG, { ...CONFIG, prefix: "/media/" }]) {
+      stubPage(new FakeContainer("/agarose-sw.js"));
+      await serve({ config: () => Response.json(config) });
+      await expect(register({ prefix: "/media/" })).resolves.toBeInstanceOf(Agarose);
+    }
+  });
+
   test("that has become unsound is reported when a worker has a sound one", async () => {
     const container = new FakeContainer(URL_WITH_CONFIG);
     stubPage(container);
