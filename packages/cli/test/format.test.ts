@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { openEncrypted, Secrets } from "@agarose/core/encryption";
 import { encodeFrame, objectUrl, trustPublishers } from "@agarose/core/format";
 import { startPopProcess } from "@agarose/pop/test";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCodec } from "@agarose/storage/parts";
 import { readManifest } from "@agarose/storage/objects/manifests";
@@ -21,6 +22,7 @@ import {
   encodedKey,
   framesOf,
   indices,
+  inflate,
   isSigned,
   KEY_ID,
   PRIVATE_KEY,
@@ -195,7 +197,53 @@ test.each([0, 1, 16_384])("an inline object of %i bytes is read by the second im
   expect(await world.names("chunks/second/inline@")).toEqual([]);
 });
 
+test.each([
+  ["small", 2_000, false],
+  ["small", 2_000, true],
+  ["small", 150_000, false],
+  ["small", 150_000, true],
+  ["all", 2_600_000, false],
+] as const)(
+  "an object compressed by compress: %s, of %i bytes, is read by the second implementation (encrypted: %s)",
+  async (compress, bytes, isEncrypted) => {
+    const key = `second/compressed-${bytes}-${isEncrypted}`;
+    const body = Buffer.from(randomBytes(bytes / 2).toString("hex"));
+    const secret = randomBytes(32);
+    process.env["SECOND_SECRET"] = `aes256:${secret.toString("base64")}`;
+    const encryption = isEncrypted ? [{ prefix: "second/", secrets: [{ environment: "SECOND_SECRET" }] }] : [];
+    const config = { ...world.config, code: { k: 3, m: 2 }, stripeBytes: 200_000, compress, encryption };
+    await world.put(key, body, { config, contentType: "text/css" });
+    const manifest = JSON.parse((await world.read("tokyo", `manifests/${encodedKey(key)}@.json`)).toString());
+    expect(manifest.requires).toEqual(isEncrypted ? ["encryption", "gzip"] : ["gzip"]);
+    const name = (chunk: number): string => `chunks/${encodedKey(key)}@${manifest.upload}/${chunk}`;
+    const chunks = await Promise.all(indices(5).map((i) => world.read(manifest.placement[i], name(i))));
+    const stored = decode(chunks, [1, 3, 4], 3, 200_000, manifest.bytes);
+    const { k, m, stripeBytes, upload } = manifest;
+    const written = encode({ key, body: stored, k, m, stripeBytes, upload, gzip: manifest.gzip });
+    expect(manifest).toMatchObject({ version: written.version, sha256: sha256(stored).toString("hex") });
+    const segments = isEncrypted ? decrypt(stored, manifest, secret).content : stored;
+    expect(inflate(segments, manifest.gzip).equals(body)).toBe(true);
+    expect(manifest.gzip.sha256).toBe(isEncrypted ? undefined : sha256(body).toString("hex"));
+    expect(manifest.gzip.segments).toHaveLength(compress === "all" ? 3 : 1);
+  },
+);
+
 describe("what the second implementation has written", () => {
+  test("is a compressed object for ours", async () => {
+    const key = "written/compressed";
+    const content = Buffer.from(randomBytes(3_000).toString("hex"));
+    const segments = [0, 2_500, 5_000].map((at) => gzipSync(content.subarray(at, at + 2_500), { level: 9 }));
+    const body = Buffer.concat(segments);
+    const gzip = {
+      bytes: content.length,
+      sha256: sha256(content).toString("hex"),
+      segmentBytes: 2_500,
+      segments: segments.map(({ length }) => length),
+    };
+    await store({ key, body, k: 2, m: 1, stripeBytes: 1_000, upload: UPLOAD, gzip });
+    expect((await getTrusted(key)).equals(content)).toBe(true);
+  });
+
   test.each([
     ["one stripe", { k: 4, m: 2, stripeBytes: 1000 }, 900],
     ["padding that fills more than a shard", { k: 9, m: 3, stripeBytes: 16 }, 40],
@@ -437,11 +485,11 @@ test("bundles and batches of a PoP are read by the second implementation", async
 
 /** The fields of a manifest, without those of the hashes. */
 function manifestOf(
-  { key, body, k, m, stripeBytes, upload, blockBytes = 65_536 }: Content,
+  { key, body, k, m, stripeBytes, upload, blockBytes = 65_536, gzip }: Content,
   generation: number,
   placement: readonly string[],
 ) {
-  const { version, hashesSha256, hashesRoot } = encode({ key, body, k, m, stripeBytes, upload, blockBytes });
+  const { version, hashesSha256, hashesRoot } = encode({ key, body, k, m, stripeBytes, upload, blockBytes, gzip });
   return {
     agarose: 2,
     key,
@@ -460,6 +508,7 @@ function manifestOf(
     version,
     hashesSha256,
     hashesRoot,
+    ...(gzip && { gzip, requires: ["gzip"] }),
   };
 }
 

@@ -2,7 +2,7 @@
  * A second implementation of docs/reference/format.md, written from that page and without a line of ours.
  */
 import { createDecipheriv, createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
-import { crc32 } from "node:zlib";
+import { crc32, gunzipSync } from "node:zlib";
 
 /** Of the page's private key: what PKCS #8 puts before a seed of Ed25519 (RFC 8410). */
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
@@ -29,12 +29,15 @@ export interface Content {
   readonly upload: string;
   /** False if it is inline. Default: true. */
   readonly hasChunks?: boolean;
+  /** Set if `body` is segments of gzip. */
+  readonly gzip?: CompressedFields | undefined;
   /** Default: 65,536. */
   readonly blockBytes?: number;
 }
 
 /** Chunks, leaf list and hashes of an object. */
-export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 65_536, hasChunks = true }: Content) {
+export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 65_536, ...more }: Content) {
+  const { hasChunks = true, gzip } = more;
   const rows = rowsOver(indices(k), indices(k + m));
   const chunks: Buffer[][] = indices(k + m).map(() => []);
   const hashes: Buffer[] = [];
@@ -53,7 +56,8 @@ export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 65_5
   }
   const hashesSha256 = sha256(Buffer.concat(hashes)).toString("hex");
   const content = [encodedKey(key), sha256(body).toString("hex"), String(body.length)];
-  const versionLines = ["agarose/2", ...content, `${k}+${m}`, `${stripeBytes}/${blockBytes}`, hashesSha256];
+  const code = [`${k}+${m}`, `${stripeBytes}/${blockBytes}`];
+  const versionLines = ["agarose/2", ...content, ...code, hashesSha256, ...(gzip ? ["gzip"] : [])];
   const version = sha256(Buffer.from(versionLines.map((line) => `${line}\n`).join("")))
     .toString("hex")
     .slice(0, 32);
@@ -203,6 +207,24 @@ export function framesOf(bytes: Buffer): Frame[] {
   }
   if (frames.at(-1)?.type !== 4) throw new Error("the bundle is truncated");
   return frames;
+}
+
+/** What a manifest says of compression. */
+export interface CompressedFields {
+  readonly bytes: number;
+  readonly sha256?: string;
+  readonly segmentBytes: number;
+  readonly segments: readonly number[];
+}
+
+/** The content of all segments. Throws for what is not theirs. */
+export function inflate(stored: Buffer, { bytes, segmentBytes, segments }: CompressedFields): Buffer {
+  const ends = segments.map((_, i) => segments.slice(0, i + 1).reduce((sum, length) => sum + length, 0));
+  if (ends.at(-1) !== stored.length) throw new Error(`segments of ${ends.at(-1)} bytes in ${stored.length}`);
+  const content = segments.map((length, i) => gunzipSync(stored.subarray(ends[i]! - length, ends[i])));
+  const isWhole = content.every((part, i) => part.length === Math.min(segmentBytes, bytes - i * segmentBytes));
+  if (!isWhole) throw new Error("a segment of another length");
+  return Buffer.concat(content);
 }
 
 /** What a manifest says of encryption, and what of the object that is bound to it. */

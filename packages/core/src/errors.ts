@@ -134,7 +134,7 @@ export const ERROR_CATALOGUE = {
     remedy: "A read asks another source by itself; otherwise retry.",
   },
   OBJECT_CORRUPT: {
-    meaning: "The decoded object has another SHA-256 than its manifest says.",
+    meaning: "The decoded object has another SHA-256 or another length than its manifest says.",
     remedy: "Run `agarose verify`, then put the object again.",
   },
   SECRET_MISSING: {

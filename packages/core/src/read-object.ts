@@ -5,6 +5,7 @@ import { trustPublishers } from "./format/signature.ts";
 import type { ByteRange } from "./http/range.ts";
 import { LATENCY_UNKNOWN } from "./latency.ts";
 import { systemPorts, type Ports } from "./ports.ts";
+import { openContent } from "./content/open.ts";
 import { openRead, type ObjectRead } from "./read/object-stream.ts";
 import { findManifest } from "./sources/manifest-source.ts";
 import { RegionSource } from "./sources/region-source.ts";
@@ -41,14 +42,17 @@ export async function readObject(key: string, options: ReadObjectOptions): Promi
     regions: known,
     trust: trustPublishers(publicKeys),
   });
-  if (manifest.encryption) {
+  const opened = await openContent(manifest, async () => {
     throw new AgaroseError(
       "SECRET_MISSING",
       `${JSON.stringify(key)} is encrypted, and this reader has no secret: read it by \`openEncrypted\``,
       { key },
     );
-  }
+  });
   const latency = () => LATENCY_UNKNOWN;
   const sources = regions.map((region) => new RegionSource({ manifest, region, latency, fetch }));
-  return openRead({ ...target, manifest, sources }, context);
+  if (!opened) return openRead({ ...target, manifest, sources }, context);
+  const range = target.range ?? { start: 0, end: opened.shown.bytes };
+  const read = await openRead({ ...target, range: opened.stored(range), manifest, sources }, context);
+  return { ...read, body: opened.content(range, read.body) };
 }

@@ -20,6 +20,7 @@ import {
   stripeShape,
   versionText,
   type Encryption,
+  type Gzip,
   type Manifest,
   type Plan,
   type PlanPeer,
@@ -114,6 +115,7 @@ export interface FakeObjectOptions {
   readonly format?: number;
   readonly requires?: readonly string[];
   readonly encryption?: Encryption;
+  readonly gzip?: Gzip;
 }
 
 export class FakeWorld {
@@ -168,7 +170,15 @@ export class FakeWorld {
   put(
     key: string,
     bytes: Uint8Array,
-    { stripeBytes = 4096, headers = {}, toldToPops = true, format = 2, requires, encryption }: FakeObjectOptions = {},
+    {
+      stripeBytes = 4096,
+      headers = {},
+      toldToPops = true,
+      format = 2,
+      requires,
+      encryption,
+      gzip,
+    }: FakeObjectOptions = {},
   ): Manifest {
     const code = { k: 4, m: 2 };
     const shape = { ...code, stripeBytes, bytes: bytes.length };
@@ -176,7 +186,7 @@ export class FakeWorld {
     const sha256 = hex(digest(bytes));
     const hashes = shards.map((stripe) => stripe.map(digest));
     const hashesSha256 = hex(digest(Buffer.concat(hashes.flat())));
-    const content = { key, ...shape, blockBytes: stripeBytes, sha256, hashesSha256 };
+    const content = { key, ...shape, blockBytes: stripeBytes, sha256, hashesSha256, ...(gzip && { gzip }) };
     const manifest: Manifest = {
       agarose: format as 2,
       ...(requires && { requires }),

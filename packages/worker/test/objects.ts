@@ -12,6 +12,7 @@ import {
   sealManifest,
   stripeCount,
   stripeShape,
+  type Gzip,
   type Manifest,
 } from "@agarose/core/format";
 import { javascriptCodec } from "@agarose/ec-wasm";
@@ -29,6 +30,8 @@ export interface PutOptions {
   readonly stripeBytes?: number;
   /** Default: 1. */
   readonly generation?: number;
+  /** Segments that `content` has (docs/reference/format.md, "Compression"). Default: it is not compressed. */
+  readonly gzip?: Gzip;
   /** Changes the manifest before it is stored. */
   readonly edit?: (manifest: Manifest) => unknown;
 }
@@ -38,7 +41,7 @@ export async function putObject(
   { objects }: Buckets,
   key: string,
   content: Uint8Array,
-  { k = 4, m = 2, stripeBytes = 64 * 1024, generation = 1, edit = (manifest) => manifest }: PutOptions = {},
+  { k = 4, m = 2, stripeBytes = 64 * 1024, generation = 1, gzip, edit = (manifest) => manifest }: PutOptions = {},
 ): Promise<Manifest> {
   const codec = javascriptCodec();
   const shape = { k, m, stripeBytes, bytes: content.length, sha256: await hexSha256(content) };
@@ -67,6 +70,7 @@ export async function putObject(
     modified: "2026-01-02T03:04:05.000Z",
     placement: Array.from({ length: n }, (_, i) => REGIONS[i % REGIONS.length]!),
     ...(stripeBytes / k > BLOCK_BYTES && { leaves: REGIONS }),
+    ...(gzip && { gzip, requires: ["gzip"] }),
     hashes,
     ...shape,
   };

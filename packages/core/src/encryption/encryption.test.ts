@@ -55,7 +55,7 @@ async function read(manifest: Manifest, stored: Uint8Array, range: { start: numb
   for (let at = start; at < Math.min(end, stored.length); at += parts.at(-1)!.length)
     parts.push(stored.subarray(at, Math.min(end, at + 1 + Math.floor(random() * 150_000))));
   const plain: Uint8Array[] = [];
-  for await (const part of opened.decrypt(range, streamOf(parts))) plain.push(part);
+  for await (const part of opened.content(range, streamOf(parts))) plain.push(part);
   return concat(plain);
 }
 

@@ -3,8 +3,7 @@ import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { invalid, newer } from "../format/manifest/errors.ts";
 import type { Encryption, Manifest } from "../format/manifest/manifest.ts";
 import { isRecord, isText } from "../format/shape.ts";
-import type { ByteRange } from "../http/range.ts";
-import { isEncryptedLength, plainBytes, storedRange } from "./cells.ts";
+import { isEncryptedLength } from "./cells.ts";
 
 /** The only cipher of today: AES-256-GCM. */
 export const CIPHER = "A256GCM";
@@ -24,16 +23,6 @@ export function encryptionOf({ encryption, bytes }: EncryptedManifest): Encrypti
     isEncryptedLength(bytes);
   if (!isSound || cipher !== CIPHER) throw invalid(HAS_MESSAGES && "has no usable encryption");
   return encryption;
-}
-
-/** The length of the content, which takes no secret. */
-export function shownBytes({ bytes, encryption }: Pick<Manifest, "bytes" | "encryption">): number {
-  return encryption ? plainBytes(bytes) : bytes;
-}
-
-/** The stored bytes that a range of the content needs. */
-export function storedRangeOf(manifest: Pick<Manifest, "bytes" | "encryption">, range: ByteRange): ByteRange {
-  return manifest.encryption ? storedRange(range, manifest) : range;
 }
 
 /** DECRYPTION_FAILED: `what` of the object does not have the tag that it must have. */

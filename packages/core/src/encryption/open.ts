@@ -1,4 +1,5 @@
 /** Reads encrypted objects: what a reader shows of them, and their bytes. */
+import type { OpenedObject } from "../content/opened-object.ts";
 import { HAS_MESSAGES } from "../errors.ts";
 import type { Manifest } from "../format/manifest/manifest.ts";
 import { checkHeaders } from "../format/manifest/check.ts";
@@ -11,18 +12,8 @@ import { CELL_BYTES, CellCipher, plainBytes, plainStart, storedRange } from "./c
 import { decryptionFailed, encryptionOf } from "./encryption.ts";
 import type { Properties } from "./seal.ts";
 
-/** An encrypted object whose data key is known. */
-export interface OpenedObject {
-  /** The manifest as if the object were stored in plain: length, type, headers and SHA-256 are those of the content. */
-  readonly shown: Manifest;
-  /** Which stored bytes to read for a range of the content. */
-  stored(range: ByteRange): ByteRange;
-  /** The bytes `range` of the content from `body`, the stored bytes that `stored` names. */
-  decrypt(range: ByteRange, body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array>;
-}
-
 /**
- * Opens an object by its data key of 32 bytes.
+ * Opens an encrypted object by its data key of 32 bytes. Of a compressed one, the length is that of its segments.
  *
  * @throws DECRYPTION_FAILED when it is not the data key of this object, MANIFEST_NEWER or MANIFEST_INVALID.
  */
@@ -39,7 +30,7 @@ export async function openEncrypted(manifest: Manifest, dataKey: Uint8Array): Pr
   return {
     shown: { ...others, bytes: plainBytes(manifest.bytes), contentType, headers, sha256 },
     stored: (range) => storedRange(range, manifest),
-    decrypt: (range, body) => body.pipeThrough(decryption(cipher, manifest, range)),
+    content: (range, body) => body.pipeThrough(decryption(cipher, manifest, range)),
   };
 }
 

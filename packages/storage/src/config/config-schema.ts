@@ -330,6 +330,17 @@ export const configSchema = v.pipe(
       v.pipe(count, v.description("Object bytes per stripe, the unit that is encoded and read at a time.")),
       STRIPE_BYTES_DEFAULT,
     ),
+    compress: v.optional(
+      v.pipe(
+        v.picklist(["none", "small", "all"], "is none of none, small, all"),
+        v.title("`none`, `small` or `all`"),
+        v.description(
+          "Which objects are stored compressed where that saves a tenth: `small` are those of one stripe. Readers see " +
+            "no difference, but a small range takes a whole segment.",
+        ),
+      ),
+      "none",
+    ),
     survive: v.optional(
       v.pipe(
         v.strictObject({

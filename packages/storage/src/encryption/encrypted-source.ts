@@ -29,14 +29,15 @@ const DATA_KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 
 /**
- * Encrypts `file` by a new data key, and hashes the cells. `plain` is what a pass over the file has found.
+ * Encrypts `file` by a new data key, and hashes the cells. `plain` is what a pass over the file has found. The SHA-256
+ * of the properties is that of the content, which `file` may have compressed.
  *
  * @throws FILE_UNREADABLE when the file is not that file any more, or the reason of an aborted `signal`.
  */
 export async function encryptSource(
   file: SourceReader,
   plain: FileHash,
-  { key, contentType, headers }: Omit<Properties, "sha256"> & { readonly key: string },
+  { key, contentType, headers, sha256 }: Properties & { readonly key: string },
   secret: Secret,
   signal: AbortSignal,
 ): Promise<EncryptedSource> {
@@ -46,7 +47,7 @@ export async function encryptSource(
   const reader = new EncryptingReader(file, plain.bytes, cipher, key);
   const hash = await hashFile(reader, signal, () => {});
   if (reader.plainSha256() !== plain.sha256) throw hasChanged(key);
-  const properties = { contentType, headers, sha256: plain.sha256 };
+  const properties = { contentType, headers, sha256 };
   const nonce = randomBytes(NONCE_BYTES);
   return {
     file: reader,

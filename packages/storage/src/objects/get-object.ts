@@ -3,6 +3,7 @@
  */
 import { createHash } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
+import { storedRangeOf } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
 import { openRead, type ObjectRead, type ReadReport, type RequestRecord } from "@agarose/core/read";
@@ -13,7 +14,7 @@ import {
   RegionSource,
   type LatencyEstimate,
 } from "@agarose/core/sources";
-import { openIfEncrypted } from "../encryption/opened.ts";
+import { openedContent } from "../encryption/opened.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { nodeSha256 } from "./sha256.ts";
 import type { Store } from "../buckets/store.ts";
@@ -30,10 +31,10 @@ export interface GetHow {
 }
 
 /**
- * Passes the bytes of `range`, or of the whole object, to `write` in order, decrypted. The SHA-256 of a whole object is
+ * Passes the bytes of `range`, or of the whole object, to `write` in order. The SHA-256 of a whole object is
  * checked at the end, so what was written counts only once this resolves.
  *
- * @throws NOT_ENOUGH_CHUNKS, READ_TIMEOUT, OBJECT_CORRUPT, ABORTED, or what `openIfEncrypted` throws.
+ * @throws NOT_ENOUGH_CHUNKS, READ_TIMEOUT, OBJECT_CORRUPT, ABORTED, or what `openedContent` throws.
  */
 export async function getObject(
   manifest: Manifest,
@@ -42,13 +43,13 @@ export async function getObject(
   context: ReadParts,
   { onBytes, early }: GetHow = {},
 ): Promise<ReadReport> {
-  const encrypted = await openIfEncrypted(manifest, context.config);
-  const shown = encrypted?.shown ?? manifest;
+  const opened = await openedContent(manifest, context.config);
+  const shown = opened?.shown ?? manifest;
   const wanted = range ?? { start: 0, end: shown.bytes };
-  const stored = encrypted ? encrypted.stored(wanted) : range;
+  const stored = opened ? opened.stored(wanted) : range;
   const read = await (early?.take(manifest, stored) ?? openObject(manifest, stored, context));
   const hash = range ? undefined : createHash("sha256");
-  for await (const part of encrypted?.decrypt(wanted, read.body) ?? read.body) {
+  for await (const part of opened?.content(wanted, read.body) ?? read.body) {
     hash?.update(part);
     await write(part);
     onBytes?.(part.length);
@@ -75,7 +76,8 @@ export class EarlyRead {
   begin(manifest: Manifest, rangeOf: (manifest: Manifest) => ByteRange | undefined, context: ReadParts): void {
     if (manifest.encryption) return;
     try {
-      const range = rangeOf(manifest);
+      const asked = rangeOf(manifest);
+      const range = manifest.gzip ? storedRangeOf(manifest, asked ?? { start: 0, end: manifest.gzip.bytes }) : asked;
       const signal = AbortSignal.any([context.signal, this.#stop.signal]);
       const read = openObject(manifest, range, { ...context, signal });
       read.catch(() => {});

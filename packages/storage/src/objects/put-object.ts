@@ -3,7 +3,7 @@
  * version visible (docs/reference/format.md, "Writing").
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { encryptedBytes } from "@agarose/core/encryption";
+import { shownBytes } from "@agarose/core/content";
 import {
   BLOCK_BYTES,
   encodeHashes,
@@ -14,6 +14,7 @@ import {
   refuseTooLarge,
   sealManifest,
   stripeCount,
+  type Gzip,
   type Manifest,
   type ManifestDraft,
   type ManifestRecord,
@@ -40,10 +41,11 @@ import { shownManifest } from "../encryption/opened.ts";
 import { secretsOf } from "../encryption/secrets-of.ts";
 import { hasDrainedLeaves, layoutOf, storedLayout } from "../layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
+import { compressSource, mayCompress, type CompressionWish } from "../upload/compressed-source.ts";
 import { examineContent } from "../upload/examined-content.ts";
 import { hashFile, readWhole } from "../upload/file-hash.ts";
 import type { DeploymentParts } from "../parts.ts";
-import type { FileState, Source, SourceReader } from "../upload/file-source.ts";
+import type { FileHash, FileState, Source, SourceReader } from "../upload/file-source.ts";
 import { describedAsStored, isChecksum } from "../upload/object-headers.ts";
 import { uploadChunks, uploadLeaves, type UploadedChunks, type UploadInput } from "../upload/upload.ts";
 
@@ -71,6 +73,8 @@ export interface PutObject {
    * seen all the same.
    */
   readonly isAbsent?: boolean;
+  /** Whether to compress it. Default: as the configuration says. */
+  readonly compress?: Config["compress"];
   /** Receives counts of file bytes hashed and of chunk bytes uploaded. */
   readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
 }
@@ -137,18 +141,26 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
       return await storeNew(draft, survey, { file, expected: unread, onHashed }, storing, context);
     }
     const plain = file.known ?? (await hashFile(file, signal, onHashed));
-    const { draft, inline } = draftOf(object, secret ? encryptedBytes(plain.bytes) : plain.bytes, config);
-    const wanted = { ...draft, sha256: plain.sha256 };
-    const kept = object.force ? undefined : await keepStored(wanted, secret !== undefined, survey, context);
+    const content = { ...object, ...plain };
+    const compress = memoized(() => compressSource(file, plain, wishOf(object, config), signal));
+    // What is stored compressed is of content that compresses.
+    const isKnown = newest && !isTombstone(newest) && newest.gzip && shownBytes(newest) === plain.bytes;
+    const isCompressed = isKnown ? mayCompress(wishOf(object, config), plain.bytes) : (await compress()) !== undefined;
+    const coding = { isEncrypted: secret !== undefined, isCompressed };
+    const kept = object.force ? undefined : await keepStored(content, coding, survey, context);
     if (kept) return { ...kept, ...plain };
-    const encrypted = secret && (await encryptSource(file, plain, object, secret, signal));
-    const stored = encrypted ?? { file, hash: plain };
-    const content = {
+    const compressed = await compress();
+    const whole = compressed ?? { file, hash: plain };
+    const encrypted = secret && (await encryptSource(whole.file, whole.hash, content, secret, signal));
+    const stored = encrypted ?? whole;
+    const { draft, inline } = draftOf(object, stored.hash.bytes, config);
+    const coded = {
       ...(encrypted && { ...ENCRYPTED, encryption: encrypted.encryption }),
+      ...(compressed && { gzip: encrypted ? withoutHash(compressed.gzip) : compressed.gzip }),
       ...(inline && { inline: await readWhole(stored.file, object.key, stored.hash) }),
     };
     const input = { file: stored.file, expected: stored.hash.sha256 };
-    return { ...(await storeNew({ ...draft, ...content }, survey, input, storing, context)), ...plain };
+    return { ...(await storeNew({ ...draft, ...coded }, survey, input, storing, context)), ...plain };
   } catch (error) {
     throw signal.aborted ? new AgaroseError("ABORTED", `the put of ${JSON.stringify(given.key)} was aborted`) : error;
   } finally {
@@ -158,6 +170,20 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
 
 /** What a manifest says in the open of any encrypted object. */
 const ENCRYPTED = { contentType: "application/octet-stream", headers: {} };
+
+/** The properties of an encrypted object have the SHA-256 of its content. */
+function withoutHash({ sha256: _sha256, ...gzip }: Gzip): Gzip {
+  return gzip;
+}
+
+function wishOf({ key, headers, compress }: PutObject, config: Config): CompressionWish {
+  return { key, headers, compress: compress ?? config.compress, stripeBytes: config.stripeBytes };
+}
+
+function memoized<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
+}
 
 function surveyFor({ key, onlyIf, isAbsent }: PutObject, context: WriteContext): Promise<Survey> {
   // A condition that what only a minority holds meets or fails would be one by what nobody has acknowledged.
@@ -192,16 +218,17 @@ const SETTLED_MS = 2_000;
  */
 async function stateOfUnstored(
   file: SourceReader,
-  { force }: PutObject,
+  object: PutObject,
   newest: ManifestRecord | undefined,
   { config, nowMs }: WriteContext,
 ): Promise<FileState | undefined> {
   const state = await file.state?.();
   // A file of one stripe is hashed in no time.
   if (!state || state.bytes <= config.stripeBytes) return undefined;
+  if (mayCompress(wishOf(object, config), state.bytes)) return undefined;
   if (nowMs() - state.modifiedMs < SETTLED_MS) return undefined;
-  if (force || !newest || isTombstone(newest)) return state;
-  return newest.encryption === undefined && newest.bytes !== state.bytes ? state : undefined;
+  if (object.force || !newest || isTombstone(newest)) return state;
+  return newest.encryption === undefined && shownBytes(newest) !== state.bytes ? state : undefined;
 }
 
 /** Uploads the chunks under a name of their own and commits their manifest. */
@@ -262,7 +289,7 @@ async function storeNew(
 
 /** The fields in the order of docs/reference/format.md. */
 function draftManifest(
-  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, placement, encryption, inline }: Draft,
+  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, placement, encryption, gzip, inline }: Draft,
   {
     generation,
     upload,
@@ -275,9 +302,11 @@ function draftManifest(
 ): ManifestDraft {
   const name = { key, generation, upload, bytes, contentType, headers, modified };
   const code = { k, m, stripeBytes, blockBytes, sha256, placement };
-  const requires = [...(encryption ? ["encryption"] : []), ...(inline === undefined ? [] : ["inline"])];
+  const features = { encryption, gzip, inline };
+  const requires = Object.entries(features).flatMap(([known, feature]) => (feature === undefined ? [] : [known]));
   const content = {
     ...(encryption && { encryption }),
+    ...(gzip && { gzip }),
     ...(inline !== undefined && { inline }),
     ...(requires.length > 0 && { requires }),
   };
@@ -328,27 +357,30 @@ async function restoreChunks(
  * chunks.
  */
 async function keepStored(
-  draft: Draft & Pick<Manifest, "sha256">,
-  isEncrypted: boolean,
+  object: PutObject & FileHash,
+  { isEncrypted, isCompressed }: { readonly isEncrypted: boolean; readonly isCompressed: boolean },
   survey: Survey,
   context: WriteContext,
 ): Promise<PutResult | undefined> {
   const { newest } = survey;
   if (!newest || isTombstone(newest) || newest.missing) return undefined;
   if (hasDrainedLeaves(newest, context.config)) return undefined;
-  if ((newest.encryption !== undefined) !== isEncrypted) return undefined;
+  if ((newest.encryption !== undefined) !== isEncrypted || (newest.gzip !== undefined) !== isCompressed)
+    return undefined;
   // What cannot be decrypted is not known to be the same.
   const shown = await shownManifest(newest, context.config).catch(() => undefined);
   if (!shown) return undefined;
   const placement = currentNames(newest.placement, context.config.regions);
-  const before = { ...shown, bytes: newest.bytes, placement };
-  const { contentType } = draft;
-  const headers = withChecksums(draft.headers, shown.headers);
-  const { inline: _inline, ...layout } = storedLayout(newest, context.config);
-  const wanted = { ...draft, headers, ...layout };
+  const before = { ...shown, placement };
+  const { key, bytes: length, sha256, contentType } = object;
+  const headers = withChecksums(object.headers, shown.headers);
+  const { k, m, placement: places } = storedLayout(newest, context.config);
+  const content = { key, bytes: length, sha256, contentType, headers };
+  const { stripeBytes } = context.config;
+  const wanted = { ...content, k, m, placement: places, stripeBytes, blockBytes: BLOCK_BYTES };
   const isSame = identityOf(before) === identityOf(wanted);
   // An encrypted object has its headers encrypted with its content, and a history holds one manifest of an upload.
-  const mayChange = !isEncrypted && keepMsOf(draft.key, context.config) === 0;
+  const mayChange = !isEncrypted && keepMsOf(key, context.config) === 0;
   const hasSameContent = mayChange && identityOf({ ...before, contentType, headers }) === identityOf(wanted);
   if (!isSame && !hasSameContent) return undefined;
   if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
@@ -368,7 +400,7 @@ async function keepStored(
   if (lacking.length > 0) await context.fence?.check();
   const writes = await writeRecord(newest, lacking, context);
   if (writes.some(({ outcome }) => outcome === "superseded")) {
-    throw replacedMeanwhile(draft.key);
+    throw replacedMeanwhile(key);
   }
   const failed = [...silent, ...writes.filter(({ outcome }) => outcome === "failed")];
   const regionsWithout = failed.map(({ store, problem }) => ({

@@ -2,36 +2,36 @@
  * A stored object as the source of a put, by the reader that all reads use: it verifies every shard, and holds the
  * window of one read in memory.
  */
-import type { OpenedObject } from "@agarose/core/encryption";
+import type { OpenedObject } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
-import { openIfEncrypted } from "../encryption/opened.ts";
+import { openedContent } from "../encryption/opened.ts";
 import { openObject, type ReadParts } from "../objects/get-object.ts";
 import type { FileHash, Source, SourceReader } from "./file-source.ts";
 
 /**
- * The plain content of the version that `manifest` names. Opening it throws as `openIfEncrypted` does, and reading it
+ * The plain content of the version that `manifest` names. Opening it throws as `openedContent` does, and reading it
  * as `openObject` does.
  */
 export function objectSource(manifest: Manifest, context: ReadParts): Source {
-  return { open: async () => new ObjectReader(manifest, await openIfEncrypted(manifest, context.config), context) };
+  return { open: async () => new ObjectReader(manifest, await openedContent(manifest, context.config), context) };
 }
 
 /** One read from the start to the end. Any other position begins another one. */
 class ObjectReader implements SourceReader {
   readonly known: FileHash;
   readonly #manifest: Manifest;
-  readonly #encrypted: OpenedObject | undefined;
+  readonly #opened: OpenedObject | undefined;
   readonly #context: ReadParts;
   #stop = new AbortController();
   #parts: AsyncIterator<Uint8Array, unknown> | undefined;
   #rest: Uint8Array = new Uint8Array();
   #position = 0;
 
-  constructor(manifest: Manifest, encrypted: OpenedObject | undefined, context: ReadParts) {
-    const { bytes, sha256 } = encrypted?.shown ?? manifest;
+  constructor(manifest: Manifest, opened: OpenedObject | undefined, context: ReadParts) {
+    const { bytes, sha256 } = opened?.shown ?? manifest;
     this.known = { bytes, sha256 };
     this.#manifest = manifest;
-    this.#encrypted = encrypted;
+    this.#opened = opened;
     this.#context = context;
   }
 
@@ -67,10 +67,10 @@ class ObjectReader implements SourceReader {
     this.#stop = new AbortController();
     const wanted = { start: position, end: this.known.bytes };
     const signal = AbortSignal.any([this.#context.signal, this.#stop.signal]);
-    const encrypted = this.#encrypted;
-    const range = encrypted?.stored(wanted) ?? (position > 0 ? wanted : undefined);
+    const opened = this.#opened;
+    const range = opened?.stored(wanted) ?? (position > 0 ? wanted : undefined);
     const { body } = await openObject(this.#manifest, range, { ...this.#context, signal });
-    this.#parts = (encrypted?.decrypt(wanted, body) ?? body)[Symbol.asyncIterator]();
+    this.#parts = (opened?.content(wanted, body) ?? body)[Symbol.asyncIterator]();
     this.#rest = new Uint8Array();
     this.#position = position;
   }

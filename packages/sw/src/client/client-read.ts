@@ -4,9 +4,9 @@
  */
 import { AgaroseError, isOutdated, toAgaroseError, type FetchPort } from "@agarose/core";
 import type { Secrets } from "@agarose/core/encryption";
-import { HAS_ENCRYPTION, HAS_MESSAGES, HAS_STORE } from "@agarose/core/features";
+import { HAS_MESSAGES, HAS_STORE } from "@agarose/core/features";
 import { hasHashes } from "@agarose/core/format";
-import { objectAnswer, unshared, type ByteRange } from "@agarose/core/http";
+import { unshared, type ByteRange } from "@agarose/core/http";
 import {
   blockNames,
   BRIEF_BYTES_MAX,
@@ -22,7 +22,7 @@ import {
 import type { PlanEvent } from "../events/read-events.ts";
 import type { Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
-import { answerDecrypted, type PlannedAnswer } from "./decrypted-answer.ts";
+import { answerContent, type PlannedAnswer } from "./content-answer.ts";
 import { decodedBody, newDecoder } from "./content-codings.ts";
 import { forwardCredentials } from "./credentials.ts";
 import type { Batches } from "./plans/batches.ts";
@@ -194,9 +194,7 @@ export class ClientRead {
   }
 
   async #answerOf(plan: FullPlan): Promise<PlannedAnswer> {
-    const answer = HAS_ENCRYPTION
-      ? await answerDecrypted(plan, this.#request, this.#ports.secrets)
-      : objectAnswer(plan.manifest, this.#request.headers, true);
+    const answer = await answerContent(plan, this.#request, this.#ports.secrets);
     answer.codings?.forEach(newDecoder);
     return plan.private ? unshared(answer) : answer;
   }
@@ -302,8 +300,7 @@ export class ClientRead {
       "server-timing": this.#trace.serverTiming(report),
       "x-agarose-read": this.#trace.kind(report, head.range.end),
     };
-    const coded = HAS_ENCRYPTION && head.decrypt ? head.decrypt(body) : body;
-    response = { status: head.status, headers, body: await decodedBody(coded, head.codings) };
+    response = { status: head.status, headers, body: await decodedBody(head.content?.(body) ?? body, head.codings) };
     return response;
   }
 

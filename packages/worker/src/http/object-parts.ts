@@ -1,6 +1,6 @@
 /** The body of a response with several ranges: each is read when the one before it has been sent. */
 import { pullStream } from "@agarose/core/async";
-import type { OpenedObject } from "@agarose/core/encryption";
+import type { OpenedObject } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import type { PartsAnswer } from "@agarose/core/http";
 import { ofFixedLength, readObject, type ClientOfRead } from "../read/object-read.ts";

@@ -1,7 +1,7 @@
 /** Reads and decodes an object at the edge, for clients without a service worker. */
 import { AgaroseError, systemSha256 } from "@agarose/core";
 import { orUndefined } from "@agarose/core/async";
-import type { OpenedObject } from "@agarose/core/encryption";
+import type { OpenedObject } from "@agarose/core/content";
 import { CHUNKS_MAX, stripeShape, type Manifest } from "@agarose/core/format";
 import type { ByteRange, ObjectAnswer } from "@agarose/core/http";
 import {
@@ -54,7 +54,7 @@ export interface ClientOfRead {
  * status. Rejects with NOT_ENOUGH_CHUNKS, OBJECT_TOO_LARGE, BUSY or ABORTED.
  *
  * @param wanted status, headers and range of the answer; the range must not be empty.
- * @param opened decrypts an encrypted object, of which `wanted` has a range of the content.
+ * @param opened decrypts or inflates what is stored: `wanted` has a range of the content.
  */
 export async function readObject(
   invocation: Invocation,
@@ -65,7 +65,7 @@ export async function readObject(
 ): Promise<Response> {
   const { clock, memory, settings, traffic } = invocation.isolate;
   const placed = await locate(invocation, manifest);
-  // Cells are hardly longer than their content: the share of subrequests that is left out pays for the difference.
+  // What is stored is hardly longer than the content: the share of subrequests that is left out pays for the difference.
   const { status, headers, range } = withinReach(
     wanted,
     opened?.shown ?? manifest,
@@ -83,7 +83,7 @@ export async function readObject(
     throw error;
   });
   traffic.opened(read.report);
-  const reader = (opened?.decrypt(range!, read.body) ?? read.body).getReader();
+  const reader = (opened?.content(range!, read.body) ?? read.body).getReader();
   const body = pacedBody({
     next: async () => (await reader.read()).value,
     length: range!.end - range!.start,

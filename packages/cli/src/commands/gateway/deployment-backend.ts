@@ -22,7 +22,7 @@ import {
   type Validators,
 } from "@agarose/s3-server";
 import { toAgaroseError } from "@agarose/core";
-import { shownBytes } from "@agarose/core/encryption";
+import { shownBytes } from "@agarose/core/content";
 import { isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
 import { shownManifest } from "@agarose/storage/encryption/opened";

@@ -5,7 +5,7 @@ import { fstatSync, writeSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { shownBytes } from "@agarose/core/encryption";
+import { shownBytes } from "@agarose/core/content";
 import { parseKey, type Manifest } from "@agarose/core/format";
 import { parseRange, type ByteRange } from "@agarose/core/http";
 import { readKind, type ReadReport } from "@agarose/core/read";

@@ -2,7 +2,7 @@
  * `agarose ls`: lists objects.
  */
 import { toAgaroseError } from "@agarose/core";
-import { shownBytes } from "@agarose/core/encryption";
+import { shownBytes } from "@agarose/core/content";
 import { isTombstone } from "@agarose/core/format";
 import { READING, withContext, type CommandContext } from "../../lib/context.ts";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";

@@ -5,7 +5,7 @@ import type { Stats } from "node:fs";
 import { lstat, mkdir, readdir, rm, rmdir, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { shownBytes } from "@agarose/core/encryption";
+import { shownBytes } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import { isBeingWritten, partialPathOf } from "@agarose/storage/files/owned-files";
 import { writeWholeFile, type WritePart } from "@agarose/storage/files/whole-file";

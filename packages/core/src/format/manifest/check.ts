@@ -1,15 +1,18 @@
 /** What must hold in a manifest beyond the types of its fields: its code, placement, hashes, headers and version. */
 import { AgaroseError, HAS_MESSAGES } from "../../errors.ts";
 import type { Sha256 } from "../../ports.ts";
+import { plainBytes } from "../../encryption/cells.ts";
+import { HAS_ENCRYPTION } from "../../features.ts";
 import { concat, HASH_BYTES } from "../hash-tree.ts";
 import { isCount, isRecord, isText } from "../shape.ts";
 import { fromBase64, toHex } from "../text.ts";
 import { invalid } from "./errors.ts";
-import { HEADER_VALUE } from "./fields.ts";
+import { HEADER_VALUE, SHA256 } from "./fields.ts";
 import { versionOf } from "./identity.ts";
 import {
   CHUNKS_MAX,
   type Code,
+  type Gzip,
   INLINE_BYTES_MAX,
   inlineBytes,
   type Manifest,
@@ -73,6 +76,41 @@ function checkInline({ k, m, bytes, stripeBytes }: Manifest, inline: string): vo
   throw invalid(
     HAS_MESSAGES && `holds ${length} bytes inline in a ${k}+${m} code, ${bytes} in a 1+0 code are expected`,
     { bytes },
+  );
+}
+
+/** A member of gzip has a head of 10 bytes, 2 of an empty block, and 8 at the end. */
+const SEGMENT_BYTES_MIN = 20;
+/** Deflate makes at most so many bytes of one. */
+const INFLATED_MAX = 1_032;
+
+/** Refuses segments that do not fit what is stored, that nothing inflates to, or that `requires` says nothing of. */
+export function checkGzip({ gzip, requires = [], bytes, encryption }: Manifest): void {
+  if (!requires.includes("gzip") && gzip === undefined) return;
+  const { segmentBytes, segments, ...content } = (isRecord(gzip) ? gzip : {}) as Partial<Gzip>;
+  const { bytes: length, sha256 } = content;
+  const isSound =
+    requires.includes("gzip") &&
+    isCount(length) &&
+    isCount(segmentBytes, STRIPE_BYTES_MAX) &&
+    segmentBytes > 0 &&
+    Array.isArray(segments) &&
+    segments.length > 0 &&
+    segments.length === Math.ceil(length / segmentBytes) &&
+    segments.every(
+      (stored, i) =>
+        isCount(stored) &&
+        stored >= SEGMENT_BYTES_MIN &&
+        Math.min(segmentBytes, length - i * segmentBytes) <= stored * INFLATED_MAX,
+    ) &&
+    segments.reduce((sum, stored) => sum + stored, 0) === (HAS_ENCRYPTION && encryption ? plainBytes(bytes) : bytes) &&
+    (encryption ? sha256 === undefined : isText(sha256, SHA256));
+  if (isSound) return;
+  throw invalid(
+    HAS_MESSAGES &&
+      `has no usable gzip: ${JSON.stringify(length)} bytes in ${JSON.stringify(segments?.length)} segments of ` +
+        `${JSON.stringify(segmentBytes)} bytes, stored in ${bytes} bytes`,
+    { bytes, length },
   );
 }
 

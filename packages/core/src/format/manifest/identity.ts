@@ -7,16 +7,17 @@ import type { Code, Manifest, ManifestRecord } from "./manifest.ts";
 
 /**
  * The text whose SHA-256, cut to 32 hex digits, is an object's version. It covers the key, the content and the code, so
- * no other key can claim a version, and the same content coded differently never mixes its chunks.
+ * no other key can claim a version, and the same content coded differently never mixes its chunks. What is stored
+ * compressed never passes for an object of the same bytes.
  */
 export function versionText(object: VersionedFields): string {
-  const { key, sha256, bytes, k, m, stripeBytes, blockBytes, hashesSha256 } = object;
+  const { key, sha256, bytes, k, m, stripeBytes, blockBytes, hashesSha256, gzip } = object;
   const lines = [encodeKey(key), sha256, bytes, `${k}+${m}`, `${stripeBytes}/${blockBytes}`, hashesSha256];
-  return ["agarose/2", ...lines, ""].join("\n");
+  return ["agarose/2", ...lines, ...(gzip ? ["gzip"] : []), ""].join("\n");
 }
 
 type VersionedFields = Code &
-  Pick<Manifest, "key" | "sha256" | "bytes" | "stripeBytes" | "blockBytes" | "hashesSha256">;
+  Pick<Manifest, "key" | "sha256" | "bytes" | "stripeBytes" | "blockBytes" | "hashesSha256" | "gzip">;
 
 /** The version of an object: 32 hex digits. */
 export function versionOf(object: Parameters<typeof versionText>[0], sha256: Sha256): Promise<string> {

@@ -11,6 +11,7 @@ export {
   type Encryption,
   type ExpectedManifest,
   FORMAT_VERSION,
+  type Gzip,
   HEADERS_ALLOWED,
   INLINE_BYTES_MAX,
   inlineBytes,

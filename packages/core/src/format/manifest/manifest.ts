@@ -72,6 +72,18 @@ export interface Encryption {
   readonly properties: string;
 }
 
+/** How an object is compressed: what is stored, or encrypted, are segments of gzip (docs/reference/format.md). */
+export interface Gzip {
+  /** Length of the content. */
+  readonly bytes: number;
+  /** Lower-case hex SHA-256 of the content. An encrypted object has it among its properties. */
+  readonly sha256?: string;
+  /** Bytes of the content in each segment but the last. */
+  readonly segmentBytes: number;
+  /** Length of each segment, compressed. */
+  readonly segments: readonly number[];
+}
+
 /** What one version of one object is, and where its chunks are. */
 export interface Manifest extends Generation, Code {
   readonly deleted?: never;
@@ -104,6 +116,8 @@ export interface Manifest extends Generation, Code {
   readonly inline?: string;
   /** Set where the object is encrypted. All else then describes what is stored: nothing of the plain content. */
   readonly encryption?: Encryption;
+  /** Set where the object is compressed. `bytes` and `sha256` of the manifest are then those of its segments. */
+  readonly gzip?: Gzip;
   /** Features that a reader must know to use this manifest (`FEATURES`). */
   readonly requires?: readonly string[];
   /** Per stripe: base64 of the n concatenated hashes of its shards, in chunk order. */

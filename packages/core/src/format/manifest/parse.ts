@@ -6,7 +6,15 @@ import { HAS_MESSAGES } from "../../errors.ts";
 import { HAS_ENCRYPTION } from "../../features.ts";
 import { concat } from "../hash-tree.ts";
 import { decodeUtf8 } from "../shape.ts";
-import { checkCode, checkHashes, checkHashesSha256, checkHeaders, checkPlacement, checkVersion } from "./check.ts";
+import {
+  checkCode,
+  checkGzip,
+  checkHashes,
+  checkHashesSha256,
+  checkHeaders,
+  checkPlacement,
+  checkVersion,
+} from "./check.ts";
 import { checksum, refuseTooLarge } from "./encode.ts";
 import { invalid, newer } from "./errors.ts";
 import { checkExcerpt, type Excerpt } from "./excerpt.ts";
@@ -120,6 +128,7 @@ async function checkRecord(json: unknown, expected: ExpectedManifest, excerpt?: 
   if (!isTombstone(record)) {
     await checkRequired(record, expected);
     checkCode(record);
+    checkGzip(record);
     checkPlacement(record, expected.regions);
     if (excerpt) record = await checkExcerpt(record, excerpt, expected.sha256);
     else {
@@ -152,7 +161,7 @@ async function checkFormat(json: unknown, expected: ExpectedManifest): Promise<v
 }
 
 /** Features that this program knows of those that a manifest can require. */
-export const FEATURES: ReadonlySet<string> = new Set(HAS_ENCRYPTION ? ["inline", "encryption"] : ["inline"]);
+export const FEATURES: ReadonlySet<string> = new Set(["inline", "gzip", ...(HAS_ENCRYPTION ? ["encryption"] : [])]);
 
 async function checkRequired(manifest: Manifest, expected: ExpectedManifest): Promise<void> {
   const features = manifest.requires?.filter((feature) => !FEATURES.has(feature)) ?? [];

@@ -1,6 +1,6 @@
 /** `GET|HEAD /o/<key>`: the object, decoded here, for clients without a service worker. */
 import { isOutdated } from "@agarose/core";
-import { openEncrypted, type OpenedObject } from "@agarose/core/encryption";
+import { openContent, type OpenedObject } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import {
   keyInPath,
@@ -29,11 +29,12 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   const { method: requested, headers, signal } = c.req.raw;
   const method = requested === "HEAD" ? "HEAD" : "GET";
   const answerOf = async (found: Manifest): Promise<Answered> => {
-    const { encryption } = found;
-    const opened = encryption && (await openEncrypted(found, await settingsOf(c.env).access.secrets.dataKeyOf(found)));
+    const opened = await openContent(found, () => settingsOf(c.env).access.secrets.dataKeyOf(found));
     const shown = opened?.shown ?? found;
-    const answer = partsAnswer(shown, headers, crypto.randomUUID()) ?? objectAnswer(shown, headers);
-    return { answer: token !== undefined ? unshared(answer) : answer, opened, manifest: found };
+    const made = partsAnswer(shown, headers, crypto.randomUUID()) ?? objectAnswer(shown, headers);
+    const answer = token !== undefined ? unshared(made) : made;
+    const passed = method === "GET" ? passedOn(found, answer, headers) : undefined;
+    return { answer: passed ?? answer, opened: passed ? undefined : opened, manifest: found };
   };
   const manifest = await invocation.manifest(key);
   const answered = await answerOf(manifest);
@@ -55,10 +56,37 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   }
 }
 
+/**
+ * The answer of a whole object as it is stored, for a client that accepts gzip; undefined where it is to be inflated.
+ * Ranges are of the content, which another entity tag would not let a client continue by.
+ */
+function passedOn(
+  { gzip, encryption, bytes }: Manifest,
+  answer: ObjectAnswer,
+  asked: Headers,
+): ObjectAnswer | undefined {
+  if (!gzip) return undefined;
+  const { status, headers } = answer;
+  headers["vary"] = "accept-encoding";
+  const isWhole = status === 200 && answer.range !== undefined && !("parts" in answer);
+  if (!isWhole || encryption || gzip.segments.length > 1 || headers["content-encoding"]) return undefined;
+  if (!acceptsGzip(asked.get("accept-encoding") ?? "")) return undefined;
+  const coded = { "content-encoding": "gzip", "content-length": String(bytes), etag: `W/${headers["etag"]}` };
+  return { status, headers: { ...headers, ...coded }, range: { start: 0, end: bytes } };
+}
+
+/** Whether an `Accept-Encoding` allows gzip (RFC 9110, section 12.5.3). */
+function acceptsGzip(accepted: string): boolean {
+  return accepted
+    .toLowerCase()
+    .split(",")
+    .some((coding) => /^\s*(x-)?gzip\s*(;|$)/.test(coding) && !/;\s*q\s*=\s*0(\.0*)?\s*$/.test(coding));
+}
+
 interface Answered {
   readonly answer: ObjectAnswer | PartsAnswer;
   readonly manifest: Manifest;
-  /** Set for an encrypted object. */
+  /** Set where what is stored is not the content. */
   readonly opened: OpenedObject | undefined;
 }
 

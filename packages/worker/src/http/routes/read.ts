@@ -1,6 +1,6 @@
 /** `GET /v1/read/<key>?version=&from=&to=&range=&excerpt=`: the bundle, which is a plan and the chunks cached here. */
 import { AgaroseError, systemSha256 } from "@agarose/core";
-import { shownBytes, storedRangeOf } from "@agarose/core/encryption";
+import { shownBytes, storedRangeOf } from "@agarose/core/content";
 import {
   BUNDLE_CONTENT_TYPE,
   encodeFrame,

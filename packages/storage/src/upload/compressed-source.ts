@@ -1,0 +1,165 @@
+/**
+ * Compresses what a put stores, where that is worth it: the passes of the put read segments of gzip instead of the
+ * file, and need not know it (docs/reference/format.md, "Compression").
+ */
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { deflateRawSync, gzip as gzipOf } from "node:zlib";
+import { AgaroseError } from "@agarose/core";
+import { STRIPE_BYTES_MAX, type Gzip } from "@agarose/core/format";
+import type { Config } from "../config/config-schema.ts";
+import type { FileHash, SourceReader } from "./file-source.ts";
+
+/** What is stored in place of a file. */
+export interface CompressedSource {
+  readonly file: SourceReader;
+  /** Length and SHA-256 of the segments. */
+  readonly hash: FileHash;
+  readonly gzip: Required<Gzip>;
+}
+
+/** What decides whether content is compressed. */
+export interface CompressionWish extends Pick<Config, "compress" | "stripeBytes"> {
+  readonly key: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What is stored is at most this part of the content, or it is not compressed. */
+const STORED_MAX = 0.9;
+/** It saves at least so many bytes: the manifest of a compressed object is longer by nearly as many. */
+const SAVED_BYTES_MIN = 512;
+/** Shorter content is tried as it is. */
+const SAMPLED_BYTES_MIN = 16 * 1024;
+/** Of the start, the middle and the end of the content. */
+const SAMPLE_BYTES = 4 * 1024;
+/** A sample repeats itself less than the content does. */
+const SAMPLE_STORED_MAX = 0.95;
+/** Of objects of several stripes: a small range of one needs a whole segment. */
+const SEGMENT_BYTES = 1024 * 1024;
+/** Their lengths are in the manifest, which has 128 KiB beside its hashes. */
+const SEGMENTS_MAX = 8 * 1024;
+
+const compress = promisify(gzipOf);
+
+/** Whether content of this length and with these headers is compressed if that saves enough. */
+export function mayCompress({ compress: which, headers, stripeBytes }: CompressionWish, bytes: number): boolean {
+  if (which === "none" || bytes <= SAVED_BYTES_MIN || bytes > SEGMENTS_MAX * STRIPE_BYTES_MAX) return false;
+  // What is coded already is compressed, as a rule.
+  if (headers["content-encoding"] !== undefined) return false;
+  return which === "all" || bytes <= stripeBytes;
+}
+
+/**
+ * Compresses `file`, and hashes the segments. Undefined where that saves too little. `content` is what a pass over the
+ * file has found.
+ *
+ * @throws FILE_UNREADABLE when the file is not that file any more, or the reason of an aborted `signal`.
+ */
+export async function compressSource(
+  file: SourceReader,
+  content: FileHash,
+  wish: CompressionWish,
+  signal: AbortSignal,
+): Promise<CompressedSource | undefined> {
+  const { key, stripeBytes } = wish;
+  const { bytes, sha256 } = content;
+  if (!mayCompress(wish, bytes) || !(await looksCompressible(file, bytes))) return undefined;
+  let segmentBytes = bytes <= stripeBytes ? bytes : SEGMENT_BYTES;
+  while (bytes > segmentBytes * SEGMENTS_MAX) segmentBytes *= 2;
+  const reader = new CompressingReader(file, bytes, segmentBytes, key);
+  const hash = createHash("sha256");
+  const plainHash = createHash("sha256");
+  for (let start = 0; start < bytes; start += segmentBytes) {
+    signal.throwIfAborted();
+    hash.update(await reader.next(plainHash));
+  }
+  if (plainHash.digest("hex") !== sha256) throw hasChanged(key);
+  const { segments } = reader;
+  const stored = segments.reduce((sum, length) => sum + length, 0);
+  if (stored > bytes * STORED_MAX || stored > bytes - SAVED_BYTES_MIN) return undefined;
+  return {
+    file: reader,
+    hash: { bytes: stored, sha256: hash.digest("hex") },
+    gzip: { bytes, sha256, segmentBytes, segments },
+  };
+}
+
+/** Tries a few places of a long file, so that what does not compress costs next to nothing. */
+async function looksCompressible(file: SourceReader, bytes: number): Promise<boolean> {
+  if (bytes < SAMPLED_BYTES_MIN) return true;
+  const sample = Buffer.alloc(3 * SAMPLE_BYTES);
+  for (const [i, from] of [0, Math.floor(bytes / 2), bytes - SAMPLE_BYTES].entries()) {
+    await file.read(sample.subarray(i * SAMPLE_BYTES, (i + 1) * SAMPLE_BYTES), from);
+  }
+  return deflateRawSync(sample, { level: 1 }).length <= sample.length * SAMPLE_STORED_MAX;
+}
+
+/**
+ * Reads the segments of a file. It keeps the last one and compresses others again: of equal bytes, one program makes
+ * equal segments. An upload checks the SHA-256 of what it reads.
+ */
+class CompressingReader implements SourceReader {
+  readonly segments: number[] = [];
+  readonly #file: SourceReader;
+  readonly #bytes: number;
+  readonly #segmentBytes: number;
+  readonly #key: string;
+  #last: { readonly index: number; readonly stored: Uint8Array } | undefined;
+
+  constructor(file: SourceReader, bytes: number, segmentBytes: number, key: string) {
+    this.#file = file;
+    this.#bytes = bytes;
+    this.#segmentBytes = segmentBytes;
+    this.#key = key;
+  }
+
+  /** Compresses the next segment of the first pass. `hash` gets the content. */
+  async next(hash: { update(content: Uint8Array): unknown }): Promise<Uint8Array> {
+    const index = this.segments.length;
+    const content = await this.#content(index);
+    hash.update(content);
+    const stored = await compress(content);
+    this.segments.push(stored.length);
+    this.#last = { index, stored };
+    return stored;
+  }
+
+  async read(target: Uint8Array, position: number): Promise<number> {
+    let filled = 0;
+    let start = 0;
+    for (const [index, length] of this.segments.entries()) {
+      const from = position + filled - start;
+      if (from < length && filled < target.length) {
+        const part = (await this.#stored(index)).subarray(from, from + target.length - filled);
+        target.set(part, filled);
+        filled += part.length;
+      }
+      start += length;
+    }
+    return filled;
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  async #stored(index: number): Promise<Uint8Array> {
+    if (this.#last?.index === index) return this.#last.stored;
+    const stored = await compress(await this.#content(index));
+    if (stored.length !== this.segments[index]) throw hasChanged(this.#key);
+    this.#last = { index, stored };
+    return stored;
+  }
+
+  async #content(index: number): Promise<Uint8Array> {
+    const start = index * this.#segmentBytes;
+    const content = Buffer.allocUnsafe(Math.min(this.#segmentBytes, this.#bytes - start));
+    if ((await this.#file.read(content, start)) < content.length) throw hasChanged(this.#key);
+    return content;
+  }
+}
+
+function hasChanged(key: string): AgaroseError {
+  const message = `the file of ${JSON.stringify(key)} changed during the put: put it again`;
+  return new AgaroseError("FILE_UNREADABLE", message, { key });
+}
