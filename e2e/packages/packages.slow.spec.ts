@@ -280,7 +280,7 @@ test("a fresh Vite app with the plugin builds, type-checks, and reads an object"
     "index.html": '<!doctype html><title>An app</title><script type="module" src="/main.ts"></script>',
     "main.ts": MAIN,
     "vite.config.js": `import { agarose } from "@agarose/sw/vite";\nexport default { plugins: [agarose({ config: ${config} })] };`,
-    "tsconfig.json": tsconfig(["main.ts"]),
+    "tsconfig.json": tsconfig(["main.ts"], ["@agarose/sw/virtual"]),
   });
   const wanted = packed.filter(({ name }) => ["@agarose/core", "@agarose/ec-wasm", "@agarose/sw"].includes(name));
   const offline = await project.install(wanted, `vite@${await versionOf("vite")}`);
@@ -316,13 +316,13 @@ async function preview(project: Project): Promise<{ server: ChildProcess; url: s
   throw new Error(`vite preview ended with ${server.exitCode}`);
 }
 
-function tsconfig(files: readonly string[]): string {
+function tsconfig(files: readonly string[], types: readonly string[] = []): string {
   const compilerOptions = {
     target: "ES2022",
     module: "ESNext",
     moduleResolution: "bundler",
     lib: ["ES2024", "DOM", "DOM.AsyncIterable"],
-    types: [],
+    types,
     strict: true,
     noEmit: true,
   };
@@ -367,7 +367,7 @@ console.log(response.status);
 `;
 
 const MAIN = `
-import { register } from "@agarose/sw";
+import { register } from "virtual:agarose";
 const agarose = await register();
 const response = await agarose.fetch("packed/cat.bin");
 const { byteLength } = await response.arrayBuffer();

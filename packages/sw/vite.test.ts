@@ -28,7 +28,13 @@ function appWith(options: Parameters<typeof agarose>[0], more: InlineConfig = {}
 test("a built app has the worker's files and the configuration at its root", async () => {
   await build(appWith({ config: CONFIG }));
   const names = await readdir(join(root, "dist"));
-  expect(names).toEqual(expect.arrayContaining(["agarose-sw.js", "agarose-codec.js", "agarose.json"]));
+  expect(names.filter((name) => name.startsWith("agarose")).toSorted()).toEqual([
+    "agarose-codec.js",
+    "agarose-codec.js.map",
+    "agarose-sw.js",
+    "agarose-sw.js.map",
+    "agarose.json",
+  ]);
   expect(JSON.parse(await readFile(join(root, "dist/agarose.json"), "utf8"))).toEqual(CONFIG);
   const script = await readFile(join(root, "dist/agarose-sw.js"));
   const served = async (): Promise<Response> =>
@@ -52,6 +58,45 @@ test.each(["/", "/app/"])(
     }
   },
 );
+
+test.each([
+  [{ config: { ...CONFIG, offline: { bytes: 1 } } }, "agarose-sw.offline.js"],
+  [{ config: { ...CONFIG, encryption: [{ prefix: "a/", secrets: [] }] } }, "agarose-sw.encryption.js"],
+  [{ config: CONFIG, worker: "agarose-sw.dev.js" }, "agarose-sw.dev.js"],
+])("the one worker is what the configuration needs, or the option names: %j", async (options, worker) => {
+  await build(appWith(options));
+  const names = await readdir(join(root, "dist"));
+  expect(names.filter((name) => /^agarose-sw.*js$/.test(name))).toEqual([worker]);
+});
+
+test("`register` of virtual:agarose has the addresses below the base, and the prefix", async () => {
+  const plugin = agarose({ config: { ...CONFIG, prefix: "/media/", offline: { bytes: 1 } } });
+  await mkdir(join(root, "node_modules/@agarose/sw"), { recursive: true });
+  await writeFile(
+    join(root, "node_modules/@agarose/sw/package.json"),
+    '{"name":"@agarose/sw","main":"index.js","type":"module"}',
+  );
+  await writeFile(
+    join(root, "node_modules/@agarose/sw/index.js"),
+    "export const register = (own) => (globalThis.asked = own);",
+  );
+  await writeFile(join(root, "src/main.js"), 'import { register } from "virtual:agarose"; register({ scope: "/" });');
+  await build(appWith({}, { base: "/app/", plugins: [plugin], build: { modulePreload: false } }));
+  const [script] = await readdir(join(root, "dist/assets"));
+  await import(join(root, "dist/assets", script!));
+  expect((globalThis as { asked?: object }).asked).toEqual({
+    worker: "/app/agarose-sw.offline.js",
+    config: "/app/agarose.json",
+    prefix: "/media/",
+    scope: "/",
+  });
+});
+
+test("a worker that does not exist is refused with those that do", () => {
+  expect(() => agarose({ worker: "sw.js" })).toThrow(
+    expect.objectContaining({ code: "CONFIG_INVALID", message: expect.stringContaining("agarose-sw.offline.js") }),
+  );
+});
 
 test("without a configuration none is written", async () => {
   await build(appWith({}));
