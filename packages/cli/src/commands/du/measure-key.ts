@@ -2,6 +2,7 @@
  * What the regions hold of one key: which of it is an object, which is its history, and which is left of uploads that
  * no manifest names.
  */
+import { shownBytes } from "@agarose/core/content";
 import { isTombstone, type ManifestRecord } from "@agarose/core/format";
 import { keepMsOf, uploadOf } from "@agarose/storage/commit/history";
 import { newestOf, surveyAll } from "@agarose/storage/regions/region-survey";
@@ -74,7 +75,7 @@ export async function measureKey(group: KeyGroup, context: WriteContext): Promis
   add(group.history, ({ suffix }) => (keeps.has(uploadOf(suffix)) ? "kept" : "other"));
   add([...group.claims, ...group.marks, ...group.repairs], () => "other");
   return {
-    objectBytes: newest === undefined || isTombstone(newest) ? undefined : newest.bytes,
+    objectBytes: newest === undefined || isTombstone(newest) ? undefined : shownBytes(newest),
     regions,
     ...(problem !== undefined && { problem }),
   };

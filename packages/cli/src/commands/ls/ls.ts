@@ -24,6 +24,8 @@ interface LsEntry {
   readonly key: string;
   readonly modified: string;
   readonly bytes?: number;
+  /** Its length as it is stored, before it is coded. Set where that is compressed. */
+  readonly compressedBytes?: number;
   readonly contentType?: string;
   readonly version?: string;
   /** Why its manifest cannot be used. */
@@ -65,15 +67,17 @@ async function describe(entry: LsEntry, group: KeyGroup, context: CommandContext
     const manifest = listed && !isTombstone(listed) ? listed : await readManifest(entry.key, context, how);
     // Without the secret, the type is what everyone sees.
     const { contentType, version } = await shownManifest(manifest, config).catch(() => manifest);
-    return { ...entry, bytes: shownBytes(manifest), contentType, version };
+    const compressed = manifest.gzip && { compressedBytes: manifest.bytes };
+    return { ...entry, bytes: shownBytes(manifest), ...compressed, contentType, version };
   } catch (error) {
     signal.throwIfAborted();
     return { ...entry, problem: toAgaroseError(error).code };
   }
 }
 
-function lineOf({ key, modified, bytes, contentType, version, problem }: LsEntry): string {
+function lineOf({ key, modified, bytes, compressedBytes, contentType, version, problem }: LsEntry): string {
   if (problem) return `${modified}  ${problem}  ${printable(key)}`;
   if (bytes === undefined) return printable(key);
-  return `${modified}  ${formatBytes(bytes).padStart(10)}  ${version}  ${contentType}  ${printable(key)}`;
+  const compressed = compressedBytes === undefined ? "" : ` (${formatBytes(compressedBytes)} compressed)`;
+  return `${modified}  ${formatBytes(bytes).padStart(10)}${compressed}  ${version}  ${contentType}  ${printable(key)}`;
 }

@@ -1,5 +1,7 @@
 /** Objects that are stored compressed, over six buckets. */
 import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
 import { recodeObject } from "@agarose/storage/maintenance/recode-object";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -83,6 +85,23 @@ test.each<[string, Buffer, "none" | "small" | "all", Record<string, string>]>([
   expect(manifest).toMatchObject({ bytes: content.length });
   expect(manifest).not.toHaveProperty("gzip");
   expect((await world.get("a")).equals(content)).toBe(true);
+});
+
+test("`put --compress` is for objects of any size, and `ls --long` and `du` show both sizes", async () => {
+  const bytes = 2_700_000;
+  const content = textOf(bytes);
+  await writeFile(join(world.dir, "file"), content);
+  expect((await world.run(["put", "file", "--key", "a", "--compress"])).code).toBe(0);
+  const { bytes: compressedBytes } = await manifestOf("a");
+  expect(compressedBytes).toBeLessThan(0.65 * bytes);
+  const listed = JSON.parse(String((await world.run(["ls", "--long", "--json"])).stdout));
+  expect(listed.objects).toEqual([expect.objectContaining({ key: "a", bytes, compressedBytes })]);
+  expect(String((await world.run(["ls", "--long"])).stdout)).toMatch(/2\.6 MiB \(1\.\d MiB compressed\)/);
+  const used = JSON.parse(String((await world.run(["du", "--json"])).stdout));
+  expect(used).toMatchObject({ objects: 1, objectBytes: bytes });
+  expect(used.storedBytes).toBeGreaterThan(compressedBytes);
+  expect((await world.run(["get", "a", "out"])).code).toBe(0);
+  expect((await readFile(join(world.dir, "out"))).equals(content)).toBe(true);
 });
 
 test("another type takes a new manifest of the same chunks", async () => {
