@@ -17,7 +17,7 @@ export interface VitePluginOptions {
   /**
    * The worker's file.
    *
-   * @defaultValue by `config`: `agarose-sw.encryption.js` with `encryption`, `agarose-sw.offline.js` with `offline`, and
+   * @defaultValue by `config`: `agarose-sw.encryption.js` with `encryption`, `agarose-sw.offline.js` with `offline`,
    * otherwise `agarose-sw.js`
    */
   readonly worker?: string;

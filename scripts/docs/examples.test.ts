@@ -69,7 +69,7 @@ test("every example compiles", async () => {
     for (const [name, code] of named) await writeFile(join(folder, name), `${imports(code)}\nexport {};\n`);
     const compilerOptions = {
       lib: ["ES2024", "DOM", "DOM.AsyncIterable"],
-      types: ["node"],
+      types: ["node", join(ROOT, "packages/sw/virtual.d.ts")],
       typeRoots: [join(ROOT, "node_modules/@types")],
       noUnusedLocals: false,
       // JavaScript has no types to write.

@@ -9,7 +9,7 @@ import { PHOTOS } from "../../samples/index.ts";
 const COARSE_BYTES = 40 * 1024;
 
 /** The coarse picture of each photograph, by key: a value for `background-image`. Undefined where it failed. */
-export const coarsePictures = new Map(PHOTOS.map(({ key }) => [key, coarsePicture(key)]));
+const coarsePictures = new Map(PHOTOS.map(({ key }) => [key, coarsePicture(key)]));
 
 /** Draws the coarse picture of a photograph behind an image. A failure shows nothing: the whole one will say why. */
 export async function showCoarse(image: HTMLImageElement, key: string): Promise<void> {

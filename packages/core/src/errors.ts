@@ -245,27 +245,28 @@ export const ERROR_CATALOGUE = {
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 
 /** Codes that only programs report (the command line, the simulator): no HTTP response has them. */
-export type ProgramErrorCode =
-  | "USAGE"
-  | "LAYOUT_UNSAFE"
-  | "CREDENTIALS_REFUSED"
-  | "STORE_FAILED"
-  | "NO_QUORUM"
-  | "READ_UNCERTAIN"
-  | "REPLACED_MEANWHILE"
-  | "WRITE_UNCERTAIN"
-  | "KEYS_OUTDATED"
-  | "REGION_MISPLACED"
-  | "CLOCKS_DISAGREE"
-  | "FILE_UNREADABLE"
-  | "CODING_INVALID"
-  | "DISK_FULL"
-  | "KNAPSACK_INVALID"
-  | "SCENARIO_INVALID"
-  | "SNAPSHOT_INVALID";
+export const PROGRAM_CODES = [
+  "USAGE",
+  "LAYOUT_UNSAFE",
+  "CREDENTIALS_REFUSED",
+  "STORE_FAILED",
+  "NO_QUORUM",
+  "READ_UNCERTAIN",
+  "REPLACED_MEANWHILE",
+  "WRITE_UNCERTAIN",
+  "KEYS_OUTDATED",
+  "REGION_MISPLACED",
+  "CLOCKS_DISAGREE",
+  "FILE_UNREADABLE",
+  "CODING_INVALID",
+  "DISK_FULL",
+  "KNAPSACK_INVALID",
+  "SCENARIO_INVALID",
+  "SNAPSHOT_INVALID",
+] as const satisfies readonly ErrorCode[];
 
 /** The HTTP statuses other than 502, which a fault of a source behind us has. */
-const OWN_STATUS = {
+const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
   KEY_INVALID: 400,
   KEY_TOO_LONG: 400,
   REQUEST_INVALID: 400,
@@ -279,33 +280,6 @@ const OWN_STATUS = {
   CONFIG_INVALID: 500,
   BUSY: 503,
   READ_TIMEOUT: 504,
-};
-
-/** The HTTP status by code. */
-export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, number>> = {
-  ...OWN_STATUS,
-  MANIFEST_INVALID: 502,
-  MANIFEST_TOO_LARGE: 502,
-  MANIFEST_UNTRUSTED: 502,
-  MANIFEST_STALE: 502,
-  SIGNATURE_UNSUPPORTED: 502,
-  CODING_UNSUPPORTED: 502,
-  MANIFEST_NEWER: 502,
-  REGION_UNKNOWN: 502,
-  CODE_INVALID: 502,
-  NOT_ENOUGH_CHUNKS: 502,
-  NOT_ENOUGH_SHARDS: 502,
-  SHARDS_INVALID: 502,
-  CHUNK_CORRUPT: 502,
-  CHUNK_WRONG_LENGTH: 502,
-  CHUNK_MISSING: 502,
-  SOURCE_FAILED: 502,
-  OBJECT_CORRUPT: 502,
-  SECRET_MISSING: 502,
-  SECRET_WRONG: 502,
-  DECRYPTION_FAILED: 502,
-  BUNDLE_INVALID: 502,
-  NO_SOURCE: 502,
 };
 
 /** A failure with a code for programs and a sentence for people. */
@@ -333,7 +307,7 @@ export class AgaroseError extends Error {
 
   /** The status of an HTTP response that reports this error; 502 for a code of a newer source. */
   get httpStatus(): number {
-    return (OWN_STATUS as Partial<Record<ErrorCode, number>>)[this.code] ?? 502;
+    return HTTP_STATUS[this.code] ?? 502;
   }
 
   toJSON(): { code: ErrorCode; message: string; details: Readonly<Record<string, unknown>> } {

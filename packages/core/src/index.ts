@@ -8,12 +8,11 @@ export {
   AgaroseError,
   ERROR_CATALOGUE,
   explainError,
-  HTTP_STATUS,
+  PROGRAM_CODES,
   isOutdated,
   toAgaroseError,
   type ErrorCode,
   type ErrorDescription,
-  type ProgramErrorCode,
 } from "./errors.ts";
 
 // Ports: what core takes from its caller, and what a runtime has of it.

@@ -67,7 +67,7 @@ const ITERATIONS_MAX = 1000;
 const RESOLUTION_US = 0.01;
 
 /** Everyone. What is missing on this machine costs nothing and is listed in the report. */
-export function allContestants(): Contestant[] {
+function allContestants(): Contestant[] {
   return [oursInNode(), crateInNode(), subspaceInNode(), klauspost(), isal(), oursInChromium(), oursInWorkerd()];
 }
 

@@ -106,7 +106,7 @@ const beyond = (amount: number, included: number): number => Math.max(0, amount 
 const perMillion = (amount: number, included: number, usd: number): number => (beyond(amount, included) / 1e6) * usd;
 
 /** Monthly amounts and dollars of one PoP at `rate` requests a second. */
-export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
+function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   const reads = rate * SECONDS;
   const isolates = Math.max(1, rate / assumed.requestsPerSecondOfIsolate);
   const misses = reads * (1 - assumed.fullHitRatio);

@@ -2,14 +2,14 @@
  * Prints docs/reference/errors.md, from the catalogue in packages/core/src/errors.ts. `npm run docs:reference` writes
  * it.
  */
-import { ERROR_CATALOGUE, HTTP_STATUS, type ErrorCode, type ErrorDescription } from "@agarose/core";
+import { AgaroseError, ERROR_CATALOGUE, PROGRAM_CODES, type ErrorCode, type ErrorDescription } from "@agarose/core";
 import { table } from "../table.ts";
 
-const STATUS: Partial<Record<ErrorCode, number>> = HTTP_STATUS;
+const PROGRAM: readonly ErrorCode[] = PROGRAM_CODES;
 
 const errors = Object.entries(ERROR_CATALOGUE) as [ErrorCode, ErrorDescription][];
-const served = errors.filter(([code]) => STATUS[code] !== undefined);
-const ofPrograms = errors.filter(([code]) => STATUS[code] === undefined);
+const served = errors.filter(([code]) => !PROGRAM.includes(code));
+const ofPrograms = errors.filter(([code]) => PROGRAM.includes(code));
 
 console.log(`# Errors
 
@@ -25,7 +25,12 @@ programs. The published service worker files leave the words out to stay small: 
 
 ${table(
   ["code", "HTTP", "what it means", "what to do"],
-  served.map(([code, { meaning, remedy }]) => [`\`${code}\``, String(STATUS[code]), meaning, remedy]),
+  served.map(([code, { meaning, remedy }]) => [
+    `\`${code}\``,
+    String(new AgaroseError(code, false).httpStatus),
+    meaning,
+    remedy,
+  ]),
 )}
 ## Errors of programs
 

@@ -31,7 +31,7 @@ export interface PeerSourceOptions {
 export const PEER_CHUNK_PREFIX = "/v1/chunk/";
 
 /** Returns path and query of one shard in a PoP's cache. */
-export function chunkPath(manifest: Pick<Manifest, "key" | "version">, stripe: number, chunk: number): string {
+function chunkPath(manifest: Pick<Manifest, "key" | "version">, stripe: number, chunk: number): string {
   return `${PEER_CHUNK_PREFIX}${encodeKey(manifest.key)}?version=${manifest.version}&stripe=${stripe}&chunk=${chunk}`;
 }
 

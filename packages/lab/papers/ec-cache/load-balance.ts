@@ -24,16 +24,3 @@ function averageOf(load: ArrayLike<number>): number {
 export function splitVarianceRatio(k: number, servers: number, isDistinct: boolean): number {
   return isDistinct ? (1 / k) * ((1 - k / servers) / (1 - 1 / servers)) : 1 / k;
 }
-
-/** Which servers a read loads, with how much of the object each. */
-export interface ServerShare {
-  readonly server: number;
-  readonly share: number;
-}
-
-/** The loads of all servers after the reads. */
-export function serverLoads(servers: number, reads: Iterable<readonly ServerShare[]>): Float64Array {
-  const load = new Float64Array(servers);
-  for (const read of reads) for (const { server, share } of read) load[server]! += share;
-  return load;
-}

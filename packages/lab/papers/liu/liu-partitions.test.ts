@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { imbalancePercent, serverLoads, splitVarianceRatio } from "../ec-cache/load-balance.ts";
+import { imbalancePercent, splitVarianceRatio } from "../ec-cache/load-balance.ts";
 import { solveKnapsack } from "@agarose/solver/knapsack";
 import { clearMarket, countPartitions, forEachPartition, solveByPartitions } from "./liu-partitions.ts";
 import { seededRandom } from "@agarose/solver/random";
@@ -136,3 +136,16 @@ describe("load balance", () => {
     },
   );
 });
+
+/** Which servers a read loads, with how much of the object each. */
+interface ServerShare {
+  readonly server: number;
+  readonly share: number;
+}
+
+/** The loads of all servers after the reads. */
+function serverLoads(servers: number, reads: Iterable<readonly ServerShare[]>): Float64Array {
+  const load = new Float64Array(servers);
+  for (const read of reads) for (const { server, share } of read) load[server]! += share;
+  return load;
+}

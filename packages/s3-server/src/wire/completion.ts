@@ -16,9 +16,9 @@ import { S3Error } from "./s3-error.ts";
 import { readXml, type XmlElement } from "./xml.ts";
 
 /** The shortest part that S3 accepts, except for the last one. */
-export const PART_BYTES_MIN = 5 * 1024 * 1024;
+const PART_BYTES_MIN = 5 * 1024 * 1024;
 /** The most parts of one upload. */
-export const PARTS_MAX = 10_000;
+const PARTS_MAX = 10_000;
 
 /** A part that has arrived, as a completion looks at it. */
 export interface ArrivedPart {

@@ -8,7 +8,7 @@ import { S3Error } from "./s3-error.ts";
 /** The first line of every XML answer. */
 export const XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';
 /** The namespace of S3's answers (Amazon S3 API Reference). */
-export const S3_NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/";
+const S3_NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/";
 
 /** One element. `kind` says whether `content` is text to escape or elements already. */
 export function element(name: string, content: string, kind: "elements" | "text" = "elements"): string {

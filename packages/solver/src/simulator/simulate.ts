@@ -35,8 +35,6 @@ export interface SimulationRow extends ReadStatistics {
   readonly messages?: number;
   /** How many objects the cache keeps with 0, 1, .. k chunks at the end of the last run. */
   readonly objectsByChunks: readonly number[];
-  /** Latencies at 101 equally spaced quantiles from 0 to 1; only with `withQuantiles`. */
-  readonly quantilesMs?: readonly number[];
   /** Percent by which reads take longer than under the clairvoyant policy; only when the scenario lists it. */
   readonly lossPercent?: number;
 }
@@ -49,8 +47,6 @@ export interface SimulationOptions {
    * Replays this log instead of drawing requests; the scenario's objects, popularity and requests then have no effect.
    */
   readonly trace?: Trace;
-  /** Adds `quantilesMs` to the rows. Default false. */
-  readonly withQuantiles?: boolean;
   /**
    * Receives the fraction of all requests played, over all systems and runs: first 0, then rising, last 1. It is called
    * at least a hundred times a run, or once a request in shorter runs. Systems differ in speed, so a linear estimate of
@@ -82,7 +78,7 @@ export function simulate(given: Scenario, options: SimulationOptions = {}): Simu
       runOnce(scenario, system, run, total, options, report);
     }
     if (trace) correctFor(trace, total.logs);
-    rows.push(...rowsOf(system, total, scenario, options.withQuantiles ?? false));
+    rows.push(...rowsOf(system, total, scenario));
   }
   options.onProgress?.(1);
   return withLoss(rows, scenario);
@@ -206,7 +202,7 @@ class Controller {
   }
 }
 
-function rowsOf(system: SystemSpec, total: Total, { runs, pops }: Scenario, withQuantiles: boolean): SimulationRow[] {
+function rowsOf(system: SystemSpec, total: Total, { runs, pops }: Scenario): SimulationRow[] {
   const all = new ReadLog();
   for (const log of total.logs) all.addAll(log);
   const solveMs = total.decisions === 0 ? 0 : total.decisionMs / total.decisions;
@@ -218,7 +214,6 @@ function rowsOf(system: SystemSpec, total: Total, { runs, pops }: Scenario, with
     solveMs,
     ...(messages > 0 ? { messages: messages / runs } : {}),
     objectsByChunks: contents,
-    ...(withQuantiles ? { quantilesMs: log.quantiles(101) } : {}),
   });
   const contents = total.contents.reduce((so, counts) => so.map((count, d) => count + counts[d]!));
   const byPop = pops.map(({ name }, p) =>

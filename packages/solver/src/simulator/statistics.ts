@@ -133,12 +133,6 @@ export class ReadLog {
       decodedRatio: per(this.#decoded),
     };
   }
-
-  /** Returns latencies at `points` equally spaced quantiles from 0 to 1, for a distribution plot. */
-  quantiles(points: number): number[] {
-    const sorted = this.#ms.slice(0, this.#count).toSorted();
-    return Array.from({ length: points }, (_, i) => quantile(sorted, i / (points - 1)));
-  }
 }
 
 /** The smallest number that is at least as large as the share q of all numbers (nearest rank); 0 without numbers. */

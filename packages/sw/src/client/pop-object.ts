@@ -20,7 +20,7 @@ import type { ReadRequest } from "./read-request.ts";
 /** A PoP has this long to begin its answer. After `POP_PATIENCE_MS_MAX` the next one is asked, too. */
 export const ANSWER_MS_MAX = 30_000;
 /** A body that brings nothing for so long is continued from the next PoP. */
-export const SILENCE_MS_MAX = 5_000;
+const SILENCE_MS_MAX = 5_000;
 
 /** Headers of the request that decide its answer. */
 const RANGED = ["range", "if-range"];

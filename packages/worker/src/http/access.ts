@@ -85,7 +85,7 @@ export interface AccessRequest {
 }
 
 /** How far the clocks of signer and PoP may differ, in favour of the client. */
-export const CLOCK_SKEW_SECONDS = 60;
+const CLOCK_SKEW_SECONDS = 60;
 /** A longer signature is refused: a leaked URL must expire. */
 export const LIFETIME_SECONDS_MAX = 7 * 86_400;
 

@@ -7,7 +7,7 @@ import type { Peer, PeerSettings } from "./peer-settings.ts";
 import { claimOf, isSignedBy, signedHeaders } from "./signature.ts";
 
 /** The route that takes messages. */
-export const PEERS_PATH = "/v1/peers";
+const PEERS_PATH = "/v1/peers";
 const SEND_MS = 3_000;
 
 /** A message and the way to its receiver. */

@@ -12,7 +12,7 @@ const GROWTH = 1.5;
 const KEEP = 0.89;
 
 /** Returns the upper end of a class in milliseconds. */
-export function classEndMs(index: number): number {
+function classEndMs(index: number): number {
   return GROWTH ** index;
 }
 

@@ -18,13 +18,13 @@ export interface ProbeHealth {
 }
 
 /** Failed probes in a row that make a region down: one period of them. */
-export const DOWN_AFTER = 3;
+const DOWN_AFTER = 3;
 /** Good probes in a row that bring it back: two periods. */
-export const UP_AFTER = 6;
+const UP_AFTER = 6;
 /** Late probes in a row that make a region slow. */
-export const SLOW_AFTER = 3;
+const SLOW_AFTER = 3;
 /** Punctual probes in a row that end it. */
-export const PACE_AFTER = 6;
+const PACE_AFTER = 6;
 /** A probe is late beyond so many times the usual time and so many milliseconds more. */
 const SLOW_FACTOR = 3;
 const SLOW_MS_MIN = 50;

@@ -2,7 +2,7 @@
 import { fnv1a } from "../popularity/frequency-sketch.ts";
 
 /** Replaces the address of every client outside Cloudflare. */
-export const UNKNOWN_ADDRESS = "unknown";
+const UNKNOWN_ADDRESS = "unknown";
 
 /**
  * Returns the client's address as Cloudflare reports it, or undefined outside Cloudflare. The IPv6 addresses of one

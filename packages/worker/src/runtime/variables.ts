@@ -91,7 +91,7 @@ export function flag(description: string, fallback: boolean): Variable<boolean> 
 }
 
 /** Shorter secrets can be guessed. */
-export const SECRET_LENGTH_MIN = 16;
+const SECRET_LENGTH_MIN = 16;
 
 /** A secret of at least 16 characters, or undefined while it is empty or not set. */
 export function secret(description: string): Variable<string | undefined> {

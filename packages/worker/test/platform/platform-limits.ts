@@ -4,7 +4,7 @@
  */
 export const SUBREQUESTS_MAX = 10_000;
 export const KV_OPERATIONS_MAX = 1_000;
-export const CACHE_OPERATIONS_MAX = 1_000;
+const CACHE_OPERATIONS_MAX = 1_000;
 export const CONNECTIONS_MAX = 6;
 export const KEY_BYTES_MAX = 512;
 export const VALUE_BYTES_MAX = 25 * 1024 * 1024;

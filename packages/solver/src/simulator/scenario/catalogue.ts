@@ -7,7 +7,7 @@ import type { Scenario } from "./scenario.ts";
  * Returns the region of each of an object's chunks. Round-robin puts chunk c in region c for every object, as `put`
  * does. Whole copies start one region further with each object (`first`), or all would be in the first regions.
  */
-export function placeChunks(
+function placeChunks(
   { regions, bucketsPerRegion, placement }: Scenario,
   chunks: number,
   first: number,

@@ -10,7 +10,7 @@ import type { BucketCredentials, ConfiguredRegion } from "../region-settings.ts"
 /** A URL is signed as of the beginning of its term. */
 const TERM_MS = 60_000;
 /** A URL is valid for so long from the beginning of its term. */
-export const EXPIRES_SECONDS = 300;
+const EXPIRES_SECONDS = 300;
 /** Signatures that are kept during a term: about 2 MB. */
 const SIGNATURES_MAX = 5_000;
 /** The codes of wrong credentials and clocks, as opposed to objects that do not exist. */
