@@ -147,7 +147,7 @@ async function compile(source: string, project: string, sources: string[], folde
 
 /** What needs no compiler: WebAssembly, the command, the README and the licence. */
 async function copyOthers(source: string, files: readonly string[], folder: string): Promise<void> {
-  const isSource = (path: string): boolean => path.endsWith(".ts");
+  const isSource = (path: string): boolean => /(?<!\.d)\.ts$/.test(path);
   for (const name of ["README.md", ...files]) {
     await cp(join(source, name), join(folder, name), { recursive: true, filter: (path) => !isSource(path) }).catch(
       (error: NodeJS.ErrnoException) => {

@@ -1,6 +1,7 @@
 /**
  * `@agarose/core`: errors, what a caller passes in, and `readObject`. Everything that must agree between the service
- * worker, the edge and the command line is in the rooms `async`, `content`, `encryption`, `format`, `http`, `read` and `sources`.
+ * worker, the edge and the command line is in the rooms `async`, `content`, `encryption`, `format`, `http`, `read` and
+ * `sources`.
  */
 
 // Errors: one class, one code per cause.

@@ -4,7 +4,7 @@ import type { ByteRange } from "../http/range.ts";
 
 /** An object whose stored bytes are not its content. */
 export interface OpenedObject {
-  /** The manifest as if the content were stored as it is: length, type, headers and SHA-256 are those of the content. */
+  /** The manifest as if the content were stored as it is: with its length, type, headers and SHA-256. */
   readonly shown: Manifest;
   /** Which stored bytes to read for a range of the content. */
   stored(range: ByteRange): ByteRange;

@@ -65,7 +65,7 @@ export async function readObject(
 ): Promise<Response> {
   const { clock, memory, settings, traffic } = invocation.isolate;
   const placed = await locate(invocation, manifest);
-  // What is stored is hardly longer than the content: the share of subrequests that is left out pays for the difference.
+  // The stored bytes are hardly more than the content: the subrequests that are left out pay for the difference.
   const { status, headers, range } = withinReach(
     wanted,
     opened?.shown ?? manifest,

@@ -8,6 +8,7 @@ import { CHUNKS_MAX, STRIPE_BYTES_MAX } from "./manifest.ts";
 /** Visible ASCII and spaces: nothing that could end the header and begin another. */
 export const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/;
 const ID = /^[0-9a-f]{32}$/;
+/** SHA-256 in lower-case hexadecimal digits. */
 export const SHA256 = /^[0-9a-f]{64}$/;
 
 type FieldChecks = Readonly<Record<string, (value: unknown) => boolean>>;
