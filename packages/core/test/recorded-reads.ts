@@ -11,8 +11,8 @@ import { systemSha256 } from "../src/ports.ts";
 import type { RequestRecord } from "../src/read/read-report.ts";
 import type { ChunkRequest } from "../src/sources/source.ts";
 import { FakeSource, type Behaviour, type FakeSourceOptions } from "./fake-source.ts";
+import { stripeShape } from "../src/format/manifest/index.ts";
 import { hex, sampleObject, toyHash, type SampleObject } from "./objects/sample-object.ts";
-import type { SimulatedClock } from "./simulated-clock.ts";
 import { concat } from "../src/format/hash-tree.ts";
 import { ReadWorld, type ReadWorldOptions } from "./read-world.ts";
 
@@ -36,7 +36,7 @@ export async function recordedReads(seed: number): Promise<string[]> {
   const lines: string[] = [];
   const world = new ReadWorld(object, () => ({ ...weather(dice, object) }));
   addCaches(dice, world);
-  for (const source of world.sources) note(source, world.clock, lines);
+  for (const source of world.sources) note(source, world, lines);
   const memory = dice.chance(0.5) ? new BlockMemory(dice.chance(0.5) ? 1 << 22 : 200_000, world.clock) : undefined;
   for (let round = 0; round < 2; round++) {
     const reads = Array.from({ length: dice.chance(0.4) ? 2 : 1 }, (_, i) =>
@@ -173,13 +173,15 @@ function describe(record: RequestRecord): string {
 }
 
 /** Writes down what the reader asks of a source. */
-function note(source: FakeSource, clock: SimulatedClock, lines: string[]): void {
+function note(source: FakeSource, { clock, object }: ReadWorld, lines: string[]): void {
   const fetch = source.fetch.bind(source);
   const say = (line: string): void => void lines.push(`${clock.now()} ${source.id}: ${line}`);
   Object.assign(source, {
     fetch: (request: ChunkRequest) => {
-      const { stripe, chunk, lastStripe } = request;
-      say(`fetch ${stripe.index}/${chunk}, ${stripe.shardBytes} bytes at ${stripe.chunkOffset}, to ${lastStripe}`);
+      const { stripe, chunk, until } = request;
+      const last =
+        until === undefined ? stripe.index : Math.ceil(until / stripeShape(object.manifest, 0).shardBytes) - 1;
+      say(`fetch ${stripe.index}/${chunk}, ${stripe.shardBytes} bytes at ${stripe.chunkOffset}, to ${last}`);
       return fetch(request);
     },
     release: (stripe: number) => say(`release ${stripe}`),

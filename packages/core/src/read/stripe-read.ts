@@ -51,8 +51,8 @@ export interface StripeReadOptions {
   readonly leaves?: boolean;
   /** See `ReadPolicy`. */
   readonly fallback?: "stripe" | "none";
-  /** The last stripe that the read wants of these sources. Default: this one. */
-  readonly lastStripe?: number;
+  /** See `ChunkRequest`. */
+  readonly until?: number;
   /** All possible requests, best first: the result of `planStripe`. */
   readonly candidates: readonly Candidate[];
   /**
@@ -212,7 +212,7 @@ class StripeRead {
   }
 
   async #request(candidate: Candidate, isExtra = false): Promise<void> {
-    const { manifest, stripe, leaves, lastStripe = stripe.index, clock, sha256, onRequest } = this.#options;
+    const { manifest, stripe, leaves, until, clock, sha256, onRequest } = this.#options;
     const { chunk, source } = candidate;
     const record: RequestRecord = {
       stripe: stripe.index,
@@ -232,7 +232,14 @@ class StripeRead {
     this.#flights.add(flight);
     onRequest(record);
     try {
-      const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal, onStart, onPart });
+      const shard = await source.fetch({
+        stripe,
+        chunk,
+        signal: flight.abort.signal,
+        onStart,
+        onPart,
+        ...(until !== undefined && { until }),
+      });
       if (flight.abort.signal.aborted) return;
       const what = HAS_MESSAGES && `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`;
       checkedLength(shard, stripe.shardBytes, what);

@@ -22,7 +22,7 @@ import { dataShards } from "./stripe-shards.ts";
 import { SourceHealth } from "../sources/source-health.ts";
 
 /** What one way to read a stripe adds to what all have in common. */
-type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "leaves" | "lastStripe" | "codec" | "signal">;
+type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "leaves" | "until" | "codec" | "signal">;
 
 /** The stripes of one read. */
 export class StripeReader {
@@ -90,8 +90,10 @@ export class StripeReader {
     const inline = inlineBytes(manifest);
     if (inline) return { data: [inline], decoding };
     const codec = this.#codec(decoding);
+    const last = stripeShape(manifest, lastStripe);
+    const until = last.chunkOffset + last.shardBytes;
     try {
-      const shards = await this.#race({ stripe, lastStripe, codec, signal });
+      const shards = await this.#race({ stripe, until, codec, signal });
       const data = await dataShards(manifest.k, shards, codec);
       add(this.report.decoding, decoding);
       const made = (): RequestRecord[] => this.report.requests.filter((request) => request.stripe === stripe.index);

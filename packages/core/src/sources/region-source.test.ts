@@ -229,8 +229,10 @@ function setUp(object: SampleObject, answer: (init: FetchInit) => Answer) {
     fetch: network.fetch,
   });
   const fetch = (stripe: number, options: { signal?: AbortSignal; lastStripe?: number } = {}): Promise<Uint8Array> => {
-    const { signal = new AbortController().signal } = options;
-    return source.fetch({ stripe: stripeShape(object.manifest, stripe), chunk: 1, ...options, signal });
+    const { signal = new AbortController().signal, lastStripe = stripe } = options;
+    const last = stripeShape(object.manifest, lastStripe);
+    const until = last.chunkOffset + last.shardBytes;
+    return source.fetch({ stripe: stripeShape(object.manifest, stripe), chunk: 1, until, signal });
   };
   /** Asks for `stripes` at once, as a read up to `lastStripe` does. */
   const take = (stripes: readonly number[], lastStripe: number): Promise<Uint8Array[]> =>

@@ -1,22 +1,15 @@
 /**
- * A region's bucket as a source. One GET for each chunk covers all stripes that a read wants of it while the region
- * keeps up. A chunk is the concatenation of its shards, so that GET asks for one range, and only its first shard costs
- * a round trip.
+ * A region's bucket as a source. One GET for each chunk covers all that a read wants of it while the region keeps up.
+ * A chunk is the concatenation of its shards, so that GET asks for one range, and only its first part costs a round
+ * trip.
  */
-import { BodyReader, checkedLength, expectEnd } from "./body.ts";
+import { BodyReader } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { chunkName, objectUrl } from "../format/key.ts";
 import type { LatencyEstimate } from "../latency.ts";
-import {
-  chunkBytes,
-  CHUNKS_MAX,
-  LEAF_LIST,
-  stripeShape,
-  type Manifest,
-  type StripeShape,
-} from "../format/manifest/index.ts";
+import { chunkBytes, CHUNKS_MAX, LEAF_LIST, stripeShape, type Manifest } from "../format/manifest/index.ts";
 import type { FetchPort } from "../ports.ts";
-import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";
+import { PartStream } from "./part-stream.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
 
 /** What a RegionSource needs. */
@@ -35,19 +28,13 @@ export interface RegionSourceOptions {
 /** The most object bytes of one GET. It bounds what is under way in the network's buffers when a consumer stops. */
 export const SPAN_BYTES_MAX = 64 * 1024 * 1024;
 
-/** How many unwanted shards a GET may read past. Reading past a few is faster than a new round trip. */
+/** How many unwanted parts a GET may read past. Reading past a few is faster than a new round trip. */
 const OVERTAKEN_MAX = 4;
 
-/** One GET under way: the shards of a chunk from one stripe to another. */
+/** One GET under way: a chunk from one byte to another. */
 interface Stream {
-  readonly shards: ShardStream;
+  readonly parts: PartStream;
   readonly abort: AbortController;
-  readonly firstStripe: number;
-  readonly lastStripe: number;
-  /** The next stripe that this stream delivers. */
-  nextStripe: number;
-  /** By stripe, who wants to know of the parts that come. */
-  readonly onPart: Map<number, ChunkRequest["onPart"]>;
   /** Whether it accepts no more requests. */
   isClosed: boolean;
 }
@@ -80,31 +67,27 @@ export class RegionSource implements ChunkSource {
   async fetch(request: ChunkRequest): Promise<Uint8Array> {
     const { stripe, chunk, signal } = request;
     const open = this.#streams.get(chunk);
-    const stream = open && continuesWith(open, stripe.index) ? open : this.#open(request);
-    stream.nextStripe = stripe.index + 1;
-    stream.onPart.set(stripe.index, request.onPart);
+    const stream = open && continuesWith(open, request) ? open : this.#open(request);
+    const { parts } = stream;
     try {
-      return await stream.shards.take({ stripe: stripe.index, chunk }, signal);
+      return await parts.take(stripe.shardBytes, request);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       stream.isClosed = true;
       // A server may end a body that is not read for long: ask once more from here.
-      if (stream === open && stream.shards.progress > 0) return this.fetch(request);
+      if (stream === open && parts.progress > 0) return this.fetch(request);
       throw error;
     } finally {
-      stream.onPart.delete(stripe.index);
       if (this.#isClosed) stream.isClosed = true;
-      // Later stripes may still use this GET. Without any, it ends.
-      if (stream.isClosed || stream.nextStripe > stream.lastStripe) endUnwanted(stream);
+      // Later requests may still use this GET. Without any, it ends.
+      if (stream.isClosed || parts.next >= parts.end) endUnwanted(stream);
     }
   }
 
-  /** Ends the GETs whose next stripe is `stripe`: the read has finished it without them. */
+  /** Ends the GETs that come to `stripe` next: the read has finished it without them. */
   release(stripe: number): void {
-    for (const stream of this.#streams.values()) {
-      stream.shards.release(stripe);
-      if (isAt(stream, stripe)) close(stream);
-    }
+    const { chunkOffset } = stripeShape(this.#options.manifest, stripe);
+    for (const stream of this.#streams.values()) if (stream.parts.next === chunkOffset) close(stream);
   }
 
   /** Ends every GET without a waiting request, and the others after their last one. */
@@ -114,72 +97,43 @@ export class RegionSource implements ChunkSource {
   }
 
   /**
-   * Opens a stream from the requested stripe to the last one of the read, which replaces the chunk's stream. A request
-   * for a stripe that was passed gets a stream for that stripe alone.
+   * Opens a stream from the request to the end of what the read wants of its chunk, which replaces the chunk's stream.
+   * A request for what was passed gets a stream of its own.
    */
-  #open({ stripe, chunk, lastStripe = stripe.index }: ChunkRequest): Stream {
+  #open({ stripe, chunk, until = 0 }: ChunkRequest): Stream {
+    const { manifest } = this.#options;
+    const { chunkOffset, shardBytes } = stripe;
     const before = this.#streams.get(chunk);
-    const isStraggler = before && !before.isClosed && stripe.index < before.nextStripe;
-    const spanStripes = isStraggler ? 1 : Math.max(1, Math.floor(SPAN_BYTES_MAX / this.#options.manifest.stripeBytes));
-    const last = Math.min(lastStripe, stripe.index + spanStripes - 1);
+    const isStraggler = before && !before.isClosed && chunkOffset < before.parts.next;
+    const first = stripeShape(manifest, stripe.index).chunkOffset;
+    const span = Math.max(1, Math.floor(SPAN_BYTES_MAX / manifest.stripeBytes)) * stripeShape(manifest, 0).shardBytes;
+    const partEnd = chunkOffset + shardBytes;
+    const end = isStraggler ? partEnd : Math.max(partEnd, Math.min(until, first + span));
     const abort = new AbortController();
-    const onPart: Stream["onPart"] = new Map();
-    const frames = this.#frames(chunk, stripe, last, onPart, abort.signal);
-    const stream = {
-      shards: new ShardStream(frames, (shard) => this.#missing(shard)),
-      abort,
-      firstStripe: stripe.index,
-      lastStripe: last,
-      nextStripe: 0,
-      onPart,
-      isClosed: false,
-    };
+    const open = (onPart: (bytes: number) => void): Promise<BodyReader> =>
+      this.#get(chunk, chunkOffset, end, abort.signal, (bytes) => {
+        this.progress++;
+        onPart(bytes);
+      });
+    const what = HAS_MESSAGES && `region ${this.id}, chunk ${chunk}`;
+    const stream = { parts: new PartStream(chunkOffset, end, open, what), abort, isClosed: false };
     if (isStraggler) return stream;
     if (before) close(before);
     this.#streams.set(chunk, stream);
     return stream;
   }
 
-  /** The shards from stripe `from` to stripe `last`, as frames. */
-  async #frames(
-    chunk: number,
-    from: StripeShape,
-    last: number,
-    onPart: Stream["onPart"],
-    signal: AbortSignal,
-  ): Promise<Frames> {
-    const { manifest } = this.#options;
-    // The first one may be a part of its shard.
-    const shapeOf = (stripe: number): StripeShape => (stripe === from.index ? from : stripeShape(manifest, stripe));
-    let stripe = from.index;
-    const body = await this.#get(chunk, from, shapeOf(last), signal, (bytes) => {
-      this.progress++;
-      onPart.get(stripe)?.(bytes);
-    });
-    const what = HAS_MESSAGES && `region ${this.id}, chunk ${chunk}`;
-    return {
-      next: async () => {
-        const { shardBytes } = shapeOf(stripe);
-        const payload = checkedLength(await body.read(shardBytes), shardBytes, what);
-        if (stripe === last) await expectEnd(body, shardBytes, what);
-        return { type: "chunk", stripe: stripe++, chunk, payload };
-      },
-      cancel: () => body.cancel(),
-    };
-  }
-
   async #get(
     chunk: number,
-    from: StripeShape,
-    to: StripeShape,
+    start: number,
+    end: number,
     signal: AbortSignal,
     onPart: (bytes: number) => void,
   ): Promise<BodyReader> {
     const { manifest, region, fetch } = this.#options;
     const url = objectUrl(region.url, chunkName(manifest.key, manifest.upload, chunk));
-    const end = to.chunkOffset + to.shardBytes;
-    const isWhole = from.chunkOffset === 0 && end === chunkBytes(manifest) && chunk < CHUNKS_MAX;
-    const headers: Record<string, string> = isWhole ? {} : { range: `bytes=${from.chunkOffset}-${end - 1}` };
+    const isWhole = start === 0 && end === chunkBytes(manifest) && chunk < CHUNKS_MAX;
+    const headers: Record<string, string> = isWhole ? {} : { range: `bytes=${start}-${end - 1}` };
     const { status, body } = await fetch(url, { headers, signal }).catch((error: unknown) => {
       throw new AgaroseError(
         "SOURCE_FAILED",
@@ -196,25 +150,12 @@ export class RegionSource implements ChunkSource {
       { region: this.id, status },
     );
   }
-
-  #missing({ stripe, chunk }: ShardName): AgaroseError {
-    return new AgaroseError(
-      "CHUNK_MISSING",
-      HAS_MESSAGES && `region ${this.id} did not send chunk ${chunk} of stripe ${stripe}`,
-      { region: this.id, stripe, chunk },
-    );
-  }
 }
 
-/** Whether the stream accepts requests and `stripe` is its next one. */
-function isAt({ isClosed, nextStripe, lastStripe }: Stream, stripe: number): boolean {
-  return !isClosed && stripe === nextStripe && stripe <= lastStripe;
-}
-
-/** Whether a request for `stripe` is faster on this stream than by a new GET. */
-function continuesWith(stream: Stream, stripe: number): boolean {
-  const { firstStripe, shards } = stream;
-  return isAt(stream, stripe) && stripe - firstStripe - shards.progress - shards.awaited <= OVERTAKEN_MAX;
+/** Whether a request is faster on this stream than by a new GET. */
+function continuesWith({ isClosed, parts }: Stream, { stripe: { chunkOffset, shardBytes } }: ChunkRequest): boolean {
+  if (isClosed || chunkOffset !== parts.next || chunkOffset + shardBytes > parts.end) return false;
+  return parts.overtaken <= OVERTAKEN_MAX;
 }
 
 /** Accepts no more requests, and ends the GET when no request waits. */
@@ -223,6 +164,6 @@ function close(stream: Stream): void {
   endUnwanted(stream);
 }
 
-function endUnwanted({ shards, abort }: Stream): void {
-  if (shards.awaited === 0) abort.abort();
+function endUnwanted({ parts, abort }: Stream): void {
+  if (parts.awaited === 0) abort.abort();
 }

@@ -1,4 +1,4 @@
-/** What is special to the stream itself; `bundle-source.test.ts` and `region-source.test.ts` test it in use. */
+/** What is special to the stream itself; `bundle-source.test.ts` tests it in use. */
 import { expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
 import { AgaroseError } from "../errors.ts";

@@ -1,5 +1,5 @@
 /**
- * Hands out the shards of one response to the requests that wait for them: the bundle of a PoP, or one GET at a bucket.
+ * Hands out the shards of one response to the requests that wait for them: the bundle of a PoP.
  *
  * Frames are read only while a request waits, so a slow consumer holds the sender back instead of filling memory.
  */

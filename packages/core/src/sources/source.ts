@@ -42,8 +42,8 @@ export interface ChunkRequest {
   readonly stripe: StripeShape | StripePart;
   readonly chunk: number;
   readonly signal: AbortSignal;
-  /** The last stripe that the read will want, so that a source can fetch ahead. Default: this one. */
-  readonly lastStripe?: number;
+  /** Where in the chunk, in bytes, the read's wants end: a source can fetch ahead. Default: with this request. */
+  readonly until?: number;
   /** A source with a queue calls it when the request leaves the queue. */
   readonly onStart?: () => void;
   /** A source that sees the shard's bytes come calls it with the number of each part. */
