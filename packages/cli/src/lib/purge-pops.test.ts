@@ -58,7 +58,7 @@ test("rm purges what it has removed", async () => {
 
 test.each([
   ["without a token", {}, 200, "no admin token: set AGAROSE_ADMIN_TOKEN"],
-  ["of a PoP that fails", { AGAROSE_ADMIN_TOKEN: "secret" }, 503, "it answered 503"],
+  ["of a PoP that fails", { AGAROSE_ADMIN_TOKEN: "secret" }, 503, "answered 503 ({})"],
 ])("a put %s is stored, and says that the PoP was not purged", async (_case, env, answer, problem) => {
   await put("one");
   status = answer;

@@ -2,8 +2,8 @@
  * Lets the PoPs of the configuration forget keys whose objects were replaced or removed.
  */
 import { toAgaroseError } from "@agarose/core";
-import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "@agarose/storage/pops/admin-token";
 import type { Config } from "@agarose/storage/config/config";
+import { PopClient } from "@agarose/storage/pops/pop-client";
 import { formatCount, logLine } from "../ui/output.ts";
 
 /** What one PoP did. `purged` is false without a token, and when `problem` says why. */
@@ -17,7 +17,8 @@ export interface PopPurge {
 const KEYS_MAX = 100;
 /** From so many on, the prefix is one request instead. */
 const KEYS_BY_NAME_MAX = 1_000;
-const TIMEOUT_MS = 60_000;
+
+type Body = Parameters<PopClient["purge"]>[0];
 
 /** Purges `keys`, all of which begin with `prefix` where there is one, from every PoP. Does not reject. */
 export function purgePops(
@@ -26,7 +27,7 @@ export function purgePops(
   prefix?: string,
 ): Promise<PopPurge[]> {
   if (keys.length === 0) return Promise.resolve([]);
-  const bodies =
+  const bodies: readonly Body[] =
     prefix !== undefined && keys.length > KEYS_BY_NAME_MAX
       ? [{ prefix }]
       : Array.from({ length: Math.ceil(keys.length / KEYS_MAX) }, (_, page) => ({
@@ -48,24 +49,12 @@ export function warnOfUnpurged(purges: readonly PopPurge[]): void {
   logLine(`warning: ${formatCount(left.length, "PoP")} (${names}) not purged, so ${meanwhile}: ${why}`);
 }
 
-async function purgePop({ name, url }: Config["pops"][number], bodies: readonly object[]): Promise<PopPurge> {
-  const token = adminTokenOf(name);
-  if (token === undefined) {
-    return { pop: name, purged: false, problem: `no admin token: set ${ADMIN_TOKEN_VARIABLE}` };
-  }
+async function purgePop(pop: Config["pops"][number], bodies: readonly Body[]): Promise<PopPurge> {
+  const client = new PopClient(pop);
   try {
-    for (const body of bodies) {
-      const response = await fetch(`${url}/v1/purge`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${token}` },
-        body: JSON.stringify(body),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      });
-      const text = await response.text();
-      if (!response.ok) return { pop: name, purged: false, problem: `it answered ${response.status}: ${text}` };
-    }
-    return { pop: name, purged: true };
+    for (const body of bodies) await client.purge(body);
+    return { pop: pop.name, purged: true };
   } catch (error) {
-    return { pop: name, purged: false, problem: toAgaroseError(error, "SOURCE_FAILED").message };
+    return { pop: pop.name, purged: false, problem: toAgaroseError(error, "SOURCE_FAILED").message };
   }
 }

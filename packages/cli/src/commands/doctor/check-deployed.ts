@@ -3,11 +3,10 @@
  * CORS, periods, buckets, keys and peers.
  */
 import { toAgaroseError } from "@agarose/core";
-import { isRecord } from "@agarose/core/format";
-import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
+import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import type { Config } from "@agarose/storage/config/config";
 import { regionsByName } from "@agarose/storage/buckets/region-names";
-import { ask, statusOf, type PopAnswer, type StatusAnswer } from "@agarose/storage/pops/pop-client";
+import { namesIn, PopClient, type HealthAnswer, type StatusAnswer } from "@agarose/storage/pops/pop-client";
 import { judge, summaryOf } from "../status/pop-report.ts";
 import { judgePlace } from "../status/judge-place.ts";
 import type { Check } from "./check.ts";
@@ -24,7 +23,6 @@ export interface DeployedOptions {
 
 /** Signed URLs forgive a minute. */
 const SKEW_MS_MAX = 60_000;
-const TIMEOUT_MS = 10_000;
 const ORIGIN = "https://app.example";
 const HEADERS_NEEDED = ["range", "if-match", "authorization"];
 const HEADERS_EXPOSED = ["etag", "content-range", "x-agarose-error", "x-agarose-read"];
@@ -41,34 +39,34 @@ export async function checkDeployed(config: Config, options: DeployedOptions): P
 class PopCheck {
   readonly #pop: Pop;
   readonly #config: Config;
-  readonly #options: DeployedOptions;
+  readonly #client: PopClient;
+  readonly #nowMs: () => number;
   readonly #checks: Check[] = [];
 
-  constructor(pop: Pop, config: Config, options: DeployedOptions) {
+  constructor(pop: Pop, config: Config, { fetch, nowMs }: DeployedOptions) {
     this.#pop = pop;
     this.#config = config;
-    this.#options = options;
+    this.#client = new PopClient(pop, { fetch, origin: ORIGIN });
+    this.#nowMs = nowMs;
   }
 
   async run(): Promise<Check[]> {
-    const { name, url } = this.#pop;
-    const token = adminTokenOf(name);
-    const health = await this.#ask("health", `${url}/healthz`, undefined);
+    const health = await this.#ask("health", () => this.#client.health());
     if (!health) return this.#checks;
-    this.#judgeHealth(health);
+    this.#judgeHealth(health.answer, health.headers);
     await this.#preflight();
-    if (token === undefined) {
+    if (!this.#client.hasToken) {
       this.#add("status", "warn", `its state was not asked for: set ${ADMIN_TOKEN_VARIABLE} to its ADMIN_TOKEN`);
       return this.#checks;
     }
-    const status = await this.#ask("status", `${url}/v1/status`, token);
-    const state = status && this.#stateIn(status);
-    if (!state) return this.#checks;
-    const { summary, periodErrors } = summaryOf(state, this.#options.nowMs());
-    const facts = { placement: status.placement, wanted: this.#pop.placement, isEverywhere: Boolean(state.continent) };
+    const status = await this.#ask("status", () => this.#client.status());
+    if (!status) return this.#checks;
+    const { answer: state, placement } = status;
+    const { summary, periodErrors } = summaryOf(state, this.#nowMs());
+    const facts = { placement, wanted: this.#pop.placement, isEverywhere: Boolean(state.continent) };
     const place = judgePlace(summary.place, facts);
     for (const warning of place.warnings) this.#add("place", "warn", warning);
-    this.#all("place", place, place.warnings.length > 0 ? undefined : this.#unplaced(state, status));
+    this.#all("place", place, place.warnings.length > 0 ? undefined : this.#unplaced(state, placement));
     const periods = judge(summary, periodErrors);
     for (const warning of periods.warnings) this.#add("egress", "warn", warning);
     this.#all("periods and regions", periods, undefined);
@@ -78,27 +76,17 @@ class PopCheck {
     return this.#checks;
   }
 
-  #stateIn({ body }: PopAnswer): StatusAnswer | undefined {
-    try {
-      return statusOf(body, this.#pop.url);
-    } catch (error) {
-      this.#add("status", "fail", toAgaroseError(error).message);
-      return undefined;
-    }
-  }
-
-  #judgeHealth({ body, headers }: PopAnswer): void {
+  #judgeHealth({ pop, entry, version }: HealthAnswer, headers: Headers): void {
     const { url, name } = this.#pop;
-    const { pop, entry, version } = (isRecord(body) ? body : {}) as Record<string, unknown>;
     if (pop === name) this.#add("health", "ok", `${url} answers`);
     else this.#add("health", "fail", `${url} is PoP ${JSON.stringify(pop)}: correct name or url in \`pops\``);
-    if (typeof entry === "string") this.#add("entry", "ok", `this machine enters Cloudflare at ${entry}`);
-    if (typeof version === "string") {
+    if (entry !== undefined) this.#add("entry", "ok", `this machine enters Cloudflare at ${entry}`);
+    if (version !== undefined) {
       this.#add("version", "ok", `${version}; \`wrangler deployments list --env ${name}\` shows the same`);
     }
     const dateMs = Date.parse(headers.get("date") ?? "");
     // The Date header counts whole seconds. A PoP of a local world sends none: Cloudflare and Node add it.
-    const skewMs = Math.round(this.#options.nowMs() - dateMs - 500);
+    const skewMs = Math.round(this.#nowMs() - dateMs - 500);
     if (Math.abs(skewMs) <= SKEW_MS_MAX) this.#add("clock", "ok", "agrees with this machine");
     else if (!Number.isNaN(dateMs)) {
       const side = skewMs > 0 ? "behind" : "ahead of";
@@ -116,27 +104,19 @@ class PopCheck {
   }
 
   async #preflight(): Promise<void> {
-    const headers = {
-      origin: ORIGIN,
-      "access-control-request-method": "GET",
-      "access-control-request-headers": HEADERS_NEEDED.join(", "),
-    };
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
     try {
-      const response = await this.#options.fetch(`${this.#pop.url}/v1/read/x`, { method: "OPTIONS", headers, signal });
-      await response.body?.cancel();
-      const allowed = namesIn(response.headers.get("access-control-allow-headers"));
+      const allowed = await this.#client.preflight(HEADERS_NEEDED);
       const missing = HEADERS_NEEDED.filter((name) => !allowed.has(name));
-      if (response.ok && missing.length === 0) return this.#add("preflight", "ok", "the headers of reads are allowed");
-      const what = response.ok ? `does not allow ${missing.join(", ")}` : `is ${response.status}`;
+      if (missing.length === 0) return this.#add("preflight", "ok", "the headers of reads are allowed");
+      const what = `does not allow ${missing.join(", ")}`;
       this.#add("preflight", "fail", `the answer to OPTIONS ${what}: let OPTIONS through to the Worker`);
     } catch (error) {
-      this.#add("preflight", "fail", `OPTIONS is not answered (${(error as Error).message}): let it through`);
+      this.#add("preflight", "fail", `OPTIONS fails (${toAgaroseError(error).message}): let it through to the Worker`);
     }
   }
 
   /** What to say of a PoP without a place. */
-  #unplaced({ place, continent }: StatusAnswer, { placement }: PopAnswer): Found {
+  #unplaced({ place, continent }: StatusAnswer, placement: string | null): Found {
     if (this.#pop.node) return { state: "ok", message: "a machine of yours" };
     if (continent) return { state: "ok", message: `one Worker everywhere; this machine reads from ${continent}` };
     if (place && placement === null && this.#pop.placement !== undefined) {
@@ -192,11 +172,9 @@ class PopCheck {
     this.#add("peers", "fail", `does not hear from ${lost.join(", ")}: ${advice}`);
   }
 
-  async #ask(name: string, url: string, token: string | undefined): Promise<PopAnswer | undefined> {
-    const { fetch } = this.#options;
-    const headers = { origin: ORIGIN };
+  async #ask<T>(name: string, question: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await ask(url, { fetch, token, timeoutMs: TIMEOUT_MS, headers });
+      return await question();
     } catch (error) {
       const { code, message } = toAgaroseError(error, "SOURCE_FAILED");
       this.#add(name, "fail", `${code}: ${message}`);
@@ -221,8 +199,4 @@ class PopCheck {
 interface Found {
   readonly state: State;
   readonly message: string;
-}
-
-function namesIn(header: string | null): Set<string> {
-  return new Set((header ?? "").split(",").map((name) => name.trim().toLowerCase()));
 }

@@ -3,7 +3,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
@@ -16,13 +16,13 @@ import { checkRegion } from "./check-region.ts";
 import { fixRegion, type Fix, type FixedRegion } from "./fix.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../ui/output.ts";
 import { openSettings } from "@agarose/storage/buckets/stores";
+import { PopClient } from "@agarose/storage/pops/pop-client";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
 /** The options of `agarose doctor`. */
 export type DoctorOptions = Values<typeof args>;
 
-const POP_TIMEOUT_MS = 10_000;
 const WRANGLER_FILES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml"];
 /** Any list that is not empty, in JSON or TOML, as a text or as a list. */
 const PRIVATE_PREFIXES = /^[ \t]*["']?PRIVATE_PREFIXES["']?\s*[=:][^\n[]*\[\s*\\?["']/m;
@@ -116,25 +116,14 @@ function refusedEverywhere(checks: readonly Check[], { regions }: Config): Check
 
 function checkPops(pops: Config["pops"], signal: AbortSignal): Promise<Check[]> {
   return Promise.all(
-    pops.map(async ({ name, url }): Promise<Check> => {
-      const check = { subject: name, name: "health" };
+    pops.map(async (pop): Promise<Check> => {
+      const check = { subject: pop.name, name: "health" };
       try {
-        const timeout = AbortSignal.any([signal, AbortSignal.timeout(POP_TIMEOUT_MS)]);
-        const response = await fetch(`${url}/healthz`, { signal: timeout });
-        await response.body?.cancel();
-        if (response.ok) return { ...check, state: "ok", message: `${url} answers` };
-        return {
-          ...check,
-          state: "fail",
-          message: `${url}/healthz answers ${response.status}: deploy the Worker again`,
-        };
+        await new PopClient(pop, { signal }).health();
+        return { ...check, state: "ok", message: `${pop.url} answers` };
       } catch (error) {
         signal.throwIfAborted();
-        return {
-          ...check,
-          state: "fail",
-          message: `${url} does not answer (${(error as Error).message}): check its url`,
-        };
+        return { ...check, state: "fail", message: toAgaroseError(error, "SOURCE_FAILED").message };
       }
     }),
   );

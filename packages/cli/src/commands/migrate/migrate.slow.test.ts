@@ -236,7 +236,12 @@ test("no object moves to a region that a PoP does not know yet", async () => {
   await put("key", randomBytes(2_000));
   // Its status alone is needed: the PoP is a server that says which regions it knows.
   let known: readonly string[] = OLD;
-  const pop = createServer((_, response) => response.end(JSON.stringify({ regions: known.map((name) => ({ name })) })));
+  const pop = createServer((_, response) => {
+    const regions = known.map((name) => ({ name, down: false, slow: false }));
+    const cache = { capacityBytes: 0, cachedBytes: 0, objects: [] };
+    const isolate = { chunkCache: { hits: 0, misses: 0 } };
+    response.end(JSON.stringify({ epoch: 1, policy: "agar", lastPeriod: null, cache, isolate, regions }));
+  });
   await new Promise<void>((resolve) => pop.listen(0, "127.0.0.1", resolve));
   try {
     const pops = [{ name: "own", url: `http://127.0.0.1:${(pop.address() as AddressInfo).port}` }];

@@ -2,10 +2,11 @@
  * `agarose pop`: one PoP on this machine, with its chunk cache on disk and its state in SQLite.
  */
 import { existsSync } from "node:fs";
-import { AgaroseError } from "@agarose/core";
-import { startPop, type Pop } from "@agarose/pop";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { startPop } from "@agarose/pop";
 import { stopSignal } from "@agarose/pop/stop-signal";
 import { loadConfig } from "@agarose/storage/config/config";
+import { PopClient } from "@agarose/storage/pops/pop-client";
 import { configPath } from "../../lib/config-path.ts";
 import { EXIT_OK, printResult } from "../../ui/output.ts";
 import { readVariables } from "./variables.ts";
@@ -31,7 +32,7 @@ export async function pop({ name, ...options }: PopCommandOptions): Promise<numb
     behindProxy: options.behindProxy ?? false,
   });
   try {
-    await checkHealth(running);
+    await checkHealth(running.url, variables["POP"] ?? "");
     printResult(options.json ?? false, { ok: true, pop: variables["POP"], url: running.url, pid: process.pid }, [
       `PoP ${variables["POP"]} listens on ${running.url}; Ctrl-C ends it`,
     ]);
@@ -43,9 +44,9 @@ export async function pop({ name, ...options }: PopCommandOptions): Promise<numb
 }
 
 /** Throws CONFIG_INVALID with what the PoP itself finds wrong with its variables. */
-async function checkHealth({ url }: Pop): Promise<void> {
-  const response = await fetch(`${url}/healthz`);
-  if (response.ok) return void (await response.body?.cancel());
-  const { error } = (await response.json()) as { error?: { message?: string } };
-  throw new AgaroseError("CONFIG_INVALID", error?.message ?? `the PoP answers ${response.status}`);
+async function checkHealth(url: string, name: string): Promise<void> {
+  await new PopClient({ name, url }).health().catch((error: unknown) => {
+    const { message, details } = toAgaroseError(error);
+    throw new AgaroseError("CONFIG_INVALID", String(details["reason"] ?? message), undefined, error);
+  });
 }

@@ -7,7 +7,7 @@
  */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { chunkBytes, LEAF_LIST, type Manifest } from "@agarose/core/format";
-import { adminTokenOf } from "@agarose/storage/pops/admin-token";
+import { PopClient } from "@agarose/storage/pops/pop-client";
 import type { Config } from "@agarose/storage/config/config";
 import { hotConfig, layoutOf, type ObjectLayout } from "@agarose/storage/layout/object-layout";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
@@ -37,7 +37,6 @@ type Popularity = ReadonlyMap<string, number>;
 
 /** An object that has the code counts for so many times its requests. */
 const KEPT_FACTOR = 2;
-const TIMEOUT_MS = 10_000;
 /** Keys that a PoP may name. Each takes a look at every region. */
 const POPULAR_MAX = 1_000;
 
@@ -165,9 +164,7 @@ async function manifestOf(key: string, context: DeploymentParts): Promise<Manife
 async function askPops(pops: Config["pops"]): Promise<{ popularity: Popularity; silent: readonly string[] }> {
   const popularity = new Map<string, number>();
   const silent: string[] = [];
-  const reports = pops.map((pop) =>
-    popReport(pop, { fetch, token: adminTokenOf(pop.name), nowMs: Date.now(), timeoutMs: TIMEOUT_MS }),
-  );
+  const reports = pops.map((pop) => popReport(new PopClient(pop), Date.now()));
   for (const { name, state, problems, notes } of await Promise.all(reports)) {
     if (!state) silent.push(`PoP ${name} does not say what is popular (${[...problems, ...notes].join(", ")})`);
     for (const { key, popularity: requests } of state?.popular.slice(0, POPULAR_MAX) ?? []) {

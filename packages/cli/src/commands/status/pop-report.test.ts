@@ -1,6 +1,4 @@
-import { rejectionOf } from "@agarose/core/testing";
 import { expect, test } from "vitest";
-import { ask } from "@agarose/storage/pops/pop-client";
 import { judge, type PopSummary } from "./pop-report.ts";
 
 test.each([
@@ -18,25 +16,4 @@ test.each([
   const { problems, warnings } = judge({ ...summary, fillEgress } as unknown as PopSummary, []);
   expect({ problems, warnings }).toEqual({ problems: [], warnings: said.map((text) => expect.stringContaining(text)) });
   expect(judge({ ...summary, fillEgress: null } as unknown as PopSummary, []).warnings, "an older PoP").toEqual([]);
-});
-
-test.each([200, 502])("an answer of %i without an end is given up", async (status) => {
-  let parts = 0;
-  const fetch = async (): Promise<Response> => {
-    const part = new Uint8Array(1024 * 1024).fill(0x20);
-    const body = new ReadableStream({ pull: (controller) => void (parts++, controller.enqueue(part)) });
-    return new Response(body, { status });
-  };
-  const error = await rejectionOf(ask("https://fra.test/v1/status", { fetch, token: "t", timeoutMs: 60_000 } as never));
-  expect(error).toMatchObject({ code: "SOURCE_FAILED" });
-  expect(parts).toBeLessThan(20);
-});
-
-test.each([401, 403])("a refusal of %i that is longer than what is read ends no process", async (status) => {
-  let left = 0;
-  const fetch = async (): Promise<Response> =>
-    new Response(new ReadableStream({ cancel: () => void left++ }), { status });
-  const error = await rejectionOf(ask("https://fra.test/v1/status", { fetch, token: "t", timeoutMs: 60_000 } as never));
-  expect(error).toMatchObject({ code: "FORBIDDEN" });
-  expect(left).toBe(1);
 });

@@ -2,14 +2,7 @@
  * One PoP as `agarose status` sees it: what its `/healthz` and `/v1/status` say, and what of it is wrong.
  */
 import { toAgaroseError } from "@agarose/core";
-import {
-  askHealth,
-  askStatus,
-  type FillEgressToday,
-  type IdeaStatus,
-  type PopAddress,
-  type StatusAnswer,
-} from "@agarose/storage/pops/pop-client";
+import type { FillEgressToday, IdeaStatus, PopClient, StatusAnswer } from "@agarose/storage/pops/pop-client";
 import { formatBytes } from "../../ui/output.ts";
 import { judgePlace, type PopPlace } from "./judge-place.ts";
 
@@ -70,46 +63,26 @@ export interface RegionLatency {
   readonly p99Ms: number | null;
 }
 
-/** What a report depends on. */
-export interface PopReportOptions {
-  readonly fetch: typeof globalThis.fetch;
-  readonly token: string | undefined;
-  /** Milliseconds since 1970. */
-  readonly nowMs: number;
-  readonly timeoutMs: number;
-}
-
 /** From this share of a day's egress for fills on, the command says so. */
 const FILL_EGRESS_SHARE = 0.8;
 /** The Cron Trigger runs each minute: one that is missed may be Cloudflare's, three are not. */
 export const PERIOD_AGE_SECONDS_MAX = 240;
 
-/** What the PoP says, and what follows from it. Never rejects. */
-export async function popReport(
-  { name, url, placement: wanted }: PopAddress,
-  options: PopReportOptions,
-): Promise<PopReport> {
+/** What the PoP says, and what follows from it at `nowMs` since 1970. Never rejects. */
+export async function popReport(client: PopClient, nowMs: number): Promise<PopReport> {
+  const { name, url, placement: wanted } = client.pop;
+  const empty = { name, url, problems: [], warnings: [], notes: [], state: undefined };
   try {
-    const { pop } = await askHealth(url, options);
+    const { pop } = (await client.health()).answer;
     const notes = pop === name ? [] : [`calls itself ${JSON.stringify(pop)}`];
-    if (options.token === undefined) {
-      return {
-        name,
-        url,
-        problems: [],
-        warnings: [],
-        notes: [...notes, "no admin token: only /healthz was asked"],
-        state: undefined,
-      };
-    }
-    const { answer, placement } = await askStatus(url, { ...options, token: options.token });
-    const state = summaryOf(answer, options.nowMs);
+    if (!client.hasToken) return { ...empty, notes: [...notes, "no admin token: only /healthz was asked"] };
+    const { answer, placement } = await client.status();
+    const state = summaryOf(answer, nowMs);
     const isEverywhere = Boolean(answer.continent);
     const place = judgePlace(state.summary.place, { placement, wanted, isEverywhere });
     const found = [judge(state.summary, state.periodErrors), place];
     return {
-      name,
-      url,
+      ...empty,
       problems: found.flatMap(({ problems }) => problems),
       warnings: found.flatMap(({ warnings }) => warnings),
       notes: [...notes, ...found.flatMap(({ remarks }) => remarks)],
@@ -117,7 +90,7 @@ export async function popReport(
     };
   } catch (cause) {
     const { code, message } = toAgaroseError(cause, "SOURCE_FAILED");
-    return { name, url, problems: [`${code}: ${message}`], warnings: [], notes: [], state: undefined };
+    return { ...empty, problems: [`${code}: ${message}`] };
   }
 }
 

@@ -2,11 +2,10 @@
  * `agarose status`: the state of all PoPs of the configuration. Exits with 1 when something is wrong with one.
  */
 import { AgaroseError } from "@agarose/core";
-import { adminTokenOf } from "@agarose/storage/pops/admin-token";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../ui/output.ts";
-import type { IdeaStatus } from "@agarose/storage/pops/pop-client";
+import { PopClient, type IdeaStatus } from "@agarose/storage/pops/pop-client";
 import { tableLines } from "../../ui/table.ts";
 import { popReport, type PopReport } from "./pop-report.ts";
 import type { Values } from "../../command.ts";
@@ -23,9 +22,7 @@ export async function status(options: StatusOptions): Promise<number> {
     throw new AgaroseError("CONFIG_INVALID", `${path} names no PoPs: add "pops": [{ "name", "url" }]`, { path });
   }
   const reports = await Promise.all(
-    pops.map((pop) =>
-      popReport(pop, { fetch, token: adminTokenOf(pop.name), nowMs: Date.now(), timeoutMs: options.timeout }),
-    ),
+    pops.map((pop) => popReport(new PopClient(pop, { timeoutMs: options.timeout }), Date.now())),
   );
   printResult(options.json ?? false, { ok: reports.every(isWell), pops: reports }, linesOf(reports));
   return reports.every(isWell) ? EXIT_OK : EXIT_FAILED;
