@@ -103,7 +103,8 @@ export function choice<const W extends string>(description: string, choices: rea
 /** A command without commands of its own. */
 export interface CommandDefinition<A extends Args = Args> {
   readonly name: string;
-  readonly category: Category;
+  /** Absent in a group of commands, whose help lists them together. */
+  readonly category?: Category;
   readonly description: string;
   /** Stands for a long description in the first help. */
   readonly summary?: string;
@@ -132,10 +133,15 @@ export function defineCommand<const A extends Args>(definition: CommandDefinitio
 }
 
 /** Adds a command to `parent`. */
-export function addCommand(parent: Command, definition: CommandDefinition<any> | CommandGroup): void {
-  const command = parent.command(definition.name).description(definition.description);
-  command.helpGroup(`${definition.category}:`);
+export function addCommand(
+  parent: Command,
+  definition: CommandDefinition<any> | CommandGroup,
+  options: { readonly hidden?: boolean } = {},
+): void {
+  const command = parent.command(definition.name, options).description(definition.description);
+  if (definition.category !== undefined) command.helpGroup(`${definition.category}:`);
   if ("commands" in definition) {
+    command.commandsGroup("Commands:");
     for (const inner of definition.commands) addCommand(command, inner);
     return;
   }
@@ -169,7 +175,7 @@ function optionOf(name: string, arg: Arg<unknown>): Option {
   if (arg.choices) made.choices(arg.choices);
   else if (arg.repeatable) made.argParser((text, before: unknown[]) => [...before, parsed(long, text, parse)]);
   else if (arg.parse) made.argParser((text) => parsed(long, text, parse));
-  if (typeof arg.default === "string") made.default(parse(arg.default), JSON.stringify(arg.default));
+  if (typeof arg.default === "string") made.default(parse(arg.default), arg.default);
   else if (arg.default !== undefined) made.default(arg.default);
   else if (arg.required && arg.value) made.makeOptionMandatory();
   return made;

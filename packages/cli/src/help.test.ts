@@ -22,7 +22,7 @@ function run(argv: readonly string[]): { code: number | null; loaded: string[] }
 /** Packages of npm, and modules of ours that do the work of a verb. */
 function heavyOf(loaded: readonly string[]): string[] {
   const isLight = /\/commander\/|\/packages\/core\/|\/packages\/cli\/(bin|package\.json|src\/main\.ts)/;
-  const isHelp = /\/packages\/cli\/src\/(command\.ts|ui\/(args|options|output|units)\.ts|commands\/[a-z]+\/index\.ts)$/;
+  const isHelp = /\/packages\/cli\/src\/(command\.ts|ui\/(args|output|units)\.ts|commands\/[a-z]+\/index\.ts)$/;
   const isValue = /\/(packages\/solver\/src\/(options|errors|traces\/.*)|packages\/dev-world\/src\/world\/.*)\.ts$/;
   const isWord =
     /\/(commands\/(gateway\/names|deploy\/secret-variables)|storage\/src\/(maintenance\/amounts|pops\/admin-token))\.ts$/;

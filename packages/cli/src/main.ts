@@ -2,20 +2,16 @@
  * The `agarose` command: its verbs, the options that all of them take, and how errors become exit codes.
  */
 import { createRequire } from "node:module";
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError } from "commander";
 import { AgaroseError } from "@agarose/core";
-import { addCommand, type CommandDefinition, type CommandGroup, type GlobalOptions } from "./command.ts";
+import { addCommand, type CommandDefinition, type CommandGroup } from "./command.ts";
 import { EXIT_OK, EXIT_OUTPUT_CLOSED, EXIT_USAGE, isOutputClosed, printError } from "./ui/output.ts";
-
-/** What defines a command. */
-type Definition =
-  { readonly command: CommandDefinition<any> | CommandGroup } | { readonly register: (program: Command) => void };
 
 /**
  * The definition of every command, in the order of the help. It loads what the command does once it is called: that
  * takes several times as long.
  */
-const VERBS: Record<string, () => Promise<Definition>> = {
+const VERBS: Record<string, () => Promise<{ readonly command: CommandDefinition<any> | CommandGroup }>> = {
   put: () => import("./commands/put/index.ts"),
   get: () => import("./commands/get/index.ts"),
   cat: () => import("./commands/cat/index.ts"),
@@ -70,19 +66,20 @@ export async function buildProgram(argv: readonly string[]): Promise<Command> {
     .description("Erasure-coded storage that is as fast to read as a replica next door")
     .exitOverride()
     .showHelpAfterError("run `agarose --help` for all commands")
+    .commandsGroup("More:")
     .helpCommand("help [command]", "show the help of a command, with examples and exit codes")
     .addHelpText("after", "\nRun `agarose COMMAND --help` for what a command takes, examples, and exit codes.");
   const verbs = verbsOf(argv);
   // Behind a verb, --version is the verb's: restore has one.
   if (verbs.length !== 1) program.version(version(), "-V, --version", "print the version");
   for (const name of verbs) {
-    const definition = await VERBS[name]!();
-    if ("command" in definition) addCommand(program, definition.command);
-    else definition.register(program);
+    const { command } = await VERBS[name]!();
+    addCommand(program, command);
+    if (name !== "lab" || !("commands" in command)) continue;
+    for (const inner of command.commands) addCommand(program, inner, { hidden: true });
   }
   addCommonOptions(program);
   program.hook("preAction", async (_program, command) => {
-    refuseUnreadConfig(command);
     // A world on this machine is asked directly. Loaded here, because the help needs no network.
     if (wordsOf(command) !== "dev") (await import("@agarose/storage/buckets/proxies")).fetchThroughProxies(process.env);
   });
@@ -103,26 +100,6 @@ function version(): string {
   return own;
 }
 
-/** Commands that read no configuration, by their words. */
-const WITHOUT_CONFIG: ReadonlySet<string> = new Set([
-  "completion",
-  "advise",
-  "bench codec",
-  "dev",
-  "simulate",
-  "solve",
-]);
-
-function readsConfig(command: Command): boolean {
-  return !WITHOUT_CONFIG.has(wordsOf(command).replace(/^lab /, ""));
-}
-
-/** Throws USAGE for --config where nothing would read it: a caller would believe that it counts. */
-function refuseUnreadConfig(command: Command): void {
-  if (readsConfig(command) || command.optsWithGlobals<GlobalOptions>().config === undefined) return;
-  throw new AgaroseError("USAGE", `\`agarose ${wordsOf(command)}\` reads no configuration: leave --config out`);
-}
-
 /** The words that call a command, without the program's name. */
 function wordsOf(command: Command): string {
   return command.parent ? [wordsOf(command.parent), command.name()].join(" ").trim() : "";
@@ -134,11 +111,10 @@ function addCommonOptions(command: Command, path = command.name()): void {
   const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
   if (!has("--json")) command.option("--json", "print one JSON document on stdout");
   if (!has("--config")) {
-    const config = new Option(
+    command.option(
       "--config <path>",
       "configuration, or the world.json of a local world (default: $AGAROSE_CONFIG, or agarose.config.json)",
     );
-    command.addOption(config.hideHelp(!readsConfig(command)));
   }
   for (const inner of command.commands) {
     const name = `${path} ${inner.name()}`;

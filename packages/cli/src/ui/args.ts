@@ -2,7 +2,9 @@
  * Arguments and options that several commands have. Every help loads this module, so it imports nothing that does the
  * work.
  */
+import { AgaroseError } from "@agarose/core";
 import { HEADERS_ALLOWED } from "@agarose/core/format";
+import { LOG_FORMATS, type LogFormat } from "@agarose/solver/traces";
 import { choice, flag, negatedFlag, option, positional, repeatable } from "../command.ts";
 import { parseCount } from "./units.ts";
 
@@ -48,4 +50,13 @@ export const HEADER = repeatable(
 /** `widthOf` takes its value. */
 export const JOBS = option("<count>", "objects at a time; default: as many as the stores take", {
   parse: parseCount({ min: 1, max: 64 }),
+});
+
+/** The format of an access log. */
+export const LOG_FORMAT = option<LogFormat>("<format>", `of the log: ${LOG_FORMATS.join(", ")} (default: recognised)`, {
+  parse(text) {
+    const format = LOG_FORMATS.find((name) => name === text);
+    if (format) return format;
+    throw new AgaroseError("USAGE", `${text} is not one of ${LOG_FORMATS.join(", ")}`, { text });
+  },
 });

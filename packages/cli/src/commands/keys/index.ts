@@ -11,7 +11,6 @@ export const newArgs = {
 
 const create = defineCommand({
   name: "new",
-  category: "Deployment",
   description: "write a new private key, and its public key into a configuration that has none",
   examples: [["keys new", "write agarose.key.pem"]],
   args: newArgs,
@@ -20,7 +19,6 @@ const create = defineCommand({
 
 const show = defineCommand({
   name: "show",
-  category: "Deployment",
   description: "print the public key of the configured private key, and those that are trusted",
   examples: [["keys show", "print them"]],
   args: {},
@@ -38,7 +36,6 @@ export const rotateArgs = {
 
 const rotate = defineCommand({
   name: "rotate",
-  category: "Deployment",
   description: "replace the signing key in three steps; each prints what to do before the next",
   examples: [
     ["keys rotate new.pem", "write a key that readers trust beside the old one"],
@@ -61,7 +58,6 @@ export const secretArgs = {
 
 const secret = defineCommand({
   name: "secret",
-  category: "Deployment",
   description: "make the secret that encrypts objects, or replace it in three steps; each prints what comes next",
   examples: [["keys secret photos.secret --prefix photos/", "encrypt what is put below photos/ from now on"]],
   args: secretArgs,
@@ -81,7 +77,6 @@ export const applyArgs = {
 
 const apply = defineCommand({
   name: "apply",
-  category: "Deployment",
   description:
     "sign what the current key has not signed, and encrypt data keys by the first secret; moves no chunk; a run that " +
     "was killed is completed by the next one",

@@ -9,26 +9,22 @@ import { chooseCodes, type CodeChoice } from "@agarose/storage/layout/object-lay
 import { logLine, printResult } from "../../ui/output.ts";
 import { withProgress } from "../../ui/step-progress.ts";
 import { readTrace, reportLines } from "../../lib/own-log.ts";
+import type { Values } from "../../command.ts";
+import type { adviseArgs } from "./index.ts";
 
 const SHOWN_MAX = 20;
 const NOTE =
   "* neither slower nor dearer than any other; avail. and durab. are nines: of the time in which an object can be " +
   "read, and of the probability that it is not lost within a year; CDN is one copy behind a CDN, whose cache is free";
 
-/** The options of `agarose lab advise`. */
-export interface AdviseOptions {
-  readonly trace?: string[];
-  readonly format?: LogFormat;
-  readonly json?: boolean;
-}
-
 /**
  * Runs `agarose lab advise FILE`. Rejects with FILE_UNREADABLE, SCENARIO_INVALID or REQUEST_INVALID for a file that
  * cannot be used.
  */
-export async function adviseFor(file: string, options: AdviseOptions): Promise<void> {
+export async function adviseFor({ file, ...options }: Values<typeof adviseArgs>): Promise<void> {
   const prices = (await readRequest(file)) as SizedRequest;
-  const request = options.trace === undefined ? prices : { ...prices, data: await dataOf(options.trace, options) };
+  const request =
+    options.trace.length === 0 ? prices : { ...prices, data: await dataOf(options.trace, options.format) };
   const advice = advise(request);
   const verdict = judge(request, advice);
   const sized = chooseCodes({ ...request, regions: request.regions.map((region) => placed(region, request)) });
@@ -40,7 +36,7 @@ export async function adviseFor(file: string, options: AdviseOptions): Promise<v
 }
 
 /** What an access log says of the data, instead of the file. */
-async function dataOf(logs: readonly string[], { format }: AdviseOptions): Promise<AdviceRequest["data"]> {
+async function dataOf(logs: readonly string[], format: LogFormat | undefined): Promise<AdviceRequest["data"]> {
   const trace = await withProgress((show) => readTrace(logs, { format, isStrict: false, perSecond: 1 }, show));
   for (const line of reportLines(logs, trace)) logLine(line);
   const data = dataOfLog(trace);

@@ -1,165 +1,134 @@
 /**
- * The help of `agarose lab`: experiments with caches, codes and latencies, none of which a deployment needs.
+ * The definitions of `agarose lab` and its verbs: experiments with caches, codes and latencies, none of which a
+ * deployment needs.
  */
-import type { Command } from "commander";
 import { AgaroseError } from "@agarose/core";
-import { LOG_FORMATS, READS_MAX } from "@agarose/solver/traces";
-import type { GlobalOptions } from "../../lib/context.ts";
-import { collect, parseFormat } from "../../ui/options.ts";
-import type { AdviseOptions } from "./advise.ts";
-import type { CodecOptions } from "./bench/codec.ts";
-import type { SimulateOptions } from "./simulate/simulate.ts";
-import type { SolveOptions } from "./solve.ts";
+import { READS_MAX } from "@agarose/solver/traces";
+import { defineCommand, flag, option, positional, repeatable, valued, type CommandGroup } from "../../command.ts";
+import { LOG_FORMAT } from "../../ui/args.ts";
+import { parseCount, parseNumber } from "../../ui/units.ts";
 
-interface BenchOptions extends GlobalOptions {
-  readonly live?: boolean;
-  readonly rounds: number;
-  readonly wait: number;
-  readonly largest: number;
-  readonly chromium?: string;
-}
+/** Arguments and options of `agarose lab solve`. */
+export const solveArgs = {
+  file: positional(
+    "<file>",
+    'JSON {"capacity", "objects": [{"weights": [...], "values": [...]}]}, or - for standard input',
+  ),
+  timeLimit: option("<ms>", "stop the proof after this many milliseconds and print the gap", { parse: parseNumber() }),
+};
 
-const ROUNDS_DEFAULT = 15;
+const solve = defineCommand({
+  name: "solve",
+  description: "choose caching options exactly: a multiple-choice knapsack with proof",
+  examples: [["lab solve samples/instance.json", "ms is a run of compiled code, firstMs is the first run here"]],
+  args: solveArgs,
+  withoutConfig: true,
+  run: async (values) => (await import("./solve.ts")).solve(values),
+});
+
+/** Arguments and options of `agarose lab simulate`. */
+export const simulateArgs = {
+  files: positional(
+    "<file...>",
+    "access logs, plain or gzipped, or one scenario of docs/reference/scenarios.md, such as samples/scenario.json",
+  ),
+  seed: option("<n>", "override the scenario's seed", { parse: parseCount() }),
+  runs: option("<n>", "override how many runs are pooled", { parse: parseCount() }),
+  trace: repeatable("<log>", "replay this access log instead of drawn requests, or - for stdin; repeatable"),
+  format: LOG_FORMAT,
+  readsMax: option(
+    "<n>",
+    `keep about this many reads of a longer log, by a sample of its objects (default ${READS_MAX})`,
+    { parse: parseCount() },
+  ),
+  strict: flag("refuse the log at its first malformed line instead of skipping it"),
+  cacheSizes: option("<factors>", "also try caches of these multiples of the size, such as 0.5,1,2,4", {
+    parse: (text) =>
+      text
+        .split(",")
+        .map(parseNumber())
+        .toSorted((a, b) => a - b),
+  }),
+};
+
+const simulate = defineCommand({
+  name: "simulate",
+  description: "compare caching policies and cache sizes on a scenario or on your own access log",
+  examples: [
+    ["lab simulate samples/scenario.json", "compare the policies of a scenario"],
+    ["lab simulate access.log.gz", "replay a log, and compare cache sizes"],
+  ],
+  args: simulateArgs,
+  withoutConfig: true,
+  run: async (values) => (await import("./simulate/simulate.ts")).run(values),
+});
+
+/** Arguments and options of `agarose lab advise`. */
+export const adviseArgs = {
+  file: positional(
+    "<file>",
+    "JSON of docs/reference/scenarios.md, such as samples/advice.json: regions, prices, audience",
+  ),
+  trace: repeatable(
+    "<log>",
+    "take objects, sizes, reads and popularity from this access log, or - for stdin; repeatable",
+  ),
+  format: LOG_FORMAT,
+};
+
+const advise = defineCommand({
+  name: "advise",
+  description:
+    "say whether to use coded objects: rank codes, regions and cache sizes by latency, cost and nines, beside a CDN",
+  summary: "rank codes, regions and cache sizes by latency, cost and nines",
+  examples: [["lab advise samples/advice.json", "rank what suits a site"]],
+  args: adviseArgs,
+  withoutConfig: true,
+  run: async (values) => (await import("./advise.ts")).adviseFor(values),
+});
+
 /** Two periods of a PoP, and the time until its isolates know. */
 const WAIT_SECONDS_DEFAULT = 150;
-const LARGEST_DEFAULT = 8_000_000;
 
-/** Adds `agarose lab` and its verbs, and these verbs without `lab`, as scripts call them: no help lists those. */
-export function register(program: Command): void {
-  const lab = program
-    .command("lab")
-    .helpGroup("More:")
-    .description("solve, simulate, advise and bench: try caches and codes without risk");
-  for (const add of [addSolve, addSimulate, addAdvise, addBench]) {
-    add(lab);
-    add(program, { hidden: true });
-  }
-}
+/** Arguments and options of `agarose lab bench`. */
+export const benchArgs = {
+  what: positional("[what]", "codec: the WASM codec beside other implementations, alternating in one run"),
+  live: flag("read from the PoPs and buckets of the configuration, in a browser; stores objects and removes them"),
+  rounds: valued("<count>", "rounds whose median counts, or with --live reads of each size and way", {
+    parse: parseCount({ min: 1 }),
+    default: "15",
+  }),
+  wait: valued("<seconds>", "with --live: time for the PoPs to cache", {
+    parse: parseCount(),
+    default: String(WAIT_SECONDS_DEFAULT),
+  }),
+  largest: valued("<bytes>", "with --live: length of the largest objects", { parse: parseCount(), default: "8000000" }),
+  chromium: option("<path>", "with --live: the browser; default is that of Playwright"),
+};
 
-interface CommandOptions {
-  readonly hidden?: boolean;
-}
+const bench = defineCommand({
+  name: "bench",
+  description: "measure from this machine: the codec, or with --live a deployment",
+  examples: [
+    ["lab bench codec", "compare codecs"],
+    ["lab bench --live", "measure reads of your own deployment"],
+  ],
+  args: benchArgs,
+  async run(values) {
+    const { what, live, config } = values;
+    if (live && what === undefined) return (await import("./bench/live.ts")).benchLive(values);
+    if (live || what !== "codec") throw new AgaroseError("USAGE", "name what to measure: bench codec, or bench --live");
+    if (config !== undefined) {
+      throw new AgaroseError("USAGE", "`agarose bench codec` reads no configuration: leave --config out");
+    }
+    return (await import("./bench/codec.ts")).benchCodec(values);
+  },
+});
 
-function addSolve(parent: Command, options: CommandOptions = {}): void {
-  parent
-    .command("solve", options)
-    .description("choose caching options exactly: a multiple-choice knapsack with proof")
-    .argument("<file>", 'JSON {"capacity", "objects": [{"weights": [...], "values": [...]}]}, or - for standard input')
-    .addHelpText("after", "\nms is a run of compiled code, as in a long-lived process; firstMs is the first run here.")
-    .option("--time-limit <ms>", "stop the proof after this many milliseconds and print the gap", parseMs)
-    .action(async (file: string, _options: unknown, command: Command) => {
-      await (await import("./solve.ts")).solve(file, command.optsWithGlobals<SolveOptions>());
-    });
-}
-
-function addSimulate(parent: Command, options: CommandOptions = {}): void {
-  parent
-    .command("simulate", options)
-    .description("compare caching policies and cache sizes on a scenario or on your own access log")
-    .argument(
-      "<file...>",
-      "access logs, plain or gzipped, or one scenario of docs/reference/scenarios.md, such as samples/scenario.json",
-    )
-    .option("--seed <n>", "override the scenario's seed", parseCount)
-    .option("--runs <n>", "override how many runs are pooled", parseCount)
-    .option(
-      "--trace <log>",
-      "replay this access log instead of drawn requests; - is standard input; several times for several logs",
-      collect,
-    )
-    .option("--format <name>", `format of the log, if it is not recognised: ${LOG_FORMATS.join(", ")}`, parseFormat)
-    .option(
-      "--reads-max <n>",
-      `keep about this many reads of a longer log, by a sample of its objects (default ${READS_MAX})`,
-      parseCount,
-    )
-    .option("--strict", "refuse the log at its first malformed line instead of skipping it")
-    .option(
-      "--cache-sizes <factors>",
-      "also try caches of these multiples of the size, such as 0.5,1,2,4",
-      parseFactors,
-    )
-    .action(async (files: string[], _options: unknown, command: Command) => {
-      await (await import("./simulate/simulate.ts")).run(files, command.optsWithGlobals<SimulateOptions>());
-    });
-}
-
-function addAdvise(parent: Command, options: CommandOptions = {}): void {
-  parent
-    .command("advise", options)
-    .description(
-      "say whether to use coded objects: rank codes, regions and cache sizes by latency, cost and nines, beside a CDN",
-    )
-    .argument("<file>", "JSON of docs/reference/scenarios.md, such as samples/advice.json: regions, prices, audience")
-    .option(
-      "--trace <log>",
-      "take objects, sizes, reads and popularity from this access log; repeatable; - is standard input",
-      collect,
-    )
-    .option("--format <name>", `format of the log, if it is not recognised: ${LOG_FORMATS.join(", ")}`, parseFormat)
-    .action(async (file: string, _options: unknown, command: Command) => {
-      await (await import("./advise.ts")).adviseFor(file, command.optsWithGlobals<AdviseOptions>());
-    });
-}
-
-function addBench(parent: Command, options: CommandOptions = {}): void {
-  const bench = parent
-    .command("bench", options)
-    .description("measure from this machine")
-    .option(
-      "--live",
-      "read from the PoPs and buckets of the configuration, in a browser; stores objects and removes them",
-    )
-    .option("--rounds <count>", "with --live: reads of each size and way", roundCount, ROUNDS_DEFAULT)
-    .option("--wait <seconds>", "with --live: time for the PoPs to cache", wholeNumber("--wait"), WAIT_SECONDS_DEFAULT)
-    .option(
-      "--largest <bytes>",
-      "with --live: length of the largest objects",
-      wholeNumber("--largest"),
-      LARGEST_DEFAULT,
-    )
-    .option("--chromium <path>", "with --live: the browser; default is that of Playwright")
-    .action(async (_options: unknown, command: Command) => {
-      const own = command.optsWithGlobals<BenchOptions>();
-      if (!own.live) throw new AgaroseError("USAGE", "name what to measure: bench codec, or bench --live");
-      await (await import("./bench/live.ts")).benchLive(own);
-    });
-  bench
-    .command("codec")
-    .description("the WASM codec beside other implementations, alternating in one run")
-    .option("--rounds <count>", "rounds whose median counts", roundCount, ROUNDS_DEFAULT)
-    .action(async (_options: unknown, command: Command) =>
-      (await import("./bench/codec.ts")).benchCodec(command.optsWithGlobals<CodecOptions>()),
-    );
-}
-
-function parseMs(text: string): number {
-  const ms = Number(text);
-  if (Number.isFinite(ms) && ms >= 0) return ms;
-  throw new AgaroseError("USAGE", `--time-limit must be a number of milliseconds >= 0, got ${text}`, { text });
-}
-
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (Number.isSafeInteger(count) && count >= 0) return count;
-  throw new AgaroseError("USAGE", `expected a whole number >= 0, got ${text}`, { text });
-}
-
-function parseFactors(text: string): number[] {
-  const factors = text.split(",").map(Number);
-  if (factors.every((factor) => Number.isFinite(factor) && factor >= 0)) return factors.toSorted((a, b) => a - b);
-  throw new AgaroseError("USAGE", `--cache-sizes must be numbers >= 0 with commas between, got ${text}`, { text });
-}
-
-function roundCount(value: string): number {
-  const rounds = Number(value);
-  if (Number.isInteger(rounds) && rounds >= 1) return rounds;
-  throw new AgaroseError("USAGE", `--rounds ${value} is not a whole number of 1 or more`);
-}
-
-function wholeNumber(option: string): (value: string) => number {
-  return (value) => {
-    if (/^\d{1,12}$/.test(value)) return Number(value);
-    throw new AgaroseError("USAGE", `${option} ${value} is not a whole number, 0 or more`);
-  };
-}
+/** `agarose lab` and its verbs. Scripts call these without `lab`, too, which no help lists. */
+export const command: CommandGroup = {
+  name: "lab",
+  category: "More",
+  description: "solve, simulate, advise and bench: try caches and codes without risk",
+  commands: [solve, simulate, advise, bench],
+};

@@ -4,23 +4,19 @@ import { text as textOf } from "node:stream/consumers";
 import { AgaroseError } from "@agarose/core";
 import { isRecord } from "@agarose/core/format";
 import { solveKnapsack, type KnapsackInstance, type KnapsackSolution } from "@agarose/solver/knapsack";
-import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../ui/output.ts";
+import type { Values } from "../../command.ts";
+import type { solveArgs } from "./index.ts";
 
 /** Instances of up to this many options are solved repeatedly until the code is compiled; both times are printed. */
 const WARM_UP_OPTIONS_MAX = 20_000;
 const WARM_UP_MS = 150;
 const WARM_UP_RUNS = 20;
 
-/** The options of `agarose lab solve`. */
-export interface SolveOptions extends GlobalOptions {
-  readonly timeLimit?: number;
-}
-
 /**
  * Runs `agarose lab solve FILE`. Rejects with KNAPSACK_INVALID, naming the field, for an instance that cannot be used.
  */
-export async function solve(file: string, { timeLimit, json }: SolveOptions): Promise<void> {
+export async function solve({ file, timeLimit, json }: Values<typeof solveArgs>): Promise<void> {
   const instance = parseInstance(await readText(file));
   const solution = solveMeasured(instance, timeLimit);
   printResult(json ?? false, toJson(solution), describe(instance, solution));

@@ -3,20 +3,12 @@
  * chunks to choose from (Rashmi et al., OSDI 2016, section 6.1).
  */
 import { AgaroseError } from "@agarose/core";
-import type { LogFormat, Trace } from "@agarose/solver/traces";
+import type { Trace } from "@agarose/solver/traces";
 import { withProgress } from "../../ui/step-progress.ts";
 import { readTrace, reportLines } from "../../lib/own-log.ts";
 import { logLine } from "../../ui/output.ts";
-
-/** The options that choose by heat. */
-export interface HeatOptions {
-  /** The share of the objects in the log that counts as hot, 0 to 1. */
-  readonly hottest?: number;
-  readonly log?: string[];
-  readonly format?: LogFormat;
-  /** What the log has before every key. */
-  readonly logPrefix?: string;
-}
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The keys of the hottest objects. Undefined when nothing is chosen by heat. Throws USAGE or SCENARIO_INVALID. */
 export async function hottestKeys({
@@ -24,9 +16,9 @@ export async function hottestKeys({
   log,
   format,
   logPrefix = "",
-}: HeatOptions): Promise<ReadonlySet<string> | undefined> {
-  if (hottest === undefined && log === undefined) return undefined;
-  if (hottest === undefined || log === undefined) {
+}: Values<typeof args>): Promise<ReadonlySet<string> | undefined> {
+  if (hottest === undefined && log.length === 0) return undefined;
+  if (hottest === undefined || log.length === 0) {
     throw new AgaroseError("USAGE", "--hottest and --log belong together: give the share, and the log to rank by");
   }
   const trace = await withProgress((show) =>

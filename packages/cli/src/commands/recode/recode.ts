@@ -4,19 +4,19 @@
 import { AgaroseError } from "@agarose/core";
 import { checkCode, type Code } from "@agarose/core/format";
 import type { Config } from "@agarose/storage/config/config";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { withContext, WRITING } from "../../lib/context.ts";
 import { layoutOf } from "@agarose/storage/layout/object-layout";
-import { hottestKeys, type HeatOptions } from "./hottest.ts";
+import { hottestKeys } from "./hottest.ts";
 import { recodeObjects, type RecodeOptions } from "./recode-objects.ts";
+import type { Values } from "../../command.ts";
+import type { args } from "./index.ts";
 
 /** The options of `agarose recode`. */
-export interface Options extends GlobalOptions, HeatOptions, Omit<RecodeOptions, "prefix" | "json"> {
-  readonly code?: Code | "auto";
-}
+export type Options = Values<typeof args>;
 
 /** Runs `agarose recode [PREFIX]`. The command exits with 1 when an object could not be stored again. */
-export async function recode(prefix: string, options: Options): Promise<number> {
-  const { code } = options;
+export async function recode(options: Options): Promise<number> {
+  const { code, prefix } = options;
   checkRate(options);
   if (code === undefined && options.hottest !== undefined) {
     throw new AgaroseError("USAGE", "--hottest needs the code of the hottest objects: add --code");
@@ -24,14 +24,14 @@ export async function recode(prefix: string, options: Options): Promise<number> 
   const hot = await hottestKeys(options);
   return withContext(options, WRITING, async (command) => {
     const { config } = command;
-    if (code === undefined) return recodeObjects({ name: "recode" }, { ...options, prefix }, command);
+    if (code === undefined) return recodeObjects({ name: "recode" }, options, command);
     if (code !== "auto") checkCode({ ...code, stripeBytes: config.stripeBytes });
     const coded: Config = { ...config, code, codes: [], hot: undefined };
-    if (!hot) return recodeObjects({ name: "recode" }, { ...options, prefix }, { ...command, config: coded });
+    if (!hot) return recodeObjects({ name: "recode" }, options, { ...command, config: coded });
     // Refuses a code that is unsafe before anything happens.
     layoutOf(coded, prefix, 0);
     const configOf = (key: string): Config => (hot.has(key) ? coded : config);
-    return recodeObjects({ name: `recode hottest ${codeName(code)}`, configOf }, { ...options, prefix }, command);
+    return recodeObjects({ name: `recode hottest ${codeName(code)}`, configOf }, options, command);
   });
 }
 

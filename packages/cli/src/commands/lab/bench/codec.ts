@@ -2,17 +2,13 @@
  * `agarose lab bench codec`: the codec on this machine beside other implementations.
  */
 import type { Work } from "@agarose/ec-wasm/bench";
-import type { GlobalOptions } from "../../../lib/context.ts";
 import { logLine, printResult } from "../../../ui/output.ts";
 import { formatDuration } from "../../../ui/step-progress.ts";
-
-/** The options of `agarose lab bench codec`. */
-export interface CodecOptions extends GlobalOptions {
-  readonly rounds: number;
-}
+import type { Values } from "../../../command.ts";
+import type { benchArgs } from "../index.ts";
 
 /** Runs `agarose lab bench codec`. Figures of the codec are MB/s of object bytes on this machine. */
-export async function benchCodec({ json, rounds }: CodecOptions): Promise<void> {
+export async function benchCodec({ json, rounds }: Values<typeof benchArgs>): Promise<void> {
   // Loaded only here: the contestants bring compilers and browsers.
   const bench = await import("@agarose/ec-wasm/bench");
   const report = await bench.benchCodec({ rounds, onWork: workLogger(bench.WORKS.length) });

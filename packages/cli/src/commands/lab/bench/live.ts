@@ -13,25 +13,15 @@ import { describeMachine } from "@agarose/dev-world/machine";
 import type { PageRead, PageReads } from "@agarose/dev-world/page-reads";
 import { summarize } from "@agarose/dev-world/statistics";
 import { clientConfigOf } from "../../../lib/files/client-config.ts";
-import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../../lib/context.ts";
+import { withContext, WRITING, type CommandContext } from "../../../lib/context.ts";
 import { putObject } from "@agarose/storage/objects/put-object";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { fileSource } from "@agarose/storage/upload/file-source";
 import { copyName, putCopy } from "@agarose/storage/objects/whole-copy";
 import { formatBytes, logLine, printResult } from "../../../ui/output.ts";
+import type { Values } from "../../../command.ts";
+import type { benchArgs } from "../index.ts";
 import { describeLive, type LivePlace, type LiveResult, type LiveSample } from "./live-report.ts";
-
-/** Options of the command. */
-export interface LiveOptions extends GlobalOptions {
-  /** Reads of each size, contestant and phase. */
-  readonly rounds: number;
-  /** How long the PoPs have to cache, in seconds, while the page keeps reading. */
-  readonly wait: number;
-  /** Length of the largest objects in bytes. */
-  readonly largest: number;
-  /** Path of a Chromium. Default: that of Playwright. */
-  readonly chromium?: string;
-}
 
 /** Lengths of the objects in bytes. */
 const SIZES = [64 * 1024, 1_000_000, 8_000_000];
@@ -52,7 +42,7 @@ interface BenchObject {
 }
 
 /** Measures and prints. Rejects with USAGE where the configuration has no PoP, or this machine no browser. */
-export async function benchLive(options: LiveOptions): Promise<void> {
+export async function benchLive(options: Values<typeof benchArgs>): Promise<void> {
   await withContext(options, WRITING, async (context) => {
     const { config } = context;
     if (config.pops.length === 0) {
@@ -143,7 +133,7 @@ async function removeAll(objects: readonly BenchObject[], context: CommandContex
 async function measure(
   objects: readonly BenchObject[],
   pages: PageReads,
-  { rounds, wait }: LiveOptions,
+  { rounds, wait }: Values<typeof benchArgs>,
   { config, signal }: CommandContext,
 ): Promise<LiveResult> {
   const copies = copied(objects);

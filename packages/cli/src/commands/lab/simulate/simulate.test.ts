@@ -5,7 +5,8 @@ import { gzipSync } from "node:zlib";
 import { Command } from "commander";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { seededRandom } from "@agarose/solver/random";
-import { register } from "../index.ts";
+import { addCommand } from "../../../command.ts";
+import { command } from "../index.ts";
 
 let folder: string;
 let printed: string;
@@ -33,7 +34,7 @@ async function agarose(...args: string[]): Promise<unknown> {
 
 async function agaroseText(...args: string[]): Promise<string> {
   const program = new Command("agarose").exitOverride().option("--json");
-  register(program);
+  addCommand(program, command);
   await program.parseAsync(["lab", ...args], { from: "user" });
   return printed;
 }

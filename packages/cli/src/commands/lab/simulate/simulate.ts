@@ -1,29 +1,22 @@
 /** `agarose lab simulate FILE...`: compares caching policies on a scenario, or on the user's own access log. */
 import { AgaroseError } from "@agarose/core";
 import { simulate, withCacheFactor, type Scenario, type SimulationRow } from "@agarose/solver/simulator";
-import type { LogFormat, Trace } from "@agarose/solver/traces";
+import type { Trace } from "@agarose/solver/traces";
 import { logLine, printResult } from "../../../ui/output.ts";
 import { withProgress } from "../../../ui/step-progress.ts";
 import { loadScenario } from "../../../lib/scenario-file.ts";
 import { adviseLines, simulateSizes, type CacheSizes } from "./cache-sizes.ts";
 import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "../../../lib/own-log.ts";
 import { tableOf } from "./table.ts";
+import type { Values } from "../../../command.ts";
+import type { simulateArgs } from "../index.ts";
 
 /** The options of `agarose lab simulate`. */
-export interface SimulateOptions {
-  readonly seed?: number;
-  readonly runs?: number;
-  readonly trace?: string[];
-  readonly readsMax?: number;
-  readonly format?: LogFormat;
-  readonly strict?: boolean;
-  readonly cacheSizes?: number[];
-  readonly json?: boolean;
-}
+export type SimulateOptions = Values<typeof simulateArgs>;
 
 /** Runs `agarose lab simulate FILE...`. Times are in milliseconds, sizes in bytes, costs in US dollars a month. */
-export async function run(files: readonly string[], options: SimulateOptions): Promise<void> {
-  const { scenario, trace, isLogAlone } = await loadInput(files, options);
+export async function run(options: SimulateOptions): Promise<void> {
+  const { scenario, trace, isLogAlone } = await loadInput(options);
   const factors = options.cacheSizes ?? (isLogAlone ? LOG_FACTORS : undefined);
   // Every cache size plays all requests once more.
   const passes = 1 + (factors?.length ?? 0);
@@ -66,10 +59,10 @@ interface Input {
 }
 
 /** A scenario, one with a log to replay in it, or a log alone. */
-async function loadInput(files: readonly string[], options: SimulateOptions): Promise<Input> {
+async function loadInput({ files, ...options }: SimulateOptions): Promise<Input> {
   const [file] = files as [string];
   const isLog = file === "-" || options.format !== undefined || (await formatOfLog(file)) !== undefined;
-  const isLogAlone = options.trace === undefined && isLog;
+  const isLogAlone = options.trace.length === 0 && isLog;
   if (isLogAlone) {
     const trace = await loadTrace(files, options, 1);
     return { scenario: scenarioFor(trace, options), trace, isLogAlone };
@@ -80,13 +73,13 @@ async function loadInput(files: readonly string[], options: SimulateOptions): Pr
   }
   const scenario = await loadScenario(file, options);
   const trace =
-    options.trace === undefined ? undefined : await loadTrace(options.trace, options, scenario.requests.perSecond);
+    options.trace.length === 0 ? undefined : await loadTrace(options.trace, options, scenario.requests.perSecond);
   return { scenario, trace, isLogAlone };
 }
 
 async function loadTrace(
   files: readonly string[],
-  { format, strict, readsMax }: SimulateOptions,
+  { format, strict, readsMax }: Pick<SimulateOptions, "format" | "strict" | "readsMax">,
   perSecond: number,
 ): Promise<Trace> {
   const options = { format, isStrict: strict ?? false, perSecond, ...(readsMax === undefined ? {} : { readsMax }) };
