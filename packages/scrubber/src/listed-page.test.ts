@@ -21,6 +21,12 @@ test("a page that is not the last names the next one", () => {
   expect(listedPage(page("<IsTruncated>false</IsTruncated>"))).toMatchObject({ isTruncated: false, next: undefined });
 });
 
+test("a control character in a key is what S3 refers to, and elements beside those that are read say nothing", () => {
+  const contents = "<Contents><Owner><ID>1</ID><Key>no</Key></Owner><Key><![CDATA[<]]>&#x1;</Key></Contents>";
+  const { objects, next } = listedPage(page(`<Name>b</Name>${contents}<CommonPrefixes><Key>p</Key></CommonPrefixes>`));
+  expect([objects, next]).toEqual([[{ name: "<\u0001", bytes: 0, modifiedMs: 0 }], undefined]);
+});
+
 test.each(["", "<html><body>Sign in</body></html>", "<ListBucketResult><Contents><Key>a</Key>", "{}"])(
   "%j is refused: a walk must not take it for an empty bucket",
   (text) => expect(() => listedPage(text)).toThrow(expect.objectContaining({ code: "SOURCE_FAILED" })),

@@ -3,44 +3,51 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { ListedPage } from "@agarose/storage/buckets/checked-listing";
-import { XMLParser } from "fast-xml-parser";
+import { SaxesParser } from "saxes";
 
-interface Answer {
-  readonly ListBucketResult?: {
-    readonly IsTruncated?: string;
-    readonly NextContinuationToken?: string;
-    readonly Contents?: readonly {
-      readonly Key?: string;
-      readonly Size?: string;
-      readonly LastModified?: string;
-      readonly ETag?: string;
-    }[];
-  };
-}
+const ROOT = "ListBucketResult";
+/** XML 1.0 has no control characters, and S3 sends those of a key as references all the same. */
+const LENIENT = { defaultXMLVersion: "1.1", forceXMLVersion: true } as const;
 
-const parser = new XMLParser({
-  parseTagValue: false,
-  trimValues: false,
-  htmlEntities: true,
-  isArray: (name) => name === "Contents",
-});
+/** Texts by the names of their elements. */
+type Fields = Record<string, string | undefined>;
 
 /** Throws SOURCE_FAILED for anything else than such a page. */
 export function listedPage(xml: string): ListedPage {
-  const { ListBucketResult: result } = parsed(xml);
-  if (!result) throw new AgaroseError("SOURCE_FAILED", `a listing is no ListBucketResult: ${xml.slice(0, 100)}`);
-  const objects = (result.Contents ?? []).map(({ Key = "", Size = "", LastModified = "", ETag }) => {
+  const { fields, contents } = read(xml);
+  const objects = contents.map(({ Key = "", Size = "", LastModified = "", ETag }) => {
     const listed = { name: Key, bytes: Number(Size), modifiedMs: Date.parse(LastModified) || 0 };
     return { ...listed, ...(ETag !== undefined && { etag: ETag }) };
   });
-  const { IsTruncated, NextContinuationToken: next } = result;
+  const { IsTruncated, NextContinuationToken: next } = fields;
   return { objects, isTruncated: IsTruncated === undefined ? undefined : IsTruncated === "true", next };
 }
 
-function parsed(xml: string): Answer {
-  try {
-    return parser.parse(xml, true) as Answer;
-  } catch (error) {
-    throw new AgaroseError("SOURCE_FAILED", `a listing is no XML: ${(error as Error).message}`, {}, error);
-  }
+function read(xml: string): { readonly fields: Fields; readonly contents: readonly Fields[] } {
+  const parser = new SaxesParser(LENIENT);
+  const fields: Fields = {};
+  const contents: Fields[] = [];
+  const path: string[] = [];
+  let text = "";
+  const onText = (part: string): void => void (text += part);
+  parser.on("text", onText);
+  parser.on("cdata", onText);
+  parser.on("error", (error) => {
+    throw new AgaroseError("SOURCE_FAILED", `a listing is no XML: ${error.message}`, {}, error);
+  });
+  parser.on("opentag", ({ name }) => {
+    if (path.length === 0 && name !== ROOT) {
+      throw new AgaroseError("SOURCE_FAILED", `a listing is no ${ROOT}: ${xml.slice(0, 100)}`);
+    }
+    if (path.length === 1 && name === "Contents") contents.push({});
+    path.push(name);
+    text = "";
+  });
+  parser.on("closetag", ({ name }) => {
+    path.pop();
+    if (path.length === 1) fields[name] = text;
+    if (path.length === 2 && path[1] === "Contents") contents.at(-1)![name] = text;
+  });
+  parser.write(xml).close();
+  return { fields, contents };
 }
