@@ -1,4 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -104,6 +111,14 @@ describe("an app's server", () => {
     const { url } = await start(edgeUrl);
     expect(await (await fetch(`${url}page?x=1`)).text()).toBe("own /page?x=1");
     expect(await (await fetch(`${url}agarose.json`)).json()).toMatchObject({ publicKeys });
+  });
+
+  test.each(["//other.test/x", "/a/../b?%2e"])("gets the path %s as the page has asked for it", async (path) => {
+    answer = (request, response) => void response.end(request.url);
+    const { hostname, port } = new URL((await start(edgeUrl)).url);
+    const asked = httpRequest({ hostname, port, path }).end();
+    const [answered] = (await once(asked, "response")) as [IncomingMessage];
+    expect(await text(answered)).toBe(path);
   });
 
   test("that does not answer is a 502 that names it", async () => {

@@ -9,8 +9,8 @@ import { AgaroseError } from "@agarose/core";
 import type { ClientConfig } from "@agarose/sw";
 import sirv from "sirv";
 import type { World } from "../world/world.ts";
-import { passOn } from "./pass-on.ts";
-import { passUpgradeOn, refuseUpgrade } from "./pass-upgrade.ts";
+import { passOn } from "../proxy/pass-on.ts";
+import { passUpgradeOn, refuseUpgrade } from "../proxy/pass-upgrade.ts";
 import { worldClientConfig, worldRoutes, type Middleware, type WorldRoutesOptions } from "./world-routes.ts";
 
 /** What to serve. */
@@ -61,7 +61,7 @@ export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHos
     upgraded.add(socket);
     socket.once("close", () => upgraded.delete(socket));
     if (appServer === undefined) refuseUpgrade(socket, 404);
-    else passUpgradeOn(new URL(request.url ?? "/", appServer), request, socket, head);
+    else passUpgradeOn(appServer, request, socket, head);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -132,7 +132,8 @@ function serverApp(base: string): OpenedApp {
   return {
     server: base,
     middleware(request, response) {
-      passOn(new URL(request.url ?? "/", base), request, response, (error) => {
+      passOn(base, request, response).catch((error: Error) => {
+        if (response.headersSent) return;
         response.writeHead(502, { "content-type": "text/plain" });
         response.end(`The app's server (${base}) does not answer: ${error.message}\n`);
       });

@@ -11,7 +11,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientConfigInput, Endpoint } from "@agarose/sw";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import type { World } from "../world/world.ts";
-import { passOn } from "./pass-on.ts";
+import { passOn } from "../proxy/pass-on.ts";
 
 /** Handles a request, or calls `next` when the path is not its own. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
@@ -65,7 +65,9 @@ async function serve(
   const { prefix = PREFIX_DEFAULT } = await options.config();
   if (!url.startsWith(prefix)) return next();
   const edge = options.edge();
-  passOn(new URL(`/o/${url.slice(prefix.length)}`, edge), request, response, (error) => {
+  const path = `/o/${url.slice(prefix.length)}`;
+  await passOn(edge, request, response, { path }).catch((error: Error) => {
+    if (response.headersSent) return;
     const message =
       `the nearest PoP (${edge}) does not answer (${error.message}): ` +
       "end its fault at the control address, or read through the service worker";

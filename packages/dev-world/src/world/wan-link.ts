@@ -2,11 +2,11 @@
  * One emulated link of the WAN: an HTTP reverse proxy on a port of its own. It delays, throttles, breaks and records
  * the requests to a real server (S3, workerd), which needs no change for it.
  */
-import { Agent, createServer, request, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { Agent, createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { passOn } from "../proxy/pass-on.ts";
 import type { AccessLine } from "./access-line.ts";
 import { Places } from "./places.ts";
 
@@ -161,7 +161,7 @@ async function carry(
     try {
       await sleep(record.delayMs, undefined, { signal: gone.signal });
       if (options.random() < faults.errorRate) refuse(record, outgoing);
-      else await forward(options, agent, incoming, outgoing, record, faults, gone.signal);
+      else await forward(options, agent, incoming, outgoing, record, faults);
     } finally {
       leave();
     }
@@ -184,44 +184,29 @@ async function forward(
   outgoing: ServerResponse,
   record: LinkRecord,
   faults: LinkFaults,
-  signal: AbortSignal,
 ): Promise<void> {
-  const target = new URL(options.target);
   const { range, ...unranged } = incoming.headers;
   const isUnranged = faults.ignoreRange && range !== undefined && incoming.method === "GET";
-  const upstream = request({
+  let damage: ReturnType<typeof damageOf>;
+  await passOn(options.target, incoming, outgoing, {
     agent,
-    host: target.hostname,
-    port: target.port,
-    method: incoming.method,
-    path: incoming.url,
     // The Host header does not change, because S3 signatures cover it.
     headers: isUnranged ? unranged : incoming.headers,
-    signal,
+    onAnswer(answer) {
+      damage = damageOf(options, faults, incoming, answer);
+      const length = Number(answer.headers["content-length"]);
+      const limit = damage === "truncate" ? Math.floor(length / 2) : undefined;
+      record.status = answer.statusCode;
+      // Now: a client that does not want all of it leaves.
+      if (isUnranged) record.outcome = "unranged";
+      const { headers } = answer;
+      return {
+        headers: limit === undefined ? headers : { ...headers, "content-length": String(limit) },
+        through: wire(record, options, damage === "corrupt", limit),
+      };
+    },
   });
-  const sent = pipeline(incoming, upstream).catch((error: unknown) => upstream.destroy(error as Error));
-  const response = await answerOf(upstream);
-  const damage = damageOf(options, faults, incoming, response);
-  const length = Number(response.headers["content-length"]);
-  const limit = damage === "truncate" ? Math.floor(length / 2) : undefined;
-  record.status = response.statusCode;
-  // Now: a client that does not want all of it leaves.
-  if (isUnranged) record.outcome = "unranged";
-  // The client's connection is the link's own.
-  const { connection: _, "keep-alive": __, ...answered } = response.headers;
-  const headers = limit === undefined ? answered : { ...answered, "content-length": String(limit) };
-  outgoing.writeHead(response.statusCode ?? 502, response.statusMessage, headers as Record<string, string>);
-  outgoing.flushHeaders();
-  await pipeline(response, wire(record, options, damage === "corrupt", limit), outgoing);
-  await sent;
   if (!isUnranged) record.outcome = damage === "corrupt" ? "corrupted" : damage === "truncate" ? "truncated" : "ok";
-}
-
-function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    upstream.once("response", resolve);
-    upstream.once("error", reject);
-  });
 }
 
 /** Counts, damages, cuts and paces a body. */

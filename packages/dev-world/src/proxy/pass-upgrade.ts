@@ -2,11 +2,16 @@
 import { request as httpRequest, STATUS_CODES, type IncomingMessage } from "node:http";
 import { pipeline, type Duplex } from "node:stream";
 
-/** Passes an upgrade on to `url`, and then the bytes of both sides as they come. Either side's end ends the other. */
-export function passUpgradeOn(url: URL, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+/**
+ * Passes an upgrade on to the server at `target`, and then the bytes of both sides as they come. Either side's end ends
+ * the other.
+ */
+export function passUpgradeOn(target: string, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   // The listener of an error: a client that leaves without a word must not end the process.
   socket.on("error", () => {});
-  const upstream = httpRequest(url, { method: request.method, headers: { ...request.headers, host: url.host } });
+  const { hostname, port, host } = new URL(target);
+  const { method, url: path } = request;
+  const upstream = httpRequest({ hostname, port, path, method, headers: { ...request.headers, host } });
   upstream.on("upgrade", (answer, other, first) => {
     socket.write(headOf(answer));
     if (first.length > 0) socket.write(first);
