@@ -89,9 +89,10 @@ export function pause(attempt: number, context: Pick<WriteContext, "clock" | "ra
   return sleep(context.random() * PAUSE_MS * 2 ** attempt, context);
 }
 
-/** Waits for `ms` milliseconds. Rejects with the reason of `signal` when the caller aborts. */
+/** Waits for `ms` milliseconds. Rejects with the reason of `signal` when the caller aborts, or has aborted before. */
 export function sleep(ms: number, { clock, signal }: Pick<WriteContext, "clock" | "signal">): Promise<void> {
   return new Promise<void>((resolve, reject) => {
+    signal.throwIfAborted();
     const onAbort = (): void => {
       cancel();
       reject(signal.reason);
