@@ -305,6 +305,19 @@ describe("writes", () => {
     await expect(put("down/b", "1")).rejects.toMatchObject({ name: "ServiceUnavailable" });
   });
 
+  test("regions that refuse the gateway's keys are a 503, because the client's own are right", async () => {
+    for (const region of REGIONS) {
+      world.faults.set(region, (_request, response) => {
+        response.writeHead(403).end();
+        return true;
+      });
+    }
+    const refused = { name: "ServiceUnavailable", message: expect.stringContaining("CREDENTIALS_REFUSED") };
+    await expect(put("refused/a", "1")).rejects.toMatchObject(refused);
+    await expect(get("folder/a b.bin")).rejects.toMatchObject(refused);
+    expect(world.fired.size).toBeGreaterThan(0);
+  });
+
   test.each([
     { ServerSideEncryption: "AES256" },
     { ACL: "public-read" },

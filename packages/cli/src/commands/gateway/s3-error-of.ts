@@ -13,6 +13,8 @@ const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {
   ABORTED: "ServiceUnavailable",
   DISK_FULL: "ServiceUnavailable",
   BUSY: "ServiceUnavailable",
+  // A region refused the keys of the gateway. The client's own were right, so this is no AccessDenied.
+  CREDENTIALS_REFUSED: "ServiceUnavailable",
   NO_QUORUM: "ServiceUnavailable",
   NO_SOURCE: "ServiceUnavailable",
   // As in a rotation, until this machine has the new configuration.
