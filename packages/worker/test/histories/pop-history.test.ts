@@ -36,6 +36,13 @@ test.each([56_949, 242_717, 277_560])(
   },
 );
 
+test("in history 901319, one region answers for a key that a new isolate finds in no cache, until a majority has", async () => {
+  const { violation, unknown, bound } = await playHistory(901_319);
+  expect(violation).toBeUndefined();
+  expect(unknown).toBeGreaterThan(0);
+  expect(unknown).toBeLessThan(bound / 10);
+});
+
 test.each<Mutant>(["renews by the first region", "keeps manifests twice as long"])(
   "finds a PoP that %s",
   async (mutant) => {
