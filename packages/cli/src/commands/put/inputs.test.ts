@@ -1,6 +1,5 @@
-/** Folders as they are found: links, FIFOs, dot files, and more files than fit in an argument list. */
+/** Folders as they are found: links, FIFOs and dot files. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -101,10 +100,4 @@ test("a key that is the name of a folder is refused for a file, which would not 
     code: "USAGE",
     message: expect.stringContaining("--prefix photos/"),
   });
-});
-
-test("a folder of 130,000 files", async () => {
-  mkdirSync(join(base, "many"));
-  for (let i = 0; i < 130_000; i++) writeFileSync(join(base, `many/${i}`), "");
-  expect((await collectInputs([join(base, "many")], {})).files).toHaveLength(130_000);
 });
