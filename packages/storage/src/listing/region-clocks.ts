@@ -49,6 +49,14 @@ export async function readRegionClocks(context: WriteContext): Promise<AgeOf> {
   };
 }
 
+/**
+ * Ages by the clock that the last answer of a region had in its `Date`. Writes nothing, so it is for a dry run. A
+ * region without that header counts as one whose clock is this machine's.
+ */
+export function answeredClocks({ nowMs }: Pick<WriteContext, "nowMs">): AgeOf {
+  return ({ store, modifiedMs }) => nowMs() + (store.clockAheadMs ?? 0) - modifiedMs;
+}
+
 async function readClock(store: Store, { nowMs, clock, newUpload, signal }: WriteContext): Promise<Reading> {
   const name = `${CLOCK_PREFIX}${newUpload()}`;
   const beforeMs = nowMs();

@@ -2,7 +2,7 @@
  * One walk over all keys that a rule of `expire` covers.
  */
 import type { WriteContext } from "../commit/write-context.ts";
-import { readRegionClocks } from "../listing/region-clocks.ts";
+import { answeredClocks, readRegionClocks } from "../listing/region-clocks.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
 
@@ -30,7 +30,7 @@ const NONE: ExpireTotals = { expired: 0, bytes: 0, skipped: 0, failed: 0 };
 const OBJECTS_AT_A_TIME = 8;
 
 /**
- * Walks once.
+ * Walks once. A dry run writes nothing.
  *
  * @throws CLOCKS_DISAGREE, STORE_FAILED, SOURCE_FAILED or CREDENTIALS_REFUSED as `readRegionClocks` does, USAGE when
  *   the cursor is of another walk, DISK_FULL when it cannot be written.
@@ -40,7 +40,7 @@ export async function expireObjects(
   context: WriteContext,
 ): Promise<ExpireTotals> {
   const { config } = context;
-  const ageOf = await readRegionClocks(context);
+  const ageOf = dryRun ? answeredClocks(context) : await readRegionClocks(context);
   const walk: Walk<ExpireOutcome, ExpireTotals> = {
     name: `expire${dryRun ? " dry" : ""} ${JSON.stringify(config.expire)}`,
     keys: [],

@@ -217,6 +217,22 @@ describe("agarose expire", () => {
     expect((await world.get("tmp/young")).length).toBe(5_000);
   });
 
+  test("--dry-run writes nothing, and judges by the clock of the regions where this machine's is wrong", async () => {
+    const behind = await startTestWorld({ nowMs: () => Date.now() - 3 * DAY_MS });
+    try {
+      await behind.put("tmp/young", randomBytes(5_000));
+      const config = JSON.parse(await readFile(behind.configPath, "utf8")) as object;
+      await writeFile(behind.configPath, JSON.stringify({ ...config, expire: [{ prefix: "tmp/", time: "1d" }] }));
+      const methods = new Set<string>();
+      for (const region of REGIONS) behind.faults.set(region, ({ method }) => (methods.add(method!), false));
+      const { code, stdout } = await behind.run(["expire", "--dry-run", "--json"]);
+      expect([code, JSON.parse(stdout.toString())]).toMatchObject([0, { expired: 0 }]);
+      expect([...methods]).toEqual(["GET"]);
+    } finally {
+      await behind.close();
+    }
+  });
+
   test.each([
     [{ prefix: "", time: "1d" }, "is empty"],
     [{ prefix: "tmp/", time: "1s" }, "must be hours or days"],
