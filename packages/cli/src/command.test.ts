@@ -13,7 +13,8 @@ import {
   valued,
   type Values,
 } from "./command.ts";
-import { parseCount, parseDuration } from "./ui/units.ts";
+import { parseDuration } from "@agarose/storage/maintenance/amounts";
+import { parseCount } from "./ui/units.ts";
 
 const args = {
   key: positional("<key>", "a key"),

@@ -6,13 +6,13 @@
  */
 import { Option, type Command } from "commander";
 import { AgaroseError } from "@agarose/core";
+import type { OutputOptions } from "./ui/output.ts";
 
 /** The groups of commands in the first help, in their order. */
 export type Category = "Objects" | "Safety" | "Deployment" | "Servers" | "More";
 
 /** Options that all commands take. */
-export interface GlobalOptions {
-  readonly json?: boolean;
+export interface GlobalOptions extends OutputOptions {
   readonly config?: string;
 }
 

@@ -110,6 +110,7 @@ function addCommonOptions(command: Command, path = command.name()): void {
   command.exitOverride();
   const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
   if (!has("--json")) command.option("--json", "print one JSON document on stdout");
+  if (!has("--quiet")) command.option("-q, --quiet", "print no results, no progress: only what went wrong, on stderr");
   if (!has("--config")) {
     command.option(
       "--config <path>",

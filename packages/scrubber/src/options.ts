@@ -71,8 +71,8 @@ export function parseOptions(options: ScrubberOptions, config: Config): Settings
     objectsPerPart,
     stepsMax,
     deep: {
-      ...(age !== undefined && { ageMs: parseDuration(age) }),
-      ...(every !== undefined && { everyMs: parseDuration(every) }),
+      ...(age !== undefined && { ageMs: parseDuration()(age) }),
+      ...(every !== undefined && { everyMs: parseDuration()(every) }),
       ...(sample !== undefined && { share: parseShare(sample) }),
       ...(bandwidth !== undefined && { bytesPerSecond: parseRate(bandwidth) }),
       ...(budget !== undefined && { usd: parseMoney(budget) }),

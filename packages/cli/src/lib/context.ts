@@ -6,13 +6,13 @@ import { configPath } from "./config-path.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import type { S3StoreOptions } from "@agarose/storage/buckets/s3-client";
 import type { GlobalOptions } from "../command.ts";
+import type { OutputOptions } from "../ui/output.ts";
+import { reportWalk, type ReportOptions, type ReportStream } from "../ui/report-stream.ts";
 
 export type { GlobalOptions };
 
 /** What `withContext` passes to a command: its signal aborts on Ctrl-C and SIGTERM, to remove what is half-written. */
-export interface CommandContext extends DeploymentParts {
-  readonly json: boolean;
-}
+export interface CommandContext extends DeploymentParts, OutputOptions {}
 
 /** For readers, which ask another region instead of the same one again. */
 export const READING: S3StoreOptions = { attempts: 1 };
@@ -28,6 +28,16 @@ export async function withContext<T>(
   return withConfig(await loadConfig(configPath(options.config)), options, storeOptions, action);
 }
 
+/** `withContext` for a walk: `reportWalk` prints what it reports, and returns its exit code. */
+export function withReport(
+  options: GlobalOptions & ReportOptions,
+  storeOptions: S3StoreOptions,
+  walk: (report: ReportStream, context: CommandContext) => Promise<number>,
+  name?: string,
+): Promise<number> {
+  return withContext(options, storeOptions, (context) => reportWalk(options, (report) => walk(report, context), name));
+}
+
 /** `withContext` for a configuration that no file has. */
 export async function withConfig<T>(
   config: Config,
@@ -36,7 +46,11 @@ export async function withConfig<T>(
   action: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
   const abort = new AbortController();
-  const context = { ...openParts(config, storeOptions, abort.signal), json: options.json ?? false };
+  const context = {
+    ...openParts(config, storeOptions, abort.signal),
+    json: options.json ?? false,
+    quiet: options.quiet ?? false,
+  };
   const onSignal = (): void => abort.abort(new DOMException("interrupted", "AbortError"));
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);

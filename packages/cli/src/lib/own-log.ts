@@ -20,7 +20,7 @@ import {
 import { parse as parseCsvStream, type Options as CsvOptions } from "csv-parse";
 import { parse as parseCsv } from "csv-parse/sync";
 import { unreadable } from "./scenario-file.ts";
-import type { ShowProgress } from "../ui/step-progress.ts";
+import type { ShowProgress } from "../ui/progress.ts";
 
 const HEAD_BYTES = 65_536;
 /** The cache that is tried first, as a share of all objects' bytes. */

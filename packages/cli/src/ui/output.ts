@@ -1,7 +1,7 @@
 /**
  * The output of a command: its result on stdout, everything else on stderr, and its exit code.
  */
-import { toAgaroseError, type ErrorCode } from "@agarose/core";
+import { toAgaroseError, type AgaroseError, type ErrorCode } from "@agarose/core";
 
 /** The command did its work. */
 export const EXIT_OK = 0;
@@ -24,9 +24,17 @@ const USAGE_CODES: ReadonlySet<ErrorCode> = new Set([
   "SCENARIO_INVALID",
 ]);
 
-/** Prints a command's result: `value` as one JSON document with --json, else `lines` for people. */
-export function printResult(json: boolean, value: unknown, lines: readonly string[]): void {
-  const text = json ? JSON.stringify(value) : lines.map(printableText).join("\n");
+/** How a command prints: options of all commands. */
+export interface OutputOptions {
+  /** One JSON document on stdout in place of lines. */
+  readonly json?: boolean;
+  /** No lines for people and no progress. What went wrong is still on stderr. */
+  readonly quiet?: boolean;
+}
+
+/** Prints a command's result: `value` as one JSON document with --json, else `lines` for people, unless it is quiet. */
+export function printResult({ json, quiet }: OutputOptions, value: unknown, lines: readonly string[]): void {
+  const text = json ? JSON.stringify(value) : quiet ? "" : lines.map(printableText).join("\n");
   if (text !== "") process.stdout.write(`${text}\n`);
 }
 
@@ -64,6 +72,16 @@ export function formatBytes(bytes: number): string {
 /** A count with its noun: `1 region`, `3 regions`. Nouns form their plural with an s unless `plural` says otherwise. */
 export function formatCount(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`;
+}
+
+/** What came of one key, for people. Keys stand below each other. */
+export function itemLine(outcome: string, key: string, ...rest: readonly string[]): string {
+  return [outcome.padEnd(10), printable(key), ...rest].join("  ");
+}
+
+/** Why something could not be done to one key, for people. */
+export function failedLine(key: string, { code, message }: AgaroseError): string {
+  return itemLine("failed", key, `${code}: ${printable(message)}`);
 }
 
 /** A key on one line: control characters, line breaks included, as escapes. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { startProgress, type ProgressReport } from "./progress.ts";
+import { formatDuration, startProgress, withProgress, type ProgressReport } from "./progress.ts";
 
 const MIB = 1024 * 1024;
 
@@ -47,4 +47,38 @@ test("bytes beyond what was known leave no negative time", () => {
   nowMs = 6_000;
   progress.add(MIB);
   expect(reports).toEqual([{ bytesDone: MIB, bytesInAll: 0, bytesPerSecond: Math.round(MIB / 6), secondsLeft: 0 }]);
+});
+
+/** Plays work of `totalMs` in 100 steps, and returns the lines with the time of each in seconds. */
+async function linesOf(totalMs: number, quiet = false): Promise<[number, string][]> {
+  let nowMs = 0;
+  const lines: [number, string][] = [];
+  const log = (line: string): number => lines.push([nowMs / 1000, line]);
+  const work = (show: (step: string, done: number) => void): void => {
+    for (let step = 0; step <= 100; step++, nowMs += totalMs / 100) show("playing", step / 100);
+  };
+  await withProgress(work, { now: () => nowMs, log, hint: "take less", isTerminal: false, quiet });
+  return lines;
+}
+
+test("long work in steps shows the time left every 15 seconds, and first how to wait less", async () => {
+  const lines = await linesOf(100_000);
+  expect(lines.slice(0, 2)).toEqual([
+    [15, "playing: 15% of all, about 1 min 25 s left (take less)"],
+    [30, "playing: 30% of all, about 1 min 10 s left"],
+  ]);
+  expect(lines).toHaveLength(6);
+});
+
+test("short work prints nothing, nor does quiet work", async () => {
+  expect([await linesOf(12_000), await linesOf(100_000, true)]).toEqual([[], []]);
+});
+
+test.each([
+  [400, "1 s"],
+  [60_000, "1 min"],
+  [519_000, "8 min 39 s"],
+  [3_600_000, "60 min"],
+])("%i ms is %s", (ms, text) => {
+  expect(formatDuration(ms)).toBe(text);
 });

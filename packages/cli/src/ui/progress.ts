@@ -1,17 +1,12 @@
 /**
- * Progress in bytes over all files of a command: a bar on a terminal, a line now and then elsewhere, or reports for a
- * program.
+ * The progress of work that may take minutes: a bar with the time left on a terminal, a line now and then elsewhere, or
+ * reports for a program.
  */
 import { SingleBar } from "cli-progress";
-import { formatBytes, logLine } from "./output.ts";
-import { formatDuration } from "./step-progress.ts";
+import { formatBytes, logLine, type OutputOptions } from "./output.ts";
 
 /** What a command says of its bytes. */
-export interface Progress {
-  addTotal(bytes: number): void;
-  add(bytes: number): void;
-  stop(): void;
-}
+export type Progress = Pick<Meter, "addTotal" | "add" | "stop">;
 
 /** How far a command is. */
 export interface ProgressReport {
@@ -23,12 +18,12 @@ export interface ProgressReport {
   readonly secondsLeft: number;
 }
 
-/** Where progress goes. */
-export interface ProgressOptions {
-  /** Stay silent on stderr. */
-  readonly quiet: boolean;
+/** Where progress goes. With `quiet` or `json` it stays silent on stderr. */
+export interface ProgressOptions extends OutputOptions {
   /** Gets a report every five seconds in which bytes moved. */
   readonly onReport?: ((report: ProgressReport) => void) | undefined;
+  /** What the user can do to wait less, for the first line. */
+  readonly hint?: string;
   /** Default: whether stderr is one. */
   readonly isTerminal?: boolean;
   /** Milliseconds of a monotonic clock. */
@@ -37,125 +32,113 @@ export interface ProgressOptions {
   readonly log?: (line: string) => void;
 }
 
-const SILENT: Progress = { addTotal: () => {}, add: () => {}, stop: () => {} };
+/** Reports the step under way, and the share of all work that is done, from 0 to 1. */
+export type ShowProgress = (step: string, done: number) => void;
+
 const REPORT_MS = 5_000;
 /** A log of CI with a line every 15 s stays readable. */
 const LINE_MS = 15_000;
 
-/** Returns what draws, prints or reports the progress of `label`. */
+/** Returns what draws, prints or reports the progress of `label` in bytes. */
 export function startProgress(label: string, options: ProgressOptions): Progress {
-  const { quiet, onReport, isTerminal = process.stderr.isTTY, now = () => performance.now(), log = logLine } = options;
-  if (onReport) return new TimedProgress({ now, everyMs: REPORT_MS, onReport });
-  if (quiet) return SILENT;
-  if (isTerminal) return new Bar(label, now);
-  const print = (report: ProgressReport): void => log(`${label}: ${lineOf(report)}`);
-  return new TimedProgress({ now, everyMs: LINE_MS, onReport: print });
+  return new Meter(label, options, ({ bytesDone, bytesInAll, bytesPerSecond }) => {
+    return `${formatBytes(bytesDone)} of ${formatBytes(bytesInAll)}, ${formatBytes(bytesPerSecond)}/s`;
+  });
 }
 
-function lineOf({ bytesDone, bytesInAll, bytesPerSecond, secondsLeft }: ProgressReport): string {
-  const amounts = `${formatBytes(bytesDone)} of ${formatBytes(bytesInAll)}`;
-  return `${amounts}, ${formatBytes(bytesPerSecond)}/s, about ${formatDuration(secondsLeft * 1000)} left`;
+/** Runs `work`, which is done in steps, and shows its progress until it ends. */
+export async function withProgress<T>(
+  work: (show: ShowProgress) => T | Promise<T>,
+  options: ProgressOptions,
+): Promise<T> {
+  const meter = new Meter("starting", options, ({ bytesDone }) => `${Math.floor(100 * bytesDone)}% of all`);
+  meter.addTotal(1);
+  try {
+    return await work((step, done) => meter.set(step, done));
+  } finally {
+    meter.stop();
+  }
 }
 
-/** Counts bytes and time. */
-class Transfer {
-  readonly #now: () => number;
-  readonly #startedMs: number;
+/** Counts what is done, and the time that it takes. Short work prints no line. */
+class Meter {
+  #label: string;
   #done = 0;
   #total = 0;
+  #shownMs: number;
+  #hint: string;
+  readonly #now: () => number;
+  readonly #startedMs: number;
+  readonly #amounts: (report: ProgressReport) => string;
+  /** Shows how far the work is, at most every `#everyMs`. */
+  readonly #show: (report: ProgressReport) => void;
+  readonly #everyMs: number;
+  readonly #bar: SingleBar | undefined;
 
-  constructor(now: () => number) {
+  constructor(label: string, options: ProgressOptions, amounts: (report: ProgressReport) => string) {
+    const { quiet, json, onReport, hint, log = logLine, now = () => performance.now() } = options;
+    const isSilent = quiet || json || onReport !== undefined;
+    this.#label = label;
+    this.#amounts = amounts;
     this.#now = now;
-    this.#startedMs = now();
+    this.#startedMs = this.#shownMs = now();
+    this.#hint = hint === undefined ? "" : ` (${hint})`;
+    const hasBar = !isSilent && (options.isTerminal ?? process.stderr.isTTY);
+    const format = "{label} {bar} {percentage}% {text}";
+    if (hasBar) this.#bar = new SingleBar({ stream: process.stderr, format, clearOnComplete: true, hideCursor: true });
+    this.#everyMs = hasBar ? 0 : onReport ? REPORT_MS : LINE_MS;
+    this.#show =
+      onReport ?? (isSilent ? () => {} : (report) => (hasBar ? this.#draw(report) : log(this.#line(report))));
   }
 
-  add(bytes: number): void {
-    this.#done += bytes;
+  addTotal(amount: number): void {
+    this.#total += amount;
+    if (this.#bar?.isActive) this.#bar.setTotal(this.#total);
+    else this.#bar?.start(this.#total, this.#done, { label: this.#label, text: "" });
   }
 
-  addTotal(bytes: number): void {
-    this.#total += bytes;
+  add(amount: number): void {
+    this.set(this.#label, this.#done + amount);
   }
 
-  report(): ProgressReport {
-    const bytesPerSecond = (this.#done * 1000) / Math.max(1, this.#now() - this.#startedMs);
-    const left = Math.max(0, this.#total - this.#done);
-    return {
-      bytesDone: this.#done,
+  set(label: string, done: number): void {
+    this.#label = label;
+    this.#done = done;
+    const nowMs = this.#now();
+    if (nowMs - this.#shownMs < this.#everyMs) return;
+    this.#shownMs = nowMs;
+    const perSecond = (done * 1000) / Math.max(1, nowMs - this.#startedMs);
+    this.#show({
+      bytesDone: done,
       bytesInAll: this.#total,
-      bytesPerSecond: Math.round(bytesPerSecond),
-      secondsLeft: bytesPerSecond > 0 ? Math.ceil(left / bytesPerSecond) : 0,
-    };
-  }
-}
-
-interface TimedOptions {
-  readonly now: () => number;
-  readonly everyMs: number;
-  readonly onReport: (report: ProgressReport) => void;
-}
-
-/** Reports at most every `everyMs`, when bytes move. Short work reports nothing. */
-class TimedProgress implements Progress {
-  readonly #transfer: Transfer;
-  readonly #options: TimedOptions;
-  #reportedMs: number;
-
-  constructor(options: TimedOptions) {
-    this.#options = options;
-    this.#transfer = new Transfer(options.now);
-    this.#reportedMs = options.now();
-  }
-
-  addTotal(bytes: number): void {
-    this.#transfer.addTotal(bytes);
-  }
-
-  add(bytes: number): void {
-    this.#transfer.add(bytes);
-    const { now, everyMs, onReport } = this.#options;
-    if (now() - this.#reportedMs < everyMs) return;
-    this.#reportedMs = now();
-    onReport(this.#transfer.report());
-  }
-
-  stop(): void {}
-}
-
-/** A bar on a terminal. */
-class Bar implements Progress {
-  readonly #bar: SingleBar;
-  readonly #transfer: Transfer;
-
-  constructor(label: string, now: () => number) {
-    this.#transfer = new Transfer(now);
-    this.#bar = new SingleBar({
-      stream: process.stderr,
-      format: `${label} {bar} {percentage}% {done} of {all} · {speed}/s · {eta_formatted} left`,
-      clearOnComplete: true,
-      hideCursor: true,
-      etaBuffer: 200,
+      bytesPerSecond: Math.round(perSecond),
+      secondsLeft: perSecond > 0 ? Math.ceil(Math.max(0, this.#total - done) / perSecond) : 0,
     });
   }
 
-  addTotal(bytes: number): void {
-    this.#transfer.addTotal(bytes);
-    const { bytesInAll } = this.#transfer.report();
-    if (this.#bar.isActive) this.#bar.setTotal(bytesInAll);
-    else this.#bar.start(bytesInAll, 0, this.#payload());
-  }
-
-  add(bytes: number): void {
-    this.#transfer.add(bytes);
-    this.#bar.update(this.#transfer.report().bytesDone, this.#payload());
-  }
-
   stop(): void {
-    this.#bar.stop();
+    this.#bar?.stop();
   }
 
-  #payload(): Record<string, string> {
-    const { bytesDone, bytesInAll, bytesPerSecond } = this.#transfer.report();
-    return { done: formatBytes(bytesDone), all: formatBytes(bytesInAll), speed: formatBytes(bytesPerSecond) };
+  #draw(report: ProgressReport): void {
+    this.#bar?.update(this.#done, { label: this.#label, text: this.#text(report) });
   }
+
+  #line(report: ProgressReport): string {
+    const line = `${this.#label}: ${this.#text(report)}${this.#hint}`;
+    this.#hint = "";
+    return line;
+  }
+
+  #text(report: ProgressReport): string {
+    return `${this.#amounts(report)}, about ${formatDuration(report.secondsLeft * 1000)} left`;
+  }
+}
+
+/** A duration for people: `40 s`, `8 min 40 s`. Below ten minutes to the second, above to the minute. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return seconds < 600 && seconds % 60 > 0 ? `${minutes} min ${seconds % 60} s` : `${Math.round(seconds / 60)} min`;
 }

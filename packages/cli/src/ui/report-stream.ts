@@ -2,15 +2,28 @@
  * The results of a walk over many objects, printed as they come, so that memory does not grow with them.
  */
 import { toAgaroseError } from "@agarose/core";
-import { exitCodeOf, printableText } from "./output.ts";
+import { exitCodeOf, printableText, type OutputOptions } from "./output.ts";
 
-/** How results are printed: for people, as one JSON document, or as one JSON document a line. */
-export type ReportFormat = "text" | "json" | "json-lines";
-
-/** Options that choose a format. */
-export interface ReportOptions {
-  readonly json?: boolean;
+/** Options that choose a format: lines for people, one JSON document, or one JSON document a line. */
+export interface ReportOptions extends OutputOptions {
   readonly jsonLines?: boolean;
+}
+
+/**
+ * Runs a walk that reports its results as they come, and returns its exit code. `name` is the property of the results
+ * in a JSON document. An error ends that document; before the first result, and for people, the walk rejects with it.
+ */
+export async function reportWalk(
+  options: ReportOptions,
+  walk: (report: ReportStream) => Promise<number>,
+  name?: string,
+): Promise<number> {
+  const report = new ReportStream(options, name);
+  try {
+    return await walk(report);
+  } catch (error) {
+    return report.fail(error);
+  }
 }
 
 /** A document has one property of each name, and the results have one of these. */
@@ -18,15 +31,14 @@ type Summary<T> = T & { readonly objects?: never; readonly uploads?: never };
 
 /** Prints one result after another on stdout. Each method resolves when there is room for more. */
 export class ReportStream {
-  readonly #format: ReportFormat;
+  readonly #format: "text" | "json" | "json-lines" | "quiet";
   /** What a JSON document begins with. */
   readonly #open: string;
   #items = 0;
 
-  /** `name` is the property of the results in a JSON document. */
-  constructor({ json, jsonLines }: ReportOptions, name = "objects") {
+  constructor({ json, jsonLines, quiet }: ReportOptions, name = "objects") {
     this.#open = `{"${name}":[`;
-    this.#format = jsonLines ? "json-lines" : json ? "json" : "text";
+    this.#format = jsonLines ? "json-lines" : json ? "json" : quiet ? "quiet" : "text";
   }
 
   /** A result: `value` in JSON, `lines` for people. */
@@ -34,19 +46,19 @@ export class ReportStream {
     const comma = this.#items++ > 0 ? "," : this.#open;
     if (this.#format === "json") await write(`${comma}${JSON.stringify(value)}`);
     else if (this.#format === "json-lines") await write(`${JSON.stringify(value)}\n`);
-    else await writeLines(lines);
+    else if (this.#format === "text") await writeLines(lines);
   }
 
   /** What all results come to. In JSON, `summary` follows them: as further properties, or as the last line. */
   async end<T extends object>(summary: Summary<T>, lines: readonly string[]): Promise<void> {
     if (this.#format === "json-lines") await write(`${JSON.stringify({ summary })}\n`);
     else if (this.#format === "json") await this.#close(summary);
-    else await writeLines(lines);
+    else if (this.#format === "text") await writeLines(lines);
   }
 
   /** Prints the error of a walk that ended early, and returns its exit code. Throws it again when it is the first. */
   async fail(cause: unknown): Promise<number> {
-    if (this.#items === 0 || this.#format === "text") throw cause;
+    if (this.#items === 0 || this.#format === "text" || this.#format === "quiet") throw cause;
     const error = toAgaroseError(cause);
     if (this.#format === "json") await this.#close({ error });
     else await write(`${JSON.stringify({ error })}\n`);

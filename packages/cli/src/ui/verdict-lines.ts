@@ -11,7 +11,7 @@ import {
 } from "@agarose/storage/objects/verdicts";
 import type { ChunkDamage, KeptVerdict, ObjectVerdict } from "@agarose/storage/objects/verify-object";
 import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
-import { formatCount, printable } from "./output.ts";
+import { failedLine, formatCount, itemLine, printable } from "./output.ts";
 
 const STRIPES_SHOWN_MAX = 8;
 
@@ -19,7 +19,7 @@ const STRIPES_SHOWN_MAX = 8;
 export function verdictLines(verdict: ObjectVerdict): string[] {
   const { key, chunks, chunksSound, manifests, damage, kept = [] } = verdict;
   return [
-    `${stateOf(verdict).padEnd(10)}  ${printable(key)}  ${chunksSound} of ${chunks} chunks`,
+    itemLine(stateOf(verdict), key, `${chunksSound} of ${chunks} chunks`),
     ...manifests.filter(isManifestDamage).map(({ region, state, problem }) => {
       return `  manifest in ${region}: ${state}${problem ? ` (${printable(problem)})` : ""}`;
     }),
@@ -47,11 +47,10 @@ export function unreachableLine({ region, problem }: UnreachableRegion): string 
 
 /** An outcome for people. */
 export function repairLines(object: RepairOutcome): string[] {
-  const key = printable(object.key);
-  if (object.outcome === "failed")
-    return [`failed    ${key}  ${object.error.code}: ${printable(object.error.message)}`];
+  const { key } = object;
+  if (object.outcome === "failed") return [failedLine(key, object.error)];
   if (object.outcome === "damaged") return verdictLines(object.after);
   const { outcome, chunksWritten, manifestsWritten } = object;
   const written = `${formatCount(chunksWritten, "chunk")} and ${formatCount(manifestsWritten, "manifest")} written`;
-  return [`${outcome.padEnd(8)}  ${key}  ${outcome === "sound" ? "nothing to repair" : written}`];
+  return [itemLine(outcome, key, outcome === "sound" ? "nothing to repair" : written)];
 }

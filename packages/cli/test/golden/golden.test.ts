@@ -1,7 +1,7 @@
 /**
- * One session over the verbs: what each command prints with --json and asks the regions for, as golden files. A change
- * that is to change nothing leaves them as they are. `vitest run packages/cli/test/golden -u` writes them anew. The
- * help has its golden file in docs/reference/cli.md, which scripts/docs/reference.test.ts compares.
+ * One session over the verbs: what each command prints, mostly with --json, and asks the regions for, as golden files.
+ * A change that is to change nothing leaves them as they are. `vitest run packages/cli/test/golden -u` writes them
+ * anew. The help has its golden file in docs/reference/cli.md, which scripts/docs/reference.test.ts compares.
  */
 import { realpathSync } from "node:fs";
 import { mkdir, readFile, utimes, writeFile } from "node:fs/promises";
@@ -117,16 +117,17 @@ async function play(step: Step): Promise<string> {
     },
     pass: (hours) => void vi.setSystemTime(Date.now() + hours * HOUR_MS),
   };
-  if (typeof step !== "string") {
+  if (typeof step === "function") {
     await step(workplace);
     return "";
   }
   workplace.pass(0.1);
   asked = new Map();
-  const { code, stdout, stderr } = await world.run([...step.replace("<folder>", world.dir).split(" "), "--json"], ENV);
-  const documents = normalize(stdout.toString()).split("\n").filter(Boolean);
-  const answer = await Promise.all(documents.map((line) => format(line, FORMAT)));
-  const text = [`$ agarose ${step} --json`, `exit code ${code}`, ...answer.map((document) => document.trimEnd())];
+  const line = typeof step === "string" ? `${step} --json` : step.text;
+  const { code, stdout, stderr } = await world.run(line.replace("<folder>", world.dir).split(" "), ENV);
+  const lines = normalize(stdout.toString()).split("\n").filter(Boolean);
+  const answer = typeof step === "string" ? await Promise.all(lines.map((one) => format(one, FORMAT))) : lines;
+  const text = [`$ agarose ${line}`, `exit code ${code}`, ...answer.map((document) => document.trimEnd())];
   if (stderr) text.push("on stderr:", normalize(stderr).trimEnd());
   return [...text, "requests:", ...requests(), "", ""].join("\n");
 }

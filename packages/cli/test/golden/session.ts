@@ -15,8 +15,11 @@ export interface Workplace {
   pass(hours: number): void;
 }
 
-/** A command line, in which <folder> is that of the world, or what happens before the next one. */
-export type Step = string | ((workplace: Workplace) => Promise<void> | void);
+/**
+ * A command line, in which <folder> is that of the world, or what happens before the next one. A line runs with --json,
+ * unless its text for people is to be seen.
+ */
+export type Step = string | { readonly text: string } | ((workplace: Workplace) => Promise<void> | void);
 
 /** Bytes that are the same in every run. */
 const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, (_, index) => (index * 31) % 251);
@@ -198,5 +201,26 @@ export const SESSION: Readonly<Record<string, readonly Step[]>> = {
     "solve --config x y",
     "migrate",
     "bench --rounds x",
+  ],
+  objects: [
+    "stat large.bin",
+    { text: "stat kept/small" },
+    "stat nowhere",
+    "cp large.bin copies/ --dry-run",
+    "cp large.bin copies/",
+    { text: "cp large.bin copies/large.bin" },
+    "mv copies/large.bin moved.bin --no-purge",
+    "stat copies/large.bin",
+    { text: "cat kept/small web/site/index.html" },
+    { text: "cat nowhere" },
+    "cat kept/small",
+    "get -r web/site/img/ brought",
+    { text: "get -r web/site/img/ brought" },
+    { text: "verify kept/small" },
+    { text: "verify kept/small --quiet" },
+    "verify kept/small --quiet",
+    { text: "put small.txt --key kept/small --force --no-purge --quiet" },
+    { text: "cat kept/small --quiet" },
+    { text: "stat nowhere --quiet" },
   ],
 };

@@ -11,6 +11,8 @@ import { WalkCursor, type Cursor } from "./walk-cursor.ts";
 export interface WalkOptions {
   readonly prefix?: string;
   readonly cursor?: string;
+  /** Objects at a time, in place of those of the walk. */
+  readonly jobs?: number;
 }
 
 /** What to do with which keys. `R` is the result of one key, `T` what all results come to. */
@@ -66,7 +68,7 @@ export async function walkObjects<R, T>(walk: Walk<R, T>, none: T, context: Regi
   const items = isListed ? listing.groups() : keys.map((key) => ({ key }));
   const results = mapOrdered<{ key: string } | KeyGroup, { key: string; result: R | undefined }>(
     items,
-    objectsAtATime,
+    options.jobs ?? objectsAtATime,
     async (item) => ({ key: item.key, result: await act(item.key, "manifests" in item ? item : undefined) }),
   );
   for await (const { key, result } of results) {

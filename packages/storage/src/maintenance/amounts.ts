@@ -1,46 +1,78 @@
 /**
- * Durations, rates, shares and money as options spell them.
+ * Durations, sizes, rates, shares and money as options spell them. Each parser throws USAGE, and its message begins
+ * with the text.
  */
 import { AgaroseError } from "@agarose/core";
 
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** Bounds of a number, both included. */
+export interface Bounds {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const UNIT_BYTES: Readonly<Record<string, number>> = {
   B: 1,
-  KB: 1e3,
-  MB: 1e6,
-  GB: 1e9,
-  KIB: 2 ** 10,
-  MIB: 2 ** 20,
-  GIB: 2 ** 30,
+  ...Object.fromEntries(["K", "M", "G", "T"].map((letter, at) => [`${letter}B`, 1000 ** (at + 1)])),
+  ...Object.fromEntries(["K", "M", "G", "T"].map((letter, at) => [`${letter}IB`, 1024 ** (at + 1)])),
 };
 
-/** Milliseconds of `90s`, `10m`, `6h` or `30d`. Throws USAGE. */
-export function parseDuration(text: string): number {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? [];
-  const ms = Number(number) * (UNIT_MS[unit ?? ""] ?? Number.NaN);
-  if (ms >= 1_000) return ms;
-  throw new AgaroseError("USAGE", `${text} must be a second or more: write 90s, 10m, 6h or 30d`);
+/** Milliseconds of `90s`, `10m`, `6h` or `30d` between bounds in milliseconds; also of `0` where `min` is 0. */
+export function parseDuration({ min = UNIT_MS.s, max = Infinity }: Bounds = {}): (text: string) => number {
+  return (text) => {
+    const [, number, unit] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? [];
+    const ms = text === "0" ? 0 : Number(number) * UNIT_MS[unit as keyof typeof UNIT_MS];
+    if (ms >= min && ms <= max) return ms;
+    throw usage(text, `must be ${rangeText(min, max, durationText)}: write 90s, 10m, 6h or 30d`);
+  };
 }
 
-/** Bytes a second of `10MB/s` or `512KiB/s`. Throws USAGE. */
+/** The duration as an option spells it: `12h`. */
+export function durationText(ms: number): string {
+  const unit = (["d", "h"] as const).find((name) => ms > 0 && ms % UNIT_MS[name] === 0) ?? "s";
+  return `${ms / UNIT_MS[unit]}${unit}`;
+}
+
+/** Bytes of `16GiB`, `500MB` or `8000000`. */
+export function parseSize(text: string): number {
+  const bytes = bytesOf(text);
+  if (bytes >= 0) return Math.round(bytes);
+  throw usage(text, "is no size: write 16GiB, 500MB or a number of bytes");
+}
+
+/** Bytes a second of `10MB/s` or `512KiB/s`. */
 export function parseRate(text: string): number {
-  const [, number, unit] = /^(\d+(?:\.\d+)?) ?([KMG]i?B|B)\/s$/i.exec(text) ?? [];
-  const bytes = Number(number) * (UNIT_BYTES[unit?.toUpperCase() ?? ""] ?? Number.NaN);
+  const bytes = /B\/s$/i.test(text) ? bytesOf(text.slice(0, -2)) : Number.NaN;
   if (bytes > 0) return bytes;
-  throw new AgaroseError("USAGE", `${text} is no rate above 0: write 10MB/s or 512KiB/s`);
+  throw usage(text, "is no rate above 0: write 10MB/s or 512KiB/s");
 }
 
-/** A share from 0 to 1, of `0.01` or `1%`. Throws USAGE. */
+/** NaN for what is no size. */
+function bytesOf(text: string): number {
+  const [, number, unit = "B"] = /^(\d+(?:\.\d+)?) ?([KMGT]i?B|B)?$/i.exec(text) ?? [];
+  return Number(number) * UNIT_BYTES[unit.toUpperCase()]!;
+}
+
+/** A share from 0 to 1, of `0.01` or `1%`. */
 export function parseShare(text: string): number {
   const [, number, percent] = /^(\d*\.?\d+)(%)?$/.exec(text) ?? [];
   const share = Number(number) / (percent ? 100 : 1);
   if (share >= 0 && share <= 1) return share;
-  throw new AgaroseError("USAGE", `${text} is no share from 0 to 1: write 0.01 or 1%`);
+  throw usage(text, "is no share from 0 to 1: write 0.01 or 1%");
 }
 
-/** US dollars, of `5`, `$5` or `0.25`. Throws USAGE. */
+/** US dollars, of `5`, `$5` or `0.25`. */
 export function parseMoney(text: string): number {
   const [, number] = /^\$?(\d*\.?\d+)$/.exec(text) ?? [];
   if (number !== undefined) return Number(number);
-  throw new AgaroseError("USAGE", `${text} is no sum of US dollars: write 5 or 0.25`);
+  throw usage(text, "is no sum of US dollars: write 5 or 0.25");
+}
+
+/** Bounds in words: `1 to 64`, or `1 or more`. */
+export function rangeText(min: number, max: number, show: (value: number) => string = String): string {
+  return max === Infinity ? `${show(min)} or more` : `${show(min)} to ${show(max)}`;
+}
+
+function usage(text: string, problem: string): AgaroseError {
+  return new AgaroseError("USAGE", `${text} ${problem}`, { text });
 }

@@ -7,7 +7,7 @@ import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-object
 import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
 
 /** What to do. */
-export interface ExpireOptions extends Pick<WalkOptions, "cursor"> {
+export interface ExpireOptions extends Pick<WalkOptions, "cursor" | "jobs"> {
   /** Whether to report what is due in place of removing it. Default: false. */
   readonly dryRun?: boolean;
   /** Receives a warning of regions that cannot be listed. */
@@ -36,7 +36,7 @@ const OBJECTS_AT_A_TIME = 8;
  *   the cursor is of another walk, DISK_FULL when it cannot be written.
  */
 export async function expireObjects(
-  { cursor, dryRun = false, onWarning, onOutcome }: ExpireOptions,
+  { cursor, jobs, dryRun = false, onWarning, onOutcome }: ExpireOptions,
   context: WriteContext,
 ): Promise<ExpireTotals> {
   const { config } = context;
@@ -44,7 +44,7 @@ export async function expireObjects(
   const walk: Walk<ExpireOutcome, ExpireTotals> = {
     name: `expire${dryRun ? " dry" : ""} ${JSON.stringify(config.expire)}`,
     keys: [],
-    options: { prefix: commonPrefix(config), ...(cursor !== undefined && { cursor }) },
+    options: { prefix: commonPrefix(config), ...(cursor !== undefined && { cursor }), ...(jobs && { jobs }) },
     onWarning,
     objectsAtATime: OBJECTS_AT_A_TIME,
     act: (_key, group) => expireObject(group!, context, { ageOf, dryRun }),

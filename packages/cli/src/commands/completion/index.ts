@@ -21,12 +21,12 @@ export const command = defineCommand({
   ],
   args,
   withoutConfig: true,
-  async run({ shell, json }) {
+  async run({ shell, ...options }) {
     const known = SHELLS.find((name) => name === shell);
     if (known === undefined) throw new AgaroseError("USAGE", `${shell} is not ${SHELLS.join(", ")}`);
     const [{ completionOf }, { buildProgram }] = await Promise.all([import("./scripts.ts"), import("../../main.ts")]);
     const { printResult } = await import("../../ui/output.ts");
     const script = completionOf(known, await buildProgram([]));
-    printResult(json ?? false, { shell, script }, [script]);
+    printResult(options, { shell, script }, [script]);
   },
 });

@@ -34,7 +34,7 @@ async function transfer(outcome: "copied" | "moved", { from, to: given, ...optio
     if (options.dryRun) {
       const { bytes, version } = await deployment.stat(from);
       const line = `would be ${outcome}  ${printable(from)}  ${printable(to)}  ${formatBytes(bytes)}`;
-      printResult(context.json, { from, key: to, outcome: "due", bytes, version, dryRun: true }, [line]);
+      printResult(context, { from, key: to, outcome: "due", bytes, version, dryRun: true }, [line]);
       return;
     }
     const { body, ...object } = await deployment.get(from);
@@ -44,7 +44,7 @@ async function transfer(outcome: "copied" | "moved", { from, to: given, ...optio
     const pops = options.purge ? await purgePops(context.config, replaced) : [];
     const line = `${outcome}  ${printable(from)}  ${printable(to)}  ${formatBytes(stored.bytes)}`;
     const purged = pops.length > 0 ? { pops } : {};
-    printResult(context.json, { ...stored, from, outcome, ...purged }, [line]);
+    printResult(context, { ...stored, from, outcome, ...purged }, [line]);
     if (stored.missing.length > 0) logLine(`warning: ${printable(to)} lacks chunks: run \`agarose repair\` later`);
     warnOfUnpurged(pops);
   });

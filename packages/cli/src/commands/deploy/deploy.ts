@@ -58,7 +58,7 @@ export async function deploy(options: DeployOptions): Promise<void> {
     newSecret,
     onStep,
   });
-  printResult(options.json ?? false, { dryRun, steps: taken, warnings }, [
+  printResult(options, { dryRun, steps: taken, warnings }, [
     ...taken.flatMap((one) => linesOf(one, config)),
     ...(dryRun ? [] : ["then: agarose status, once a minute has passed"]),
   ]);

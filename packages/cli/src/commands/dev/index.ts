@@ -2,7 +2,8 @@
 import { AgaroseError } from "@agarose/core";
 import { WORLD_DEFAULTS, type WorldOptions } from "@agarose/dev-world/options";
 import { choice, defineCommand, flag, negatedFlag, option, repeatable, valued } from "../../command.ts";
-import { parseCode, parseDuration, parseNumber, parsePort, parseSize } from "../../ui/units.ts";
+import { parseDuration, parseSize } from "@agarose/storage/maintenance/amounts";
+import { parseCode, parseNumber, parsePort } from "../../ui/units.ts";
 
 const { code, scale, jitterSigma, mbitPerSecond, cacheBytes, seed } = WORLD_DEFAULTS;
 

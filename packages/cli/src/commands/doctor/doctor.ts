@@ -14,7 +14,7 @@ import { checkSigning } from "./check-signing.ts";
 import { checkIdentity } from "./check-identity.ts";
 import { checkRegion } from "./check-region.ts";
 import { fixRegion, type Fix, type FixedRegion } from "./fix.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, printResult, type OutputOptions } from "../../ui/output.ts";
 import { openSettings } from "@agarose/storage/buckets/stores";
 import { PopClient } from "@agarose/storage/pops/pop-client";
 import type { Values } from "../../command.ts";
@@ -37,10 +37,10 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const path = configPath(options.config);
   if (options.deployed) {
     const config = await loadConfig(path);
-    return report({ checks: await checkDeployed(config, { fetch, nowMs: Date.now }) }, options.json ?? false);
+    return report({ checks: await checkDeployed(config, { fetch, nowMs: Date.now }) }, options);
   }
   return withContext(options, { ...WRITING, attempts: 1 }, async (context) => {
-    const { config, json, signal } = context;
+    const { config, signal } = context;
     const [layout, signing, regions, pops] = await Promise.all([
       checkLayout(config),
       checkSigning(config),
@@ -53,7 +53,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
     const identity = await checkIdentity(context, { fix: options.fix === true && !options.dryRun, writable });
     const found = [...layout, signing, ...identity, ...regions.flatMap(({ checks }) => checks), ...pops];
     const fixes = options.fix ? { fixes: regions.flatMap((region) => region.fixes) } : {};
-    return report({ checks: [...refusedEverywhere(found, config), ...found], ...fixes }, json);
+    return report({ checks: [...refusedEverywhere(found, config), ...found], ...fixes }, options);
   });
 }
 
@@ -88,10 +88,13 @@ async function guardingFile(folder: string): Promise<string | undefined> {
   return undefined;
 }
 
-function report({ checks, fixes }: { checks: readonly Check[]; fixes?: readonly Fix[] }, json: boolean): number {
+function report(
+  { checks, fixes }: { checks: readonly Check[]; fixes?: readonly Fix[] },
+  options: OutputOptions,
+): number {
   const failed = checks.filter(isFailed).length;
   const mendable = fixes ? 0 : checks.filter(({ remedy }) => remedy !== undefined).length;
-  printResult(json, { ok: failed === 0, checks, ...(fixes && { fixes }) }, [
+  printResult(options, { ok: failed === 0, checks, ...(fixes && { fixes }) }, [
     ...(fixes ?? []).map(
       ({ subject, remedy, outcome, message }) => `${outcome.padEnd(7)}  ${subject}: ${remedy}: ${message}`,
     ),

@@ -15,7 +15,7 @@ export type DuOptions = Values<typeof args>;
 export async function du({ prefix, ...options }: DuOptions): Promise<number> {
   return withContext(options, READING, async (context) => {
     const { use, unknown, problems } = await measureUse(prefix, options, context);
-    printResult(context.json, { ...use, unknown }, linesOf(use, options));
+    printResult(context, { ...use, unknown }, linesOf(use, options));
     for (const [region, problem] of problems) logLine(`warning: ${region} is missing in these sums: ${problem}`);
     if (unknown > 1) logLine(`warning: so do those of ${formatCount(unknown - 1, "other key")}`);
     warnOfPrices(use.regions, options);

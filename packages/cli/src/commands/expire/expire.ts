@@ -3,9 +3,17 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { confirm } from "../../ui/confirm.ts";
-import { withContext, WRITING } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
-import { ReportStream } from "../../ui/report-stream.ts";
+import { withReport, WRITING } from "../../lib/context.ts";
+import {
+  EXIT_FAILED,
+  EXIT_OK,
+  failedLine,
+  formatBytes,
+  formatCount,
+  itemLine,
+  logLine,
+  printable,
+} from "../../ui/output.ts";
 import type { ExpireOutcome } from "@agarose/storage/maintenance/expire-object";
 import { expireObjects, type ExpireTotals } from "@agarose/storage/maintenance/expire-objects";
 import type { Values } from "../../command.ts";
@@ -17,8 +25,8 @@ export type Options = Values<typeof args>;
 const HOUR_MS = 3_600_000;
 
 /** Runs `agarose expire`. The command exits with 1 when an object could not be removed. */
-export async function expire(options: Options): Promise<number> {
-  return withContext(options, WRITING, async (context) => {
+export function expire(options: Options): Promise<number> {
+  return withReport(options, WRITING, async (report, context) => {
     if (context.config.expire.length === 0) {
       throw new AgaroseError("USAGE", "`expire` in the configuration has no rule: add one, such as tmp/ after 30d");
     }
@@ -27,16 +35,10 @@ export async function expire(options: Options): Promise<number> {
     );
     const summary = [`This removes every object that is older than its rule allows: ${rules.join(", ")}.`];
     await confirm({ summary, question: "Remove them?" }, options, context.signal);
-    const report = new ReportStream(options);
-    try {
-      const onOutcome = (outcome: ExpireOutcome): Promise<void> => report.item(outcome, [lineOf(outcome)]);
-      const expiring = { ...options, onOutcome, onWarning: logLine };
-      const totals = await expireObjects(expiring, context);
-      await report.end({ ...totals }, [summaryOf(totals, options)]);
-      return totals.failed === 0 ? EXIT_OK : EXIT_FAILED;
-    } catch (error) {
-      return report.fail(error);
-    }
+    const onOutcome = (outcome: ExpireOutcome): Promise<void> => report.item(outcome, [lineOf(outcome)]);
+    const totals = await expireObjects({ ...options, onOutcome, onWarning: logLine }, context);
+    await report.end({ ...totals }, [summaryOf(totals, options)]);
+    return totals.failed === 0 ? EXIT_OK : EXIT_FAILED;
   });
 }
 
@@ -47,8 +49,7 @@ function summaryOf({ expired, bytes, skipped, failed }: ExpireTotals, { dryRun =
 
 function lineOf(result: ExpireOutcome): string {
   const { key, outcome, ageMs } = result;
-  const what = `${outcome.padEnd(7)}  ${printable(key)}`;
-  if (outcome === "failed") return `${what}  ${result.error.code}: ${printable(result.error.message)}`;
-  if (outcome === "skipped") return `${what}  ${printable(result.problem)}`;
-  return `${what}  ${Math.floor(ageMs / HOUR_MS)} h old, ${formatBytes(result.bytes)}`;
+  if (outcome === "failed") return failedLine(key, result.error);
+  if (outcome === "skipped") return itemLine(outcome, key, printable(result.problem));
+  return itemLine(outcome, key, `${Math.floor(ageMs / HOUR_MS)} h old, ${formatBytes(result.bytes)}`);
 }

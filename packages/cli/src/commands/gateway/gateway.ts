@@ -38,7 +38,7 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
       context,
       reload,
     });
-    printResult(context.json, { url: running.url, bucket: BUCKET }, [`${running.url}  bucket ${BUCKET}`]);
+    printResult(context, { url: running.url, bucket: BUCKET }, [`${running.url}  bucket ${BUCKET}`]);
     if (!context.signal.aborted) await once(context.signal, "abort");
     await running.close(GRACE_MS);
     for (const deployment of opened) closeParts(deployment);

@@ -1,7 +1,8 @@
 /** The definition of `agarose gateway`. */
 import { defineCommand, option, valued } from "../../command.ts";
 import { CONSISTENCY } from "../../ui/args.ts";
-import { parseAddress, parseSize } from "../../ui/units.ts";
+import { parseSize } from "@agarose/storage/maintenance/amounts";
+import { parseAddress } from "../../ui/units.ts";
 import { BUCKET, KEY_ID, SECRET } from "./names.ts";
 
 /** Its arguments and options. */

@@ -2,13 +2,13 @@
  * `agarose gc`: finds chunks that no manifest names. With --delete one run marks them, and a later one deletes them.
  */
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
-import { withContext, WRITING } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
-import { ReportStream } from "../../ui/report-stream.ts";
+import { withReport, WRITING, type CommandContext } from "../../lib/context.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, itemLine, logLine, printable } from "../../ui/output.ts";
+import type { ReportStream } from "../../ui/report-stream.ts";
 import { WalkCursor } from "@agarose/storage/listing/walk-cursor";
 import { collectGarbage, NOTHING_FOUND } from "@agarose/storage/maintenance/gc/collect-garbage";
 import type { GarbageSearch, GarbageUpload } from "@agarose/storage/maintenance/gc/search";
-import { durationText } from "../../ui/units.ts";
+import { durationText } from "@agarose/storage/maintenance/amounts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -16,41 +16,37 @@ import type { args } from "./index.ts";
 export type GcOptions = Values<typeof args>;
 
 /** Runs `agarose gc`. Ages are by the clocks of the buckets, as `--older-than` is. */
-export async function gc({ prefix, ...options }: GcOptions): Promise<number> {
-  return withContext(options, WRITING, async (context) => {
+export function gc({ prefix, ...options }: GcOptions): Promise<number> {
+  const walk = async (report: ReportStream, context: CommandContext): Promise<number> => {
     const { stores, signal, fence } = context;
     const removes = options.delete === true && options.dryRun !== true;
     const forgets = options.forgetRemoved ?? false;
     if (removes) await confirm(dangerOf(prefix, forgets, options.olderThan), options, signal);
     // What another deployment or region stored must not look like garbage.
     if (removes) await fence?.check();
-    const walk = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
-    const cursor = await WalkCursor.open(options.cursor, walk, stores, NOTHING_FOUND);
+    const name = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
+    const cursor = await WalkCursor.open(options.cursor, name, stores, NOTHING_FOUND);
     const { after, totals } = cursor;
-    const stream = new ReportStream(options, "uploads");
-    const onUpload = (upload: GarbageUpload): Promise<void> => stream.item(upload, [lineOf(upload)]);
-    try {
-      const search: GarbageSearch = {
-        prefix,
-        removes,
-        forgets,
-        olderThanMs: options.olderThan,
-        onUpload,
-        ...(after !== undefined && totals && { resumed: { after, report: totals } }),
-        onKey: (key, found) => cursor.pass(key, found),
-      };
-      const report = await collectGarbage(search, context);
-      await cursor.end();
-      const { found, bytes, skipped, leftovers } = report;
-      const hint = hintOf(removes, found, options.olderThan);
-      await stream.end(report, [`${formatCount(found, "upload")} without a manifest, ${formatBytes(bytes)}${hint}`]);
-      for (const { key, problem } of skipped) logLine(`skipped  ${printable(key)}: ${printable(problem)}`);
-      for (const { region, name, problem } of leftovers) logLine(`left     ${region} ${printable(name)}: ${problem}`);
-      return leftovers.length + skipped.length > 0 ? EXIT_FAILED : EXIT_OK;
-    } catch (error) {
-      return stream.fail(error);
-    }
-  });
+    const onUpload = (upload: GarbageUpload): Promise<void> => report.item(upload, [lineOf(upload)]);
+    const search: GarbageSearch = {
+      prefix,
+      removes,
+      forgets,
+      olderThanMs: options.olderThan,
+      onUpload,
+      ...(after !== undefined && totals && { resumed: { after, report: totals } }),
+      onKey: (key, found) => cursor.pass(key, found),
+    };
+    const garbage = await collectGarbage(search, context);
+    await cursor.end();
+    const { found, bytes, skipped, leftovers } = garbage;
+    const hint = hintOf(removes, found, options.olderThan);
+    await report.end(garbage, [`${formatCount(found, "upload")} without a manifest, ${formatBytes(bytes)}${hint}`]);
+    for (const { key, problem } of skipped) logLine(`skipped  ${printable(key)}: ${printable(problem)}`);
+    for (const left of leftovers) logLine(`left     ${left.region} ${printable(left.name)}: ${left.problem}`);
+    return leftovers.length + skipped.length > 0 ? EXIT_FAILED : EXIT_OK;
+  };
+  return withReport(options, WRITING, walk, "uploads");
 }
 
 function dangerOf(prefix: string, forgets: boolean, ageMs: number): Danger {
@@ -65,7 +61,7 @@ function dangerOf(prefix: string, forgets: boolean, ageMs: number): Danger {
 }
 
 function lineOf({ state, key, upload, chunks, bytes }: GarbageUpload): string {
-  return `${state.padEnd(8)}  ${printable(key)}  ${upload}  ${formatCount(chunks, "chunk")}, ${formatBytes(bytes)}`;
+  return itemLine(state, key, upload, `${formatCount(chunks, "chunk")}, ${formatBytes(bytes)}`);
 }
 
 function hintOf(removes: boolean, found: number, ageMs: number): string {

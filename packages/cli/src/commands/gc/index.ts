@@ -2,7 +2,7 @@
 import { AgaroseError } from "@agarose/core";
 import { defineCommand, flag, valued } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, PREFIX, YES } from "../../ui/args.ts";
-import { parseDuration } from "../../ui/units.ts";
+import { parseDuration } from "@agarose/storage/maintenance/amounts";
 
 const HOUR_MS = 3_600_000;
 

@@ -93,7 +93,7 @@ async function show(
     read: readKind(report),
     ms: Math.round(performance.now() - startedMs),
   };
-  printResult(context.json, result, [`${path}  ${formatBytes(bytes)}  ${shown.contentType}  ${result.read}`]);
+  printResult(context, result, [`${path}  ${formatBytes(bytes)}  ${shown.contentType}  ${result.read}`]);
 }
 
 async function read(
@@ -103,7 +103,7 @@ async function read(
   context: CommandContext,
   early: EarlyRead,
 ): Promise<ReadReport> {
-  const progress = startProgress("get", { quiet: context.json });
+  const progress = startProgress("get", context);
   progress.addTotal(range ? range.end - range.start : shownBytes(manifest));
   try {
     return await getObject(manifest, range, write, context, { onBytes: (bytes) => progress.add(bytes), early });

@@ -30,7 +30,7 @@ export async function initDevVars(
   const lines = Object.entries(variables).map(([name, value]) => `${name}=${quoted(value)}`);
   await mkdir(folder, { recursive: true });
   await writeFile(path, `${[GENERATED, ...lines].join("\n")}\n`);
-  printResult(options.json ?? false, { files: [{ path, outcome: "written" }] }, [
+  printResult(options, { files: [{ path, outcome: "written" }] }, [
     `written  ${path}`,
     `then: npx wrangler dev --env ${config.pops[0]?.name ?? "POP"}`,
   ]);

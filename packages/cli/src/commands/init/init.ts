@@ -53,7 +53,7 @@ async function remove(given: string | undefined, options: InitOptions): Promise<
   const names = Object.keys(WORKER_FILES).filter((name) => name !== REMOVING_FILE);
   const files = names.map((name): WrittenFile => ({ path: join(folder, name), outcome: "written" }));
   for (const { path } of files) await writeFile(path, contents);
-  printResult(options.json ?? false, { files }, [
+  printResult(options, { files }, [
     ...files.map((file) => `${file.outcome.padEnd(8)} ${file.path}`),
     "deploy these files and remove register() from your pages: browsers pick the worker up on their next visit",
   ]);
@@ -94,7 +94,7 @@ async function initApp(given: string | undefined, options: InitOptions): Promise
   );
   const config = await initClientConfig(path, clientConfig, { force, dryRun });
   const files = [...scripts, config];
-  printResult(options.json ?? false, { dryRun, files, config: clientConfig, ...(project && { project }) }, [
+  printResult(options, { dryRun, files, config: clientConfig, ...(project && { project }) }, [
     ...(project ? [`${project.framework}, by ${project.knownBy}: ${folder}/ is served at the root`] : []),
     ...files.map((file) => `${dryRun ? "would be " : ""}${file.outcome.padEnd(8)} ${file.path}`),
     ...(dryRun ? [] : await hintsOf(config, clientConfig)),

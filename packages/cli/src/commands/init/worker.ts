@@ -50,7 +50,7 @@ export async function initWorker(folder: string, options: InitWorkerOptions): Pr
   const outcome = !isThere || !isOwn ? "written" : text === (await readFile(path, "utf8")) ? "kept" : "updated";
   if (outcome !== "kept") await writeFile(path, text);
   const dropped = leftOut(config, previous);
-  printResult(options.json ?? false, { files: [{ path, outcome }], leftOut: dropped }, [
+  printResult(options, { files: [{ path, outcome }], leftOut: dropped }, [
     `${outcome.padEnd(8)} ${path}`,
     ...dropped.map((pop) => `left out [env.${pop}], which \`pops\` no longer names: its Worker still runs`),
     "then: npx agarose deploy --dry-run",

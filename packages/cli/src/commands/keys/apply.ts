@@ -8,9 +8,8 @@ import { walkObjects, type Walk } from "@agarose/storage/listing/walk-objects";
 import { applyKeysToHistory } from "@agarose/storage/maintenance/apply-keys-to-history";
 import { applyKeys, type ApplyKeysOutcome } from "@agarose/storage/maintenance/apply-keys";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
-import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../ui/output.ts";
-import { ReportStream } from "../../ui/report-stream.ts";
+import { withReport, WRITING, type CommandContext } from "../../lib/context.ts";
+import { EXIT_FAILED, EXIT_OK, failedLine, formatCount, itemLine, logLine } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";
 import type { applyArgs } from "./index.ts";
 
@@ -27,12 +26,11 @@ const NONE: Totals = { applied: 0, due: 0, current: 0, failed: 0 };
 const OBJECTS_AT_A_TIME = 4;
 
 /** Runs `agarose keys apply [KEY]`. The command exits with 1 when an object could not be signed or encrypted again. */
-export async function apply({ keys, ...options }: ApplyOptions): Promise<number> {
+export function apply({ keys, ...options }: ApplyOptions): Promise<number> {
   const { dryRun = false } = options;
-  return withContext(options, WRITING, async (command) => {
+  return withReport(options, WRITING, async (report, command) => {
     const keyId = await signingKeyId(command.config);
     const context = { ...command, keyId, breaker: new Breaker(systemClock) };
-    const report = new ReportStream(options);
     const walk: Walk<Outcome, Totals> = {
       name: `keys apply${dryRun ? " dry" : ""}`,
       keys,
@@ -43,15 +41,11 @@ export async function apply({ keys, ...options }: ApplyOptions): Promise<number>
       onResult: (object) => report.item(object, object.outcome === "current" ? [] : [lineOf(object)]),
       onWarning: logLine,
     };
-    try {
-      const { applied, due, current, failed } = await walkObjects(walk, NONE, context);
-      const objects = formatCount(applied + due + current + failed, "object");
-      const what = dryRun ? `${due} due` : `${applied} applied`;
-      await report.end({ ...(dryRun && { dryRun }) }, [`${objects}, ${what}, ${failed} failed`]);
-      return failed === 0 ? EXIT_OK : EXIT_FAILED;
-    } catch (error) {
-      return report.fail(error);
-    }
+    const { applied, due, current, failed } = await walkObjects(walk, NONE, context);
+    const objects = formatCount(applied + due + current + failed, "object");
+    const what = dryRun ? `${due} due` : `${applied} applied`;
+    await report.end({ ...(dryRun && { dryRun }) }, [`${objects}, ${what}, ${failed} failed`]);
+    return failed === 0 ? EXIT_OK : EXIT_FAILED;
   });
 }
 
@@ -74,7 +68,5 @@ async function applyOne(
 }
 
 function lineOf(object: Outcome): string {
-  const key = printable(object.key);
-  if (object.outcome !== "failed") return `${object.outcome}  ${key}`;
-  return `failed   ${key}  ${object.error.code}: ${printable(object.error.message)}`;
+  return object.outcome === "failed" ? failedLine(object.key, object.error) : itemLine(object.outcome, object.key);
 }

@@ -12,7 +12,7 @@ import { tryPutInForce } from "./in-force.ts";
 import { createKey } from "./new-key.ts";
 
 /** Makes a key pair, and configures it where there is none. */
-export async function create(file: string, { config: given, json = false }: GlobalOptions): Promise<void> {
+export async function create(file: string, { config: given, ...options }: GlobalOptions): Promise<void> {
   const publicKey = await createKey(file);
   const path = configPath(given);
   const fields = await readFields(path);
@@ -23,7 +23,7 @@ export async function create(file: string, { config: given, json = false }: Glob
     const step = { config: await loadConfig(path), change: {}, isFirst: true };
     await tryPutInForce(step, { ...(given !== undefined && { config: given }) });
   }
-  printResult(json, { file, publicKey, config: isFirst ? path : undefined }, [
+  printResult(options, { file, publicKey, config: isFirst ? path : undefined }, [
     `private key  ${file}: keep it secret, and out of version control`,
     `public key   ${publicKey}`,
     ...(isFirst
@@ -41,10 +41,10 @@ export async function create(file: string, { config: given, json = false }: Glob
 }
 
 /** Prints the public key of the configured private key, and those that are trusted. */
-export async function show({ config: path, json = false }: GlobalOptions): Promise<void> {
+export async function show({ config: path, ...options }: GlobalOptions): Promise<void> {
   const { signing, publicKeys = [] } = await loadConfig(configPath(path));
   const own = signing && !signing.command ? await configuredPublicKey(signing) : undefined;
-  printResult(json, { signing: own, publicKeys }, [
+  printResult(options, { signing: own, publicKeys }, [
     ...(own ? [`signs with  ${own}`] : []),
     ...publicKeys.map((key) => `trusts      ${key}`),
     ...(publicKeys.length === 0 ? ["trusts      every manifest, signed or not"] : []),

@@ -41,12 +41,12 @@ export async function rotate(file: string, options: RotateOptions): Promise<void
   if (options.dryRun) {
     const dropped = config.publicKeys.filter((key) => !publicKeys.includes(key));
     const line = `3 of 3 can be done: ${sampleOf(dropped)} would not be trusted any more`;
-    printResult(options.json ?? false, { file, publicKeys, dropped, dryRun: true }, [line]);
+    printResult(options, { file, publicKeys, dropped, dryRun: true }, [line]);
     return;
   }
   const fields = { ...(await readFields(path)), publicKeys, ...(options.sign && { signing: signingWith(file, path) }) };
   await writeFields(path, fields);
-  printResult(options.json ?? false, { file, publicKeys, signing: options.sign ? file : undefined }, lines);
+  printResult(options, { file, publicKeys, signing: options.sign ? file : undefined }, lines);
 }
 
 /** Throws USAGE where a step has nothing to show: the others write a file and delete nothing. */

@@ -51,13 +51,13 @@ export async function makeSecret(file: string, options: SecretOptions): Promise<
   if (options.dryRun) {
     const what = `the old secret of ${prefix === "" ? "all keys" : JSON.stringify(prefix)}`;
     const line = `3 of 3 can be done: ${what} would be dropped from ${path}`;
-    printResult(options.json ?? false, { file, prefix, config: path, dryRun: true }, [line]);
+    printResult(options, { file, prefix, config: path, dryRun: true }, [line]);
     return;
   }
   const others = rules.filter((one) => one !== rule);
   await writeFields(path, { ...(await readFields(path)), encryption: [...others, { prefix, secrets }] });
   const { id } = await openSecret(await readSecret({ file }));
-  printResult(options.json ?? false, { file, prefix, secret: id, config: path }, lines(id));
+  printResult(options, { file, prefix, secret: id, config: path }, lines(id));
 }
 
 interface Step {

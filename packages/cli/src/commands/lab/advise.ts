@@ -3,11 +3,10 @@ import { readFile } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import type { PlacementRegion } from "@agarose/core/format";
 import { advise, dataOfLog, judge, type Advice, type AdviceRequest, type Baseline } from "@agarose/solver/advisor";
-import type { LogFormat } from "@agarose/solver/traces";
 import { codesLine } from "../../ui/codes-line.ts";
 import { chooseCodes, type CodeChoice } from "@agarose/storage/layout/object-layout";
 import { logLine, printResult } from "../../ui/output.ts";
-import { withProgress } from "../../ui/step-progress.ts";
+import { withProgress } from "../../ui/progress.ts";
 import { readTrace, reportLines } from "../../lib/own-log.ts";
 import type { Values } from "../../command.ts";
 import type { adviseArgs } from "./index.ts";
@@ -23,12 +22,11 @@ const NOTE =
  */
 export async function adviseFor({ file, ...options }: Values<typeof adviseArgs>): Promise<void> {
   const prices = (await readRequest(file)) as SizedRequest;
-  const request =
-    options.trace.length === 0 ? prices : { ...prices, data: await dataOf(options.trace, options.format) };
+  const request = options.trace.length === 0 ? prices : { ...prices, data: await dataOf(options) };
   const advice = advise(request);
   const verdict = judge(request, advice);
   const sized = chooseCodes({ ...request, regions: request.regions.map((region) => placed(region, request)) });
-  printResult(options.json ?? false, { verdict, data: request.data, advice, ...sized }, [
+  printResult(options, { verdict, data: request.data, advice, ...sized }, [
     ...linesOf(advice, verdict.oneCopy),
     codesLine(sized),
     `${verdict.use ? "use this" : "do not use this"}: ${verdict.why}`,
@@ -36,8 +34,12 @@ export async function adviseFor({ file, ...options }: Values<typeof adviseArgs>)
 }
 
 /** What an access log says of the data, instead of the file. */
-async function dataOf(logs: readonly string[], format: LogFormat | undefined): Promise<AdviceRequest["data"]> {
-  const trace = await withProgress((show) => readTrace(logs, { format, isStrict: false, perSecond: 1 }, show));
+async function dataOf({
+  trace: logs,
+  format,
+  ...output
+}: Omit<Values<typeof adviseArgs>, "file">): Promise<AdviceRequest["data"]> {
+  const trace = await withProgress((show) => readTrace(logs, { format, isStrict: false, perSecond: 1 }, show), output);
   for (const line of reportLines(logs, trace)) logLine(line);
   const data = dataOfLog(trace);
   logLine(`taken as ${data.readsPerMonth} reads a month of ${data.objects} objects, Zipf exponent ${data.zipf}`);

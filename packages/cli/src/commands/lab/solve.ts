@@ -16,10 +16,10 @@ const WARM_UP_RUNS = 20;
 /**
  * Runs `agarose lab solve FILE`. Rejects with KNAPSACK_INVALID, naming the field, for an instance that cannot be used.
  */
-export async function solve({ file, timeLimit, json }: Values<typeof solveArgs>): Promise<void> {
+export async function solve({ file, timeLimit, ...options }: Values<typeof solveArgs>): Promise<void> {
   const instance = parseInstance(await readText(file));
   const solution = solveMeasured(instance, timeLimit);
-  printResult(json ?? false, toJson(solution), describe(instance, solution));
+  printResult(options, toJson(solution), describe(instance, solution));
 }
 
 const now = (): number => performance.now();

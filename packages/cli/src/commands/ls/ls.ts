@@ -4,7 +4,7 @@
 import { toAgaroseError } from "@agarose/core";
 import { shownBytes } from "@agarose/core/content";
 import { isTombstone } from "@agarose/core/format";
-import { READING, withContext, type CommandContext } from "../../lib/context.ts";
+import { READING, withReport, type CommandContext } from "../../lib/context.ts";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
@@ -13,7 +13,6 @@ import { EXIT_OK, formatBytes, logLine, printable } from "../../ui/output.ts";
 import { modifiedOf, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { majorityRecord } from "@agarose/storage/listing/listed-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { ReportStream } from "../../ui/report-stream.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -35,28 +34,23 @@ interface LsEntry {
 const MANIFESTS_AT_A_TIME = 16;
 
 /** Runs `agarose ls [PREFIX]`. Keys come in the order of their encoded names; lengths are in bytes. */
-export async function ls({ prefix, ...options }: LsOptions): Promise<number> {
-  return withContext(options, READING, async (context) => {
+export function ls({ prefix, ...options }: LsOptions): Promise<number> {
+  return withReport(options, READING, async (report, context) => {
     const { consistency } = options;
     const knownRegions = new KnownRegions(context, false);
     const how = { consistency, knownRegions };
     const listing = new KeyListing(prefix, context, { after: options.after });
-    const report = new ReportStream(options);
-    try {
-      const entries = mapOrdered(liveGroups(listing, context, how), MANIFESTS_AT_A_TIME, async (group) => {
-        const entry = { key: group.key, modified: modifiedOf(group) };
-        return options.long ? describe(entry, group, context, how) : entry;
-      });
-      for await (const entry of entries) await report.item(entry, [lineOf(entry)]);
-      const { regionsFailed, complete } = listing;
-      if (!complete && consistency === "strong") throw listing.incomplete();
-      await knownRegions.flush();
-      await report.end({ regionsFailed, complete }, []);
-      listing.warn(logLine);
-      return EXIT_OK;
-    } catch (error) {
-      return report.fail(error);
-    }
+    const entries = mapOrdered(liveGroups(listing, context, how), MANIFESTS_AT_A_TIME, async (group) => {
+      const entry = { key: group.key, modified: modifiedOf(group) };
+      return options.long ? describe(entry, group, context, how) : entry;
+    });
+    for await (const entry of entries) await report.item(entry, [lineOf(entry)]);
+    const { regionsFailed, complete } = listing;
+    if (!complete && consistency === "strong") throw listing.incomplete();
+    await knownRegions.flush();
+    await report.end({ regionsFailed, complete }, []);
+    listing.warn(logLine);
+    return EXIT_OK;
   });
 }
 

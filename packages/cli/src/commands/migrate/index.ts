@@ -1,7 +1,7 @@
 /** The definition of `agarose migrate`. */
 import { defineCommand, flag, option, positional } from "../../command.ts";
-import { CURSOR, DRY_RUN, JSON_LINES, YES } from "../../ui/args.ts";
-import { parseRate } from "../../ui/units.ts";
+import { CURSOR, DRY_RUN, JOBS, JSON_LINES, YES } from "../../ui/args.ts";
+import { parseRate } from "@agarose/storage/maintenance/amounts";
 
 /** Its arguments and options. */
 export const args = {
@@ -14,6 +14,7 @@ export const args = {
   move: flag("the second step: store objects where the next configuration wants them"),
   finish: flag("the third step: leave out the regions that are empty"),
   yes: YES,
+  jobs: JOBS,
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

@@ -46,7 +46,7 @@ export async function migrate({ next: nextPath, ...options }: Options): Promise<
     if (dryRun) return walk(transition, next, options);
     if (!hasBegun) await withConfig(current.config, options, READING, checkSettled);
     await writeFields(path, fields);
-    printResult(options.json ?? false, { step: 1, ...what }, [
+    printResult(options, { step: 1, ...what }, [
       `1 of 3: ${path} has the regions of both${listed("new", added)}${listed("being emptied", left)}${listed("renamed", renamed ? [`${renamed.from} to ${renamed.to}`] : [])}`,
       PUBLISH,
       `then: agarose migrate ${nextPath} --move`,
@@ -69,11 +69,11 @@ export async function migrate({ next: nextPath, ...options }: Options): Promise<
   });
   if (dryRun) {
     const line = `3 of 3 can be done: ${path} would be what ${nextPath} says${listed("left out", left)}`;
-    printResult(options.json ?? false, { step: 3, dryRun, ...what }, [line]);
+    printResult(options, { step: 3, dryRun, ...what }, [line]);
     return EXIT_OK;
   }
   await writeFields(path, next.fields);
-  printResult(options.json ?? false, { step: 3, ...what }, [
+  printResult(options, { step: 3, ...what }, [
     `3 of 3: ${path} is what ${nextPath} says`,
     PUBLISH,
     ...(left.length === 0 ? [] : [`then delete the buckets of ${left.join(", ")}`]),

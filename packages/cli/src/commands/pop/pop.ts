@@ -33,7 +33,7 @@ export async function pop({ name, ...options }: PopCommandOptions): Promise<numb
   });
   try {
     await checkHealth(running.url, variables["POP"] ?? "");
-    printResult(options.json ?? false, { ok: true, pop: variables["POP"], url: running.url, pid: process.pid }, [
+    printResult(options, { ok: true, pop: variables["POP"], url: running.url, pid: process.pid }, [
       `PoP ${variables["POP"]} listens on ${running.url}; Ctrl-C ends it`,
     ]);
     await stop.asked;

@@ -6,7 +6,16 @@ import mime from "mime";
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { isTombstone, parseKey } from "@agarose/core/format";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../ui/output.ts";
+import {
+  EXIT_FAILED,
+  EXIT_OK,
+  formatBytes,
+  formatCount,
+  logLine,
+  printable,
+  printResult,
+  type OutputOptions,
+} from "../../ui/output.ts";
 import { startProgress, type Progress } from "../../ui/progress.ts";
 import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.ts";
 import { findAbsentKeys } from "./absent-keys.ts";
@@ -48,7 +57,7 @@ export async function put({ paths, ...options }: PutOptions): Promise<number> {
       logLine(`notice: ${formatCount(dotFiles.length, "dot file")} stored too, such as ${dotFiles[0]}`);
     }
     if (options.dryRun) return planPuts(files, skipped, headers, options, context);
-    const progress = startProgress("put", { quiet: context.json });
+    const progress = startProgress("put", context);
     const claimRemovals = new ClaimRemovals(context);
     const own = { ...context, claimRemovals };
     try {
@@ -67,7 +76,7 @@ export async function put({ paths, ...options }: PutOptions): Promise<number> {
       const completed = await withLateRegions(reports, context);
       const pops = options.purge ? await purgePops(context.config, replacedOf(completed)) : [];
       progress.stop();
-      printReports(completed, { skipped, pops }, context.json);
+      printReports(completed, { skipped, pops }, context);
       return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : 0;
     } finally {
       progress.stop();
@@ -101,11 +110,7 @@ async function planPuts(
   for await (const plan of mapOrdered(files, PLANNED_AT_A_TIME, look)) plans.push(plan);
   const lineOf = ({ key, outcome, generation }: Plan): string =>
     `would be ${outcome.padEnd(9)}  ${printable(key)}${generation === undefined ? "" : `  generation ${generation}`}`;
-  printResult(
-    context.json,
-    { objects: plans, dryRun: true, ...(skipped.length > 0 && { skipped }) },
-    plans.map(lineOf),
-  );
+  printResult(context, { objects: plans, dryRun: true, ...(skipped.length > 0 && { skipped }) }, plans.map(lineOf));
   return EXIT_OK;
 }
 
@@ -197,7 +202,7 @@ async function announceTotal(
 function printReports(
   reports: readonly PutReport[],
   { skipped, pops }: { readonly skipped: readonly SkippedEntry[]; readonly pops: readonly PopPurge[] },
-  json: boolean,
+  options: OutputOptions,
 ): void {
   const only = reports.length === 1 ? reports[0] : undefined;
   if (only?.outcome === "failed") throw only.error;
@@ -207,7 +212,7 @@ function printReports(
       : `${report.outcome.padEnd(9)}  ${printable(report.key)}  ${formatBytes(report.bytes)}  ${report.version}`,
   );
   printResult(
-    json,
+    options,
     { objects: reports, ...(skipped.length > 0 && { skipped }), ...(pops.length > 0 && { pops }) },
     lines,
   );

@@ -4,7 +4,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { Trace } from "@agarose/solver/traces";
-import { withProgress } from "../../ui/step-progress.ts";
+import { withProgress } from "../../ui/progress.ts";
 import { readTrace, reportLines } from "../../lib/own-log.ts";
 import { logLine } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";
@@ -16,14 +16,14 @@ export async function hottestKeys({
   log,
   format,
   logPrefix = "",
+  ...output
 }: Values<typeof args>): Promise<ReadonlySet<string> | undefined> {
   if (hottest === undefined && log.length === 0) return undefined;
   if (hottest === undefined || log.length === 0) {
     throw new AgaroseError("USAGE", "--hottest and --log belong together: give the share, and the log to rank by");
   }
-  const trace = await withProgress((show) =>
-    readTrace(log, { format, isStrict: false, perSecond: 1, readsMax: Number.POSITIVE_INFINITY }, show),
-  );
+  const how = { format, isStrict: false, perSecond: 1, readsMax: Number.POSITIVE_INFINITY };
+  const trace = await withProgress((show) => readTrace(log, how, show), output);
   for (const line of reportLines(log, trace)) logLine(line);
   const ranked = rankedKeys(trace).flatMap((key) => (key.startsWith(logPrefix) ? [key.slice(logPrefix.length)] : []));
   if (ranked.length === 0) {

@@ -7,8 +7,8 @@ import type { Code } from "@agarose/core/format";
 import type { Config } from "@agarose/storage/config/config";
 import type { CommandContext } from "../../lib/context.ts";
 import { layoutOf } from "@agarose/storage/layout/object-layout";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
-import { ReportStream, type ReportOptions } from "../../ui/report-stream.ts";
+import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLine } from "../../ui/output.ts";
+import { reportWalk, type ReportOptions } from "../../ui/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
 import { addEffort, effortOf, NO_EFFORT, type Effort } from "./estimate.ts";
 import { recodeListed, type RecodeOutcome } from "@agarose/storage/maintenance/recode-listed";
@@ -63,32 +63,29 @@ export async function recodeObjects(
   const { config } = context;
   // Refuses a layout that is unsafe before anything else happens.
   layoutOf(config, prefix, 0);
-  const report = new ReportStream(options);
-  const walk: Walk<Outcome, Totals> = {
-    name: `${name}${dryRun ? " dry" : ""} ${JSON.stringify(config.code)}`,
-    keys: [],
-    options,
-    objectsAtATime: dryRun ? OBJECTS_AT_A_TIME_DRY : OBJECTS_AT_A_TIME,
-    async act(key, group) {
-      const own = configOf?.(key);
-      const done = await recodeListed(group!, context, { dryRun, moves, ...(own && { config: own }) });
-      return done && shownOf(done);
-    },
-    add,
-    onResult: (result) => (result.outcome === "current" ? Promise.resolve() : report.item(result, [lineOf(result)])),
-    onWarning: logLine,
-  };
   const none: Totals = { objects: 0, recoded: 0, ...(moves && { completed: 0 }), failed: 0, ...NO_EFFORT };
-  try {
+  return reportWalk(options, async (report) => {
+    const walk: Walk<Outcome, Totals> = {
+      name: `${name}${dryRun ? " dry" : ""} ${JSON.stringify(config.code)}`,
+      keys: [],
+      options,
+      objectsAtATime: dryRun ? OBJECTS_AT_A_TIME_DRY : OBJECTS_AT_A_TIME,
+      async act(key, group) {
+        const own = configOf?.(key);
+        const done = await recodeListed(group!, context, { dryRun, moves, ...(own && { config: own }) });
+        return done && shownOf(done);
+      },
+      add,
+      onResult: (result) => (result.outcome === "current" ? Promise.resolve() : report.item(result, [lineOf(result)])),
+      onWarning: logLine,
+    };
     const totals = await walkObjects(walk, none, context);
     // In the document, "objects" are those that are listed.
     const { objects: checked, ...sums } = totals;
     const isDone = totals.failed === 0;
     await report.end({ checked, ...sums }, [...linesOf(totals, options), ...(isDone ? next : [])]);
     return isDone ? EXIT_OK : EXIT_FAILED;
-  } catch (error) {
-    return report.fail(error);
-  }
+  });
 }
 
 /** An outcome as it is reported: with what it takes, or took. */
@@ -112,13 +109,12 @@ function add(totals: Totals, result: Outcome): Totals {
 }
 
 function lineOf(result: Exclude<Outcome, { readonly outcome: "current" }>): string {
-  const key = printable(result.key);
-  if (result.outcome === "failed") return `failed   ${key}  ${result.error.code}: ${printable(result.error.message)}`;
-  if ("from" in result) {
-    const { outcome, from, to } = result;
-    return `${outcome.padEnd(7)}  ${key}  ${from === to ? `${to}, in other regions or another way` : `${from} to ${to}`}`;
-  }
-  return `${result.outcome.padEnd(10)}  ${key}  manifests ${result.outcome === "completed" ? "copied" : "to be copied"}`;
+  const { key, outcome } = result;
+  if (outcome === "failed") return failedLine(key, result.error);
+  if (!("from" in result))
+    return itemLine(outcome, key, `manifests ${outcome === "completed" ? "copied" : "to be copied"}`);
+  const { from, to } = result;
+  return itemLine(outcome, key, from === to ? `${to}, in other regions or another way` : `${from} to ${to}`);
 }
 
 function linesOf(totals: Totals, { dryRun = false, rate }: RecodeOptions): string[] {

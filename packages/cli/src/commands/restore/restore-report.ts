@@ -3,7 +3,7 @@
  */
 import type { Restorable } from "@agarose/storage/history/restore-object";
 import type { PutResult } from "@agarose/storage/objects/put-object";
-import { formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { formatBytes, formatCount, itemLine, logLine, printable } from "../../ui/output.ts";
 
 /** The new version, and the kept one that it repeats. */
 export interface RestoreReport extends Omit<PutResult, "outcome"> {
@@ -38,7 +38,7 @@ export function reportOf({ kept: { generation, version, modified } }: Restorable
 /** One line for people. */
 export function restoredLine({ outcome, key, bytes, generation, restored }: RestoreReport): string {
   const from = `generation ${restored.generation} of ${restored.modified}`;
-  return `${outcome.padEnd(9)}  ${printable(key)}  ${formatBytes(bytes)}  ${from}, now generation ${generation}`;
+  return itemLine(outcome, key, formatBytes(bytes), `${from}, now generation ${generation}`);
 }
 
 /** Says on stderr what could not be stored. */

@@ -18,16 +18,16 @@ export async function restore({ key, version, dryRun = false, ...options }: Rest
     const found = await findRestorable(key, version === undefined ? {} : { version }, context);
     if (dryRun) {
       const due = dueOf(found);
-      printResult(context.json, { ...due, dryRun }, [dueLine(due)]);
+      printResult(context, { ...due, dryRun }, [dueLine(due)]);
       return;
     }
-    const progress = startProgress("restore", { quiet: context.json });
+    const progress = startProgress("restore", context);
     progress.addTotal(found.kept.bytes);
     try {
       const put = await restoreVersion(found, context, { onBytes: (_pass, bytes) => progress.add(bytes) });
       progress.stop();
       const report = reportOf(found, put);
-      printResult(context.json, report, [restoredLine(report)]);
+      printResult(context, report, [restoredLine(report)]);
       warnOfRestored(report);
     } finally {
       progress.stop();

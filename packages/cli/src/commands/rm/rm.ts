@@ -45,7 +45,7 @@ export async function rm({ keys: names, ...options }: RmOptions): Promise<number
     if (isMany && keys.length > 0) await confirm(dangerOf(keys, names, all), options, context.signal);
     const found: (RmReport | undefined)[] = [];
     const act = dryRun ? lookAtOne : removeOne;
-    const removing = mapOrdered(keys, OBJECTS_AT_A_TIME, (key) => act(key, context));
+    const removing = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, (key) => act(key, context));
     for await (const report of removing) found.push(report);
     const reports = found.flatMap((report) => report ?? []);
     if (!isMany) refuseUnknown(keys[found.indexOf(undefined)]);
@@ -54,7 +54,7 @@ export async function rm({ keys: names, ...options }: RmOptions): Promise<number
     const removed = reports.flatMap(({ key, outcome }) => (outcome === "removed" ? [key] : []));
     const pops = options.purge ? await purgePops(context.config, removed) : [];
     printResult(
-      context.json,
+      context,
       { objects: reports, ...(dryRun && { dryRun }), ...(pops.length > 0 && { pops }) },
       reports.map(lineOf),
     );
@@ -109,11 +109,7 @@ async function undelete(keys: readonly string[], options: Omit<RmOptions, "keys"
         : report.outcome === "due"
           ? dueLine(report)
           : restoredLine(report);
-    printResult(
-      context.json,
-      { objects: reports, ...(options.dryRun && { dryRun: true }) },
-      reports.map(lineOfRestored),
-    );
+    printResult(context, { objects: reports, ...(options.dryRun && { dryRun: true }) }, reports.map(lineOfRestored));
     for (const report of reports) {
       if (report.outcome !== "failed" && report.outcome !== "due") warnOfRestored(report);
     }

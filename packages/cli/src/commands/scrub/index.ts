@@ -1,7 +1,7 @@
 /** The definition of `agarose scrub`. */
 import { defineCommand, option } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, KEY_PREFIX } from "../../ui/args.ts";
-import { parseDollars, parseDuration, parseRate, parseShare } from "../../ui/units.ts";
+import { parseDuration, parseMoney, parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
 
 /** The longest timer of the system. */
 const EVERY_MS_MAX = 24 * 86_400_000;
@@ -20,7 +20,7 @@ export const args = {
   ),
   bandwidth: option("<rate>", "read no more of that than this on average, such as 10MB/s", { parse: parseRate }),
   budget: option("<dollars>", "stop reading in full after spending this much on egress, by egressUsdPerGb", {
-    parse: parseDollars,
+    parse: parseMoney,
   }),
   metrics: option("<file>", "write what a walk found for Prometheus, in the format of node_exporter's text files"),
   dryRun: { ...DRY_RUN, description: "print what is damaged, in the order of danger, and repair nothing" },

@@ -211,7 +211,7 @@ test("says for people how many objects have how many chunks beyond k", async () 
   const { code, stdout } = await world.run(["scrub"]);
   expect(code).toBe(0);
   expect(stdout.toString().split("\n")).toEqual([
-    "repaired  one  1 chunk and 0 manifests written",
+    "repaired    one  1 chunk and 0 manifests written",
     "chunks beyond k  objects found  after repairs",
     "1                            1              0",
     "2                            1              2",
@@ -276,7 +276,7 @@ test("--budget buys reads as long as it lasts, says what it left, and needs a pr
 
 test.each([
   [["--sample", "2"], "no share from 0 to 1"],
-  [["--age", "30"], "30 must be a second or more"],
+  [["--age", "30"], "30 must be 1s or more"],
   [["--bandwidth", "10MB"], "no rate"],
   [["--budget", "free"], "no sum of US dollars"],
   [["--every", "30d"], "must be 1s to 24d"],

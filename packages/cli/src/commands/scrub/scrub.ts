@@ -7,8 +7,8 @@ import { withContext, WRITING, type CommandContext } from "../../lib/context.ts"
 import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { repairLines, unreachableLine } from "../../ui/verdict-lines.ts";
 import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
-import { ReportStream } from "../../ui/report-stream.ts";
+import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLine } from "../../ui/output.ts";
+import { reportWalk, type ReportStream } from "../../ui/report-stream.ts";
 import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
 import { waitFor } from "@agarose/storage/maintenance/scrub/deep-reads";
 import { HotObjects, type HotOutcome, type HotTotals } from "./hot-objects.ts";
@@ -27,10 +27,11 @@ export async function scrub(options: Options): Promise<number> {
   const { every, metrics } = options;
   if (metrics !== undefined) await checkMetricsPath(metrics);
   return withContext(options, WRITING, async (context) => {
-    if (every === undefined) return walkOnce(options, context);
+    const walk = (): Promise<number> => reportWalk(options, (report) => walkOnce(options, report, context));
+    if (every === undefined) return walk();
     while (!context.signal.aborted) {
       const startMs = systemClock.now();
-      await walkOnce(options, context).catch((error: unknown) => {
+      await walk().catch((error: unknown) => {
         const { code, message } = toAgaroseError(error);
         // What the operator must change does not change by itself. A region comes back.
         if (code === "USAGE") throw error;
@@ -42,7 +43,7 @@ export async function scrub(options: Options): Promise<number> {
   });
 }
 
-async function walkOnce(options: Options, context: CommandContext): Promise<number> {
+async function walkOnce(options: Options, report: ReportStream, context: CommandContext): Promise<number> {
   const { sample, age, every, bandwidth, budget, metrics } = options;
   const deep = {
     ...(sample !== undefined && { share: sample }),
@@ -51,34 +52,29 @@ async function walkOnce(options: Options, context: CommandContext): Promise<numb
     ...(bandwidth !== undefined && { bytesPerSecond: bandwidth }),
     ...(budget !== undefined && { usd: budget }),
   };
-  const report = new ReportStream(options);
   const startMs = Date.now();
   const hot = hotObjects(options, context);
-  try {
-    const see = hot && { onGroup: (group: KeyGroup) => hot.see(group) };
-    const onDamaged = (object: Omit<Damaged, "isDeep">): Promise<void> => report.item(object, [damagedLine(object)]);
-    const onRepair = (object: RepairOutcome): Promise<void> => report.item(object, repairLines(object));
-    const walk = { ...options, ...see, deep, onDamaged, onRepair, onWarning: logLine };
-    const totals = await scrubObjects(walk, context);
-    const item = (object: HotOutcome): Promise<void> => report.item(object, [hotLine(object)]);
-    const isWhole = totals.regionsUnreachable.length === 0;
-    if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses the code of `hot`");
-    const heat = isWhole
-      ? await hot?.settle(options.prefix ?? "", context, { dryRun: options.dryRun ?? false, item })
-      : undefined;
-    if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
-    const { objects: checked, ...counts } = totals;
-    await report.end({ checked, ...counts, ...(heat && { hot: heat }) }, [
-      ...redundancyLines(totals.found, totals.left),
-      ...totals.regionsUnreachable.map(unreachableLine),
-      ...readLines(totals),
-      ...(heat ? [heatLine(heat)] : []),
-      summaryOf(totals),
-    ]);
-    return totals.damaged + totals.failed + totals.unchecked + (heat?.failed ?? 0) === 0 ? EXIT_OK : EXIT_FAILED;
-  } catch (error) {
-    return report.fail(error);
-  }
+  const see = hot && { onGroup: (group: KeyGroup) => hot.see(group) };
+  const onDamaged = (object: Omit<Damaged, "isDeep">): Promise<void> => report.item(object, [damagedLine(object)]);
+  const onRepair = (object: RepairOutcome): Promise<void> => report.item(object, repairLines(object));
+  const walk = { ...options, ...see, deep, onDamaged, onRepair, onWarning: logLine };
+  const totals = await scrubObjects(walk, context);
+  const item = (object: HotOutcome): Promise<void> => report.item(object, [hotLine(object)]);
+  const isWhole = totals.regionsUnreachable.length === 0;
+  if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses the code of `hot`");
+  const heat = isWhole
+    ? await hot?.settle(options.prefix ?? "", context, { dryRun: options.dryRun ?? false, item })
+    : undefined;
+  if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
+  const { objects: checked, ...counts } = totals;
+  await report.end({ checked, ...counts, ...(heat && { hot: heat }) }, [
+    ...redundancyLines(totals.found, totals.left),
+    ...totals.regionsUnreachable.map(unreachableLine),
+    ...readLines(totals),
+    ...(heat ? [heatLine(heat)] : []),
+    summaryOf(totals),
+  ]);
+  return totals.damaged + totals.failed + totals.unchecked + (heat?.failed ?? 0) === 0 ? EXIT_OK : EXIT_FAILED;
 }
 
 /** Undefined without `hot`, and for a part of the objects: what is stored in all must be known. */
@@ -90,13 +86,11 @@ function hotObjects({ cursor }: Options, { config }: CommandContext): HotObjects
 }
 
 function damagedLine({ state, key, chunks, chunksSound }: Omit<Damaged, "isDeep">): string {
-  return `${state.padEnd(10)}  ${printable(key)}  ${chunksSound} of ${chunks} chunks`;
+  return itemLine(state, key, `${chunksSound} of ${chunks} chunks`);
 }
 
 function hotLine(object: HotOutcome): string {
-  const key = printable(object.key);
-  if (object.outcome !== "failed") return `${object.outcome.padEnd(8)}  ${key}`;
-  return `failed    ${key}  ${object.error.code}: ${printable(object.error.message)}`;
+  return object.outcome === "failed" ? failedLine(object.key, object.error) : itemLine(object.outcome, object.key);
 }
 
 function heatLine({ hot, heated, cooled, failed }: HotTotals): string {

@@ -37,6 +37,6 @@ export async function stat({ key, consistency, ...options }: Values<typeof args>
       ["code", code],
       ["regions", regions.join(", ")],
     ];
-    printResult(command.json, result, tableLines(rows));
+    printResult(command, result, tableLines(rows));
   });
 }

@@ -1,7 +1,7 @@
 /** The definition of `agarose status`. */
 import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import { defineCommand, valued } from "../../command.ts";
-import { parseDuration } from "../../ui/units.ts";
+import { parseDuration } from "@agarose/storage/maintenance/amounts";
 
 /** Its arguments and options. */
 export const args = {

@@ -24,7 +24,7 @@ export async function status(options: StatusOptions): Promise<number> {
   const reports = await Promise.all(
     pops.map((pop) => popReport(new PopClient(pop, { timeoutMs: options.timeout }), Date.now())),
   );
-  printResult(options.json ?? false, { ok: reports.every(isWell), pops: reports }, linesOf(reports));
+  printResult(options, { ok: reports.every(isWell), pops: reports }, linesOf(reports));
   return reports.every(isWell) ? EXIT_OK : EXIT_FAILED;
 }
 

@@ -71,7 +71,7 @@ export async function sync({ source, target, ...options }: SyncOptions): Promise
     const known = await KnownEqual.open(options.cache, JSON.stringify(what));
     // Where stdout is closed, the next result fails for the same cause.
     const onReport = (report: ProgressReport): void => void stream.item({ progress: report }, []).catch(() => {});
-    const progress = startProgress("sync", { quiet: context.json, ...(options.jsonLines && { onReport }) });
+    const progress = startProgress("sync", { ...context, ...(options.jsonLines && { onReport }) });
     const own = {
       ...context,
       consistency,

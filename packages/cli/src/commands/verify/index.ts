@@ -1,12 +1,13 @@
 /** The definition of `agarose verify`. */
 import { defineCommand, flag } from "../../command.ts";
-import { CURSOR, JSON_LINES, KEY_PREFIX, KEYS } from "../../ui/args.ts";
+import { CURSOR, JOBS, JSON_LINES, KEYS, KEY_PREFIX } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
   keys: KEYS,
   prefix: KEY_PREFIX,
   quick: flag("by what the regions list, without reading chunks: finds what is missing or has another length"),
+  jobs: JOBS,
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

@@ -1,7 +1,7 @@
 /**
  * `agarose verify`: reads every stored byte of objects and says what is damaged and what still reads.
  */
-import { READING, withContext } from "../../lib/context.ts";
+import { READING, withReport } from "../../lib/context.ts";
 import {
   hasKeptDamage,
   refuseUnknown,
@@ -15,7 +15,6 @@ import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
 import { verifyWithHistory } from "@agarose/storage/history/verify-history";
 import type { ObjectVerdict } from "@agarose/storage/objects/verify-object";
 import { quickKinds, quickVerdict } from "@agarose/storage/listing/listed-verdict";
-import { ReportStream } from "../../ui/report-stream.ts";
 import { walkObjects, type Walk } from "@agarose/storage/listing/walk-objects";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
@@ -40,9 +39,8 @@ const OBJECTS_AT_A_TIME_QUICK = 16;
 
 /** Runs `agarose verify`. The command exits with 1 when an object is damaged or a region did not answer. */
 export async function verify({ keys, ...options }: VerifyOptions): Promise<number> {
-  return withContext(options, READING, async (context) => {
+  return withReport(options, READING, async (report, context) => {
     const quick = options.quick ?? false;
-    const report = new ReportStream(options);
     const walk: Walk<ObjectVerdict, Totals> = {
       name: quick ? "verify quick" : "verify",
       keys,
@@ -59,13 +57,9 @@ export async function verify({ keys, ...options }: VerifyOptions): Promise<numbe
       onResult: (verdict) => report.item({ ...verdict, state: stateOf(verdict) }, verdictLines(verdict)),
       onWarning: logLine,
     };
-    try {
-      const { objects, unsound, ...totals } = await walkObjects(walk, NONE, context);
-      await report.end(totals, [...totals.regionsUnreachable.map(unreachableLine), summaryOf({ ...totals, objects })]);
-      return unsound === 0 ? EXIT_OK : EXIT_FAILED;
-    } catch (error) {
-      return report.fail(error);
-    }
+    const { objects, unsound, ...totals } = await walkObjects(walk, NONE, context);
+    await report.end(totals, [...totals.regionsUnreachable.map(unreachableLine), summaryOf({ ...totals, objects })]);
+    return unsound === 0 ? EXIT_OK : EXIT_FAILED;
   });
 }
 

@@ -16,7 +16,7 @@ export async function versions({ key, ...options }: Values<typeof args>): Promis
     const { versions: found, unknown, historyProblems: problems } = await listVersions(key, context);
     if (found.length + unknown.length + problems.length === 0) throw notFound(key);
     printResult(
-      context.json,
+      context,
       { key, versions: found },
       found.map((entry) => lineOf(entry, context.stores.length)),
     );

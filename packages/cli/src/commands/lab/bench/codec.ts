@@ -3,12 +3,12 @@
  */
 import type { Work } from "@agarose/ec-wasm/bench";
 import { logLine, printResult } from "../../../ui/output.ts";
-import { formatDuration } from "../../../ui/step-progress.ts";
+import { formatDuration } from "../../../ui/progress.ts";
 import type { Values } from "../../../command.ts";
 import type { benchArgs } from "../index.ts";
 
 /** Runs `agarose lab bench codec`. Figures of the codec are MB/s of object bytes on this machine. */
-export async function benchCodec({ json, rounds }: Values<typeof benchArgs>): Promise<void> {
+export async function benchCodec({ rounds, ...options }: Values<typeof benchArgs>): Promise<void> {
   // Loaded only here: the contestants bring compilers and browsers.
   const bench = await import("@agarose/ec-wasm/bench");
   const report = await bench.benchCodec({ rounds, onWork: workLogger(bench.WORKS.length) });
@@ -18,7 +18,7 @@ export async function benchCodec({ json, rounds }: Values<typeof benchArgs>): Pr
       `${implementation} (${runtime})`,
   );
   const skipped = report.skipped.map(({ implementation, reason }) => `skipped  ${implementation}: ${reason}`);
-  printResult(json ?? false, report, [...lines, ...skipped]);
+  printResult(options, report, [...lines, ...skipped]);
 }
 
 /** Logs each piece of work when it starts, with the time left by what the pieces before it took. */

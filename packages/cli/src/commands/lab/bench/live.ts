@@ -64,7 +64,7 @@ export async function benchLive(options: Values<typeof benchArgs>): Promise<void
     try {
       await upload(objects, context);
       const result = await measure(objects, pages, options, context);
-      printResult(context.json, result, describeLive(result));
+      printResult(context, result, describeLive(result));
     } finally {
       await pages.close();
       await removeAll(objects, context);

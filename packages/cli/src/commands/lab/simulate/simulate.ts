@@ -3,7 +3,7 @@ import { AgaroseError } from "@agarose/core";
 import { simulate, withCacheFactor, type Scenario, type SimulationRow } from "@agarose/solver/simulator";
 import type { Trace } from "@agarose/solver/traces";
 import { logLine, printResult } from "../../../ui/output.ts";
-import { withProgress } from "../../../ui/step-progress.ts";
+import { withProgress } from "../../../ui/progress.ts";
 import { loadScenario } from "../../../lib/scenario-file.ts";
 import { adviseLines, simulateSizes, type CacheSizes } from "./cache-sizes.ts";
 import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "../../../lib/own-log.ts";
@@ -33,14 +33,14 @@ export async function run(options: SimulateOptions): Promise<void> {
         );
       return { results: rows, sizes: bySize };
     },
-    { hint: hintOf(scenario, passes) },
+    { ...options, hint: hintOf(scenario, passes) },
   );
   const json = {
     results,
     ...(sizes ? { bySize: sizes } : {}),
     ...(trace ? { trace: { ...trace.report, share: trace.share } } : {}),
   };
-  printResult(options.json ?? false, json, linesOf(scenario, results, sizes));
+  printResult(options, json, linesOf(scenario, results, sizes));
 }
 
 /** How to wait less. */
@@ -79,11 +79,11 @@ async function loadInput({ files, ...options }: SimulateOptions): Promise<Input>
 
 async function loadTrace(
   files: readonly string[],
-  { format, strict, readsMax }: Pick<SimulateOptions, "format" | "strict" | "readsMax">,
+  { format, strict, readsMax, ...output }: Omit<SimulateOptions, "files">,
   perSecond: number,
 ): Promise<Trace> {
   const options = { format, isStrict: strict ?? false, perSecond, ...(readsMax === undefined ? {} : { readsMax }) };
-  const trace = await withProgress((show) => readTrace(files, options, show));
+  const trace = await withProgress((show) => readTrace(files, options, show), output);
   for (const line of reportLines(files, trace)) logLine(line);
   return trace;
 }
