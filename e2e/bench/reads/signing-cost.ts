@@ -9,6 +9,7 @@ import {
   BLOCK_BYTES,
   encodeHashes,
   encodeManifest,
+  pageStripesOf,
   parseManifest,
   sealManifest,
   STRIPE_BYTES_DEFAULT,
@@ -80,9 +81,10 @@ async function alternate<W extends string>(
 
 /** The manifest of an object of random hashes, which cost as much as those of real bytes. */
 function draftOf(bytes: number): ManifestDraft {
-  const layout = { bytes, stripeBytes: STRIPE_BYTES_DEFAULT };
-  const hashes = Array.from({ length: stripeCount(layout) }, () =>
-    encodeHashes(Array.from({ length: K + M }, () => new Uint8Array(randomBytes(32)))),
+  const layout = { k: K, m: M, bytes, stripeBytes: STRIPE_BYTES_DEFAULT };
+  const pageStripes = pageStripesOf(layout);
+  const hashes = Array.from({ length: Math.ceil(stripeCount(layout) / (pageStripes ?? 1)) }, () =>
+    encodeHashes(Array.from({ length: pageStripes ? 1 : K + M }, () => new Uint8Array(randomBytes(32)))),
   );
   return {
     key: "bench/object",
@@ -98,6 +100,7 @@ function draftOf(bytes: number): ManifestDraft {
     blockBytes: BLOCK_BYTES,
     sha256: "0".repeat(64),
     placement: Array.from({ length: K + M }, (_, chunk) => `r${chunk % 6}`),
+    ...(pageStripes && { pageStripes, leaves: ["r0"], requires: ["pages"] }),
     hashes,
   };
 }

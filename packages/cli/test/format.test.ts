@@ -148,6 +148,8 @@ test.each([
   [3, 3, 16, 100],
   [1, 2, 10, 25],
   [5, 1, 7, 20],
+  // Two pages of hashes.
+  [4, 2, 100, 100 * 129 + 7],
 ])(
   "what `agarose put` stores with %i+%i is read by the second implementation, from any k chunks",
   async (k, m, stripeBytes, bytes) => {
@@ -157,8 +159,14 @@ test.each([
     await world.put(key, body, { config });
     const manifest = JSON.parse((await world.read("tokyo", `manifests/${encodedKey(key)}@.json`)).toString());
     const written = encode({ key, body, k, m, stripeBytes, upload: manifest.upload });
-    const { hashes, version, hashesSha256, hashesRoot } = written;
-    expect(manifest).toMatchObject({ hashes, version, hashesSha256, hashesRoot, bytes, k, m, stripeBytes });
+    const { hashes, version, hashesSha256, hashesRoot, pageStripes } = written;
+    const over = {
+      hashesSha256: manifest.hashesSha256,
+      pageStripes: manifest.pageStripes,
+      requires: manifest.requires,
+    };
+    expect(over).toEqual({ hashesSha256, pageStripes, requires: pageStripes && ["pages"] });
+    expect(manifest).toMatchObject({ hashes, version, hashesRoot, bytes, k, m, stripeBytes });
     const stored = await Promise.all(written.names.map((name, chunk) => world.read(manifest.placement[chunk], name)));
     expect(stored.every((chunk, index) => chunk.equals(written.chunks[index]!))).toBe(true);
     if (written.leaves) {
@@ -250,6 +258,8 @@ describe("what the second implementation has written", () => {
     ["whole copies", { k: 1, m: 3, stripeBytes: 500 }, 1200],
     ["small blocks and a leaf list", { k: 2, m: 1, stripeBytes: 1000, blockBytes: 100 }, 2_900],
     ["blocks that are longer than shards", { k: 3, m: 2, stripeBytes: 1000, blockBytes: 1000 }, 1_500],
+    ["two pages of hashes behind their leaves", { k: 2, m: 1, stripeBytes: 100, blockBytes: 20 }, 30_007],
+    ["two pages of hashes without leaves", { k: 4, m: 2, stripeBytes: 100 }, 13_000],
     ["nothing", { k: 2, m: 1, stripeBytes: 16 }, 0],
   ])("is read by ours, without any m chunks: %s", async (name, code, bytes) => {
     const key = `written/${name}`;
@@ -489,7 +499,9 @@ function manifestOf(
   generation: number,
   placement: readonly string[],
 ) {
-  const { version, hashesSha256, hashesRoot } = encode({ key, body, k, m, stripeBytes, upload, blockBytes, gzip });
+  const written = encode({ key, body, k, m, stripeBytes, upload, blockBytes, gzip });
+  const { version, hashesSha256, hashesRoot, pageStripes } = written;
+  const requires = [...(pageStripes ? ["pages"] : []), ...(gzip ? ["gzip"] : [])];
   return {
     agarose: 2,
     key,
@@ -508,7 +520,9 @@ function manifestOf(
     version,
     hashesSha256,
     hashesRoot,
-    ...(gzip && { gzip, requires: ["gzip"] }),
+    ...(pageStripes && { pageStripes }),
+    ...(gzip && { gzip }),
+    ...(requires.length > 0 && { requires }),
   };
 }
 

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemSha256, systemClock } from "@agarose/core";
 import { acceptUnsigned, objectUrl, parsePlan, chunkName, type Plan } from "@agarose/core/format";
-import { FrameReader, ByteBudget, LOOK_UP_BYTES_MAX } from "@agarose/core/sources";
+import { FrameReader } from "@agarose/core/sources";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { ObjectClient, withSignatures, type FullPlan } from "@agarose/sw/testing";
@@ -176,7 +176,6 @@ test("a read that outlives its signatures continues with those of a new plan", a
       clock,
       sha256: systemSha256,
       trust: acceptUnsigned,
-      budget: new ByteBudget(LOOK_UP_BYTES_MAX),
       latencies: client.latencies,
       plans: client.plans,
       pops: client.pops,

@@ -52,26 +52,52 @@ export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 65_5
     const coded = rows.map((row) => combine(row, shards));
     coded.forEach((shard, i) => chunks[i]!.push(shard));
     hashes.push(Buffer.concat(coded.map((shard) => shardHash(shard, blockBytes))));
-    leaves.push(...coded.flatMap((shard) => blocksOfShard(shard, blockBytes).map(sha256)));
+    leaves.push(Buffer.concat(coded.flatMap((shard) => blocksOfShard(shard, blockBytes).map(sha256))));
   }
-  const hashesSha256 = sha256(Buffer.concat(hashes)).toString("hex");
+  const pages = pagesOf(hashes);
+  const root = merkleRoot(hashes).toString("hex");
+  const hashesSha256 = pages ? undefined : sha256(Buffer.concat(hashes)).toString("hex");
   const content = [encodedKey(key), sha256(body).toString("hex"), String(body.length)];
   const code = [`${k}+${m}`, `${stripeBytes}/${blockBytes}`];
-  const versionLines = ["agarose/2", ...content, ...code, hashesSha256, ...(gzip ? ["gzip"] : [])];
+  const versionLines = ["agarose/2", ...content, ...code, hashesSha256 ?? root, ...(gzip ? ["gzip"] : [])];
   const version = sha256(Buffer.from(versionLines.map((line) => `${line}\n`).join("")))
     .toString("hex")
     .slice(0, 32);
   return {
     chunks: chunks.map((shards) => Buffer.concat(shards)),
-    hashes: hashes.map((stripe) => stripe.toString("base64")),
-    hashesSha256,
-    hashesRoot: merkleRoot(hashes).toString("hex"),
+    hashes: (pages ? pages.roots : hashes).map((part) => part.toString("base64")),
+    ...(hashesSha256 && { hashesSha256 }),
+    hashesRoot: root,
+    ...(pages && { pageStripes: pages.each }),
     versionLines,
     version,
-    leaves: blocks > 1 ? Buffer.concat(leaves) : undefined,
+    leaves: pages || blocks > 1 ? leafList(blocks > 1 ? leaves : [], hashes, pages?.each) : undefined,
     leafName: `chunks/${encodedKey(key)}@${upload}/256`,
     names: indices(k + m).map((i) => `chunks/${encodedKey(key)}@${upload}/${i}`),
   };
+}
+
+/** How many stripes a page has, and the roots of the pages. Undefined where the manifest has all hashes. */
+function pagesOf(hashes: Buffer[]) {
+  const characters = hashes.reduce((sum, stripe) => sum + stripe.toString("base64").length + 3, 0);
+  if (characters <= 14_600) return undefined;
+  let each = 1;
+  while (each * hashes[0]!.length < 16 * 1024 || hashes.length / each > 256) each *= 2;
+  return { each, roots: groupsOf(hashes, each).map(merkleRoot) };
+}
+
+/** The leaves of the stripes of each page, and behind them the page. */
+function leafList(leaves: Buffer[], hashes: Buffer[], each = 1): Buffer {
+  const isPaged = pagesOf(hashes) !== undefined;
+  const pages = groupsOf(hashes, each).map((page, p) => [
+    ...leaves.slice(p * each, (p + 1) * each),
+    ...(isPaged ? page : []),
+  ]);
+  return Buffer.concat(pages.flat());
+}
+
+function groupsOf<T>(list: T[], each: number): T[][] {
+  return indices(Math.ceil(list.length / each)).map((i) => list.slice(i * each, (i + 1) * each));
 }
 
 export function sha256(bytes: Uint8Array): Buffer {

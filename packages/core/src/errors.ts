@@ -70,8 +70,8 @@ export const ERROR_CATALOGUE = {
     remedy: "Run `agarose verify`, then `agarose repair`.",
   },
   MANIFEST_TOO_LARGE: {
-    meaning: "The manifest is larger than 8 MiB.",
-    remedy: "Put the object with larger stripes.",
+    meaning: "The manifest is larger than 64 KiB.",
+    remedy: "Put the object with fewer or shorter headers.",
   },
   MANIFEST_UNTRUSTED: {
     meaning: "The manifest is not signed by a publisher that the configuration trusts.",

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { stripeShape } from "../src/format/manifest/index.ts";
+import { fromBase64 } from "../src/format/text.ts";
 import { planStripe } from "../src/read/read-plan.ts";
 import type { RequestRecord } from "../src/read/read-report.ts";
 import type { ChunkSource } from "../src/sources/source.ts";
@@ -50,6 +51,7 @@ export class StripeWorld {
     return readStripe({
       manifest: object.manifest,
       stripe: stripeShape(object.manifest, 0),
+      hashes: Promise.resolve(fromBase64(object.manifest.hashes[0]!)),
       candidates: planStripe(object.manifest, 0, sources, { random: () => 0 }),
       delta: 1,
       hedge: true,

@@ -11,11 +11,9 @@ import {
   encodeHashes,
   encodeManifest,
   encodePlan,
-  excerptOf,
   manifestName,
   objectUrl,
   roundRobin,
-  sealManifest,
   stripeCount,
   stripeShape,
   versionText,
@@ -76,8 +74,6 @@ export interface FakePop {
   missing: number[];
   /** Whether it fetches what it has not cached of a brief range. */
   fetches: boolean;
-  /** Whether the plan of a small range has the hashes of its stripes alone, where the client allows it. */
-  excerpts: boolean | "forged";
   /** Whether its plan names what the other PoPs have cached. */
   namesPeers: boolean;
   /** What its answers for single chunks, which are made for peers, suffer. */
@@ -137,7 +133,6 @@ export class FakeWorld {
     cached: [],
     missing: [],
     fetches: false,
-    excerpts: false,
     namesPeers: false,
     chunkFault: "none",
   }));
@@ -504,8 +499,7 @@ export class FakeWorld {
     const sendsAll = pop.fetches && pieces !== undefined && query.get("leaves") !== "true";
     const { k } = object.manifest;
     const whole = this.#planOf(pop, object, query.get("version"));
-    const isExcerpt = pop.excerpts && pieces && whole.manifest && query.get("excerpt") === "true";
-    const plan = encodePlan(isExcerpt ? await excerptIn(whole, pieces, pop.excerpts) : whole, sendsAll ? k : 0);
+    const plan = encodePlan(whole, sendsAll ? k : 0);
     const from = Number(query.get("from") ?? 0);
     const to = Math.min(Number(query.get("to") ?? Number.POSITIVE_INFINITY), shards.length - 1);
     const empty = new Uint8Array(0);
@@ -527,17 +521,6 @@ export class FakeWorld {
     if (pop.fault === "garbles") rest[(pop.garbledBit >> 3) % rest.length]! ^= 1 << (pop.garbledBit & 7);
     return [plan, rest];
   }
-}
-
-/** The plan with the hashes of the stripes of `pieces` alone. */
-async function excerptIn(plan: Plan, pieces: readonly Piece[], how: FakePop["excerpts"]): Promise<Plan> {
-  // WebCrypto would take real time, while the virtual clock runs.
-  const sha256 = async (bytes: Uint8Array): Promise<Uint8Array> => digest(bytes);
-  const sealed = await sealManifest(plan.manifest!, sha256);
-  const span = { from: pieces[0]!.stripe.index, to: pieces.at(-1)!.stripe.index };
-  const { manifest, excerpt } = (await excerptOf(sealed, span, sha256))!;
-  const path = how === "forged" ? excerpt.path.toReversed() : excerpt.path;
-  return { ...plan, manifest, excerpt: { ...excerpt, path } };
 }
 
 function piecesIn(header: string | null, manifest: Manifest): readonly Piece[] | undefined {

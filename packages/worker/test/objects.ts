@@ -3,12 +3,12 @@ import { systemSha256, type FetchedResponse } from "@agarose/core";
 import {
   BLOCK_BYTES,
   chunkName,
-  encodeHashes,
   encodeManifest,
   hashBlocks,
-  hashShard,
   LEAF_LIST,
+  LeafList,
   manifestName,
+  pageStripesOf,
   sealManifest,
   stripeCount,
   stripeShape,
@@ -47,7 +47,9 @@ export async function putObject(
   const shape = { k, m, stripeBytes, bytes: content.length, sha256: await hexSha256(content) };
   const n = k + m;
   const chunks: Uint8Array[][] = Array.from({ length: n }, () => []);
-  const hashes: string[] = [];
+  const pageStripes = pageStripesOf({ ...shape, bytes: content.length });
+  const paged = pageStripes ? { pageStripes } : {};
+  const list = new LeafList({ ...shape, blockBytes: BLOCK_BYTES, ...paged }, systemSha256);
   const leaves: Uint8Array[] = [];
   for (let index = 0; index < stripeCount(shape); index++) {
     const { start, dataBytes, shardBytes } = stripeShape(shape, index);
@@ -57,8 +59,7 @@ export async function putObject(
     const parityRows = Array.from({ length: m }, (_, i) => k + i);
     const shards = [...data, ...codec.encode(data, parityRows)];
     for (const [i, shard] of shards.entries()) chunks[i]!.push(shard);
-    hashes.push(encodeHashes(await Promise.all(shards.map((shard) => hashShard(shard, BLOCK_BYTES, systemSha256)))));
-    for (const shard of shards) leaves.push(await hashBlocks(shard, BLOCK_BYTES, systemSha256));
+    leaves.push(await list.add(await Promise.all(shards.map((shard) => hashBlocks(shard, BLOCK_BYTES, systemSha256)))));
   }
   const draft = {
     key,
@@ -69,9 +70,11 @@ export async function putObject(
     headers: {},
     modified: "2026-01-02T03:04:05.000Z",
     placement: Array.from({ length: n }, (_, i) => REGIONS[i % REGIONS.length]!),
-    ...(stripeBytes / k > BLOCK_BYTES && { leaves: REGIONS }),
-    ...(gzip && { gzip, requires: ["gzip"] }),
-    hashes,
+    ...((pageStripes || stripeBytes / k > BLOCK_BYTES) && { leaves: REGIONS }),
+    ...paged,
+    ...(gzip && { gzip }),
+    ...((pageStripes || gzip) && { requires: [...(pageStripes ? ["pages"] : []), ...(gzip ? ["gzip"] : [])] }),
+    hashes: list.hashes,
     ...shape,
   };
   const manifest = await sealManifest(draft, systemSha256);

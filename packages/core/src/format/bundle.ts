@@ -10,21 +10,14 @@
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { HAS_ENCRYPTION } from "../features.ts";
 import { decodeUtf8, isCount, isText } from "./shape.ts";
-import {
-  checkManifest,
-  CHUNKS_MAX,
-  STRIPE_BYTES_MAX,
-  type Excerpt,
-  type ExpectedManifest,
-  type Manifest,
-} from "./manifest/index.ts";
+import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type ExpectedManifest, type Manifest } from "./manifest/index.ts";
 
 /** The media type of a bundle. */
 export const BUNDLE_CONTENT_TYPE = "application/vnd.agarose.bundle";
 /** Length of a frame's header. */
 export const FRAME_HEADER_BYTES = 12;
 const FRAME_FORMAT = 1;
-/** The largest payload: a chunk of a (1, m) code. A plan, with a manifest of at most 8 MiB, is smaller. */
+/** The largest payload: a chunk of a (1, m) code. A plan, with a manifest of at most 64 KiB, is smaller. */
 const PAYLOAD_BYTES_MAX = STRIPE_BYTES_MAX;
 
 const FRAME_TYPES = ["plan", "chunk", "miss", "end"] as const;
@@ -45,11 +38,6 @@ export interface Plan {
   readonly version: string;
   /** Absent if the client named this version in its request. */
   readonly manifest?: Manifest;
-  /**
-   * On the wire: `manifest` has the hashes of some stripes only. In a plan that `parsePlan` returns, the entries of all
-   * others are empty.
-   */
-  readonly excerpt?: Excerpt;
   /** Chunks that this PoP sends for every stripe asked for, functional ones (index n and above) included. */
   readonly cached: readonly number[];
   readonly regions: readonly PlanRegion[];
@@ -147,7 +135,7 @@ export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest)
     areAll(plan.peers ?? [], isPeer);
   if (!sound) throw bundleError(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;
-  const manifest = await checkManifest(plan.manifest, expected, plan.excerpt);
+  const manifest = await checkManifest(plan.manifest, expected);
   if (manifest.version === plan.version) return { ...plan, manifest };
   throw bundleError(
     HAS_MESSAGES && `has a plan of version ${plan.version} with a manifest of version ${manifest.version}`,

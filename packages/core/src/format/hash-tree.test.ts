@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { hex, pseudoRandomBytes } from "../../test/objects/sample-object.ts";
 import { systemSha256 } from "../ports.ts";
-import { concat, hashShard, merkleRoot, subtreesBeside } from "./hash-tree.ts";
+import { concat, hashLeaf, hashShard, merkleRoot } from "./hash-tree.ts";
 
 describe("hashShard", () => {
   test("is the SHA-256 of a shard of one block", async () => {
@@ -36,27 +36,10 @@ describe("merkleRoot", () => {
     const leaves = LEAVES.slice(0, count).map((text) =>
       Uint8Array.from(text.match(/../g) ?? [], (byte) => parseInt(byte, 16)),
     );
-    expect(hex(await merkleRoot(leaves, systemSha256, { from: 0, count, beside: [] }))).toBe(root);
-  });
-});
-
-describe("subtreesBeside", () => {
-  test("are those of the audit paths of RFC 6962, section 2.1.3, from left to right", () => {
-    const beside = (leaf: number): string[] =>
-      subtreesBeside({ from: leaf, to: leaf + 1 }, 7).map(({ from, to }) => `${from}-${to}`);
-    expect(beside(0)).toEqual(["1-2", "2-4", "4-7"]);
-    expect(beside(3)).toEqual(["0-2", "2-3", "4-7"]);
-    expect(beside(4)).toEqual(["0-4", "5-6", "6-7"]);
-    expect(beside(6)).toEqual(["0-4", "4-6"]);
-  });
-
-  test("of several leaves are outside of all of them, and of the whole tree none", () => {
-    expect(subtreesBeside({ from: 3, to: 6 }, 7)).toEqual([
-      { from: 0, to: 2 },
-      { from: 2, to: 3 },
-      { from: 6, to: 7 },
-    ]);
-    expect(subtreesBeside({ from: 0, to: 7 }, 7)).toEqual([]);
-    expect(subtreesBeside({ from: 0, to: 1 }, 1)).toEqual([]);
+    const nodes = await Promise.all(leaves.map((leaf) => hashLeaf(leaf, systemSha256)));
+    expect(hex(await merkleRoot(nodes, systemSha256))).toBe(root);
+    const roots = [nodes.slice(0, 4), nodes.slice(4)].map((subtree) => merkleRoot(subtree, systemSha256));
+    const upper = await Promise.all(roots.slice(0, Math.ceil(count / 4)));
+    expect(hex(await merkleRoot(upper, systemSha256)), "from the roots of subtrees").toBe(root);
   });
 });

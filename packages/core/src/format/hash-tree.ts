@@ -28,69 +28,20 @@ export async function treeRoot(leaves: Uint8Array, sha256: Sha256): Promise<Uint
   return leaves.length > HASH_BYTES ? sha256(leaves) : leaves;
 }
 
-/** A part of a list of leaves: from..to - 1. */
-export interface Part {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** What a verifier has of a tree beside some of its leaves. */
-export interface Proof {
-  /** The place of the first of the leaves. */
-  readonly from: number;
-  /** How many leaves the tree has. */
-  readonly count: number;
-  /** The roots of `subtreesBeside` the leaves. Those that are used are taken out. */
-  readonly beside: Uint8Array[];
-}
-
 /**
- * The root of the Merkle tree over `leaves`, at least one (RFC 6962, section 2.1, "Merkle Tree Hash").
- *
- * @param proof what completes `leaves`, where they are a part of the leaves of the tree.
+ * The root of a Merkle tree (RFC 6962, section 2.1, "Merkle Tree Hash") from the hashes of its leaves, or of subtrees
+ * that have the same power of two of leaves, the last one perhaps fewer. Of none, it is the SHA-256 of nothing.
  */
-export function merkleRoot(
-  leaves: readonly Uint8Array[],
-  sha256: Sha256,
-  { from, count, beside }: Proof,
-): Promise<Uint8Array> {
-  const rootOf = async (start: number, end: number): Promise<Uint8Array> => {
-    if (end <= from || from + leaves.length <= start) return beside.shift() ?? LEAF;
-    if (end - start < 2) return sha256(concat([LEAF, leaves[start - from]!]));
-    const split = splitOf(start, end);
-    // Both begin before either is awaited, so the roots are taken in their order.
-    return sha256(concat([NODE, ...(await Promise.all([rootOf(start, split), rootOf(split, end)]))]));
-  };
-  return rootOf(0, count);
+export async function merkleRoot(nodes: readonly Uint8Array[], sha256: Sha256): Promise<Uint8Array> {
+  if (nodes.length < 2) return nodes[0] ?? sha256(new Uint8Array());
+  const split = 2 ** Math.floor(Math.log2(nodes.length - 1));
+  const children = [nodes.slice(0, split), nodes.slice(split)].map((part) => merkleRoot(part, sha256));
+  return sha256(concat([NODE, ...(await Promise.all(children))]));
 }
 
-/**
- * The largest subtrees without any of the leaves `part` (at least one) in a tree of `count`, from left to right: with
- * their roots and the leaves of the part, a verifier computes the root of the tree.
- */
-export function subtreesBeside(part: Part, count: number): Part[] {
-  const beside = (from: number, to: number): Part[] => {
-    if (to <= part.from || part.to <= from) return [{ from, to }];
-    if (part.from <= from && to <= part.to) return [];
-    const split = splitOf(from, to);
-    return [...beside(from, split), ...beside(split, to)];
-  };
-  return beside(0, count);
-}
-
-/** Where the right child of a node of at least two leaves begins: the left one has the largest power of two below. */
-export function splitOf(from: number, to: number): number {
-  return from + 2 ** Math.floor(Math.log2(to - from - 1));
-}
-
-/** The hash of a leaf. */
+/** The hash of a leaf of that tree. */
 export function hashLeaf(leaf: Uint8Array, sha256: Sha256): Promise<Uint8Array> {
   return sha256(concat([LEAF, leaf]));
-}
-
-/** The hash of a node over those of its children. */
-export function hashNode(children: readonly Uint8Array[], sha256: Sha256): Promise<Uint8Array> {
-  return sha256(concat([NODE, ...children]));
 }
 
 const LEAF = Uint8Array.of(0);

@@ -4,14 +4,13 @@
  */
 import type { Decoder } from "../codec.ts";
 import { toAgaroseError } from "../errors.ts";
-import type { Manifest, StripeShape } from "../format/manifest/index.ts";
+import type { Manifest } from "../format/manifest/index.ts";
 import type { Sha256 } from "../ports.ts";
-import { checkHash, dataShards } from "./stripe-shards.ts";
+import { checkHash, dataShards, type HashedStripe } from "./stripe-shards.ts";
 
 /** What a proof needs. */
-export interface ProofOptions {
+export interface ProofOptions extends HashedStripe {
   readonly manifest: Manifest;
-  readonly stripe: StripeShape;
   readonly codec: () => Promise<Decoder>;
   readonly sha256: Sha256;
   /** Whether the result is not needed any more. */
@@ -31,16 +30,16 @@ export interface Proof {
 export async function proveShards(
   shards: ReadonlyMap<number, Uint8Array>,
   leftOut: readonly (number | undefined)[],
-  { manifest, stripe, codec, sha256, isOver }: ProofOptions,
+  { codec, sha256, isOver, ...hashed }: ProofOptions,
 ): Promise<Proof | undefined> {
   for (const corrupt of leftOut) {
     const rest = new Map(shards);
     if (corrupt !== undefined) rest.delete(corrupt);
     try {
-      const data = await dataShards(manifest.k, rest, codec);
+      const data = await dataShards(hashed.manifest.k, rest, codec);
       await Promise.all(
         // Stored chunks among them have been verified on arrival.
-        data.map((shard, chunk) => rest.has(chunk) || checkHash(manifest, stripe, chunk, shard, sha256)),
+        data.map((shard, chunk) => rest.has(chunk) || checkHash(hashed, chunk, shard, sha256)),
       );
       return { data, corrupt };
     } catch (cause) {

@@ -1,5 +1,5 @@
 /** `@agarose/core/read`: the reader and what it is made of. */
-export { openRead, readLeaves, type ObjectRead } from "./object-stream.ts";
+export { hashesFrom, openRead, readLeaves, type ObjectRead } from "./object-stream.ts";
 export {
   DELTA_DEFAULT,
   STRIPE_TIMEOUT_MS_DEFAULT,
@@ -22,7 +22,8 @@ export {
 } from "./pieces.ts";
 export { planReadMs, planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
 export { readStripe, type Hedge, type LatePiece, type StripeReadOptions } from "./stripe-read.ts";
-export { checkHash, checkLeaves } from "./stripe-shards.ts";
+export { StripeHashes, type ReadPage } from "./stripe-hashes.ts";
+export { checkHash, checkLeaves, type HashedStripe } from "./stripe-shards.ts";
 export {
   readKind,
   serverTiming,

@@ -11,6 +11,7 @@ import { RangeReader } from "./range-reader.ts";
 import { WINDOW_BYTES_DEFAULT, WINDOW_STRIPES_MAX } from "./read-options.ts";
 import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget } from "./read-options.ts";
 import type { ReadReport } from "./read-report.ts";
+import type { StripeHashes } from "./stripe-hashes.ts";
 import { StripeReader } from "./stripe-reader.ts";
 
 /** A read that has started. */
@@ -34,6 +35,11 @@ export async function openRead(
   const read = new ObjectStream(target, context, policy, observer);
   await read.firstStripe();
   return { body: read.stream(), report: read.report };
+}
+
+/** The hashes of an object, whose pages are read from `sources`. Who made the sources closes them. */
+export function hashesFrom(target: ReadTarget, context: ReadContext): StripeHashes {
+  return new StripeReader(target, context, {}, {}).hashes;
 }
 
 /** Returns the verified leaves of one stripe, from memory or a source. Rejects as `openRead` does. */

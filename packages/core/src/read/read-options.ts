@@ -19,6 +19,8 @@ export interface ReadTarget {
   readonly signal?: AbortSignal;
   /** Lets concurrent reads of one version share their requests. Default: each read makes its own. */
   readonly share?: StripeSharing;
+  /** Keeps pages of hashes (`ReadPage`) beside the stripes that `share` keeps. Default: they are read again. */
+  readonly sharePage?: (page: number, read: () => Promise<Uint8Array>) => Promise<Uint8Array>;
 }
 
 /** What all reads of a program read with. */

@@ -16,7 +16,7 @@ import { asksAlone, startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";
 import { proveShards } from "./functional-proof.ts";
 import { stripeError, type FailedRequest } from "./stripe-errors.ts";
-import { checkHash, checkLeaves } from "./stripe-shards.ts";
+import { checkHash } from "./stripe-shards.ts";
 
 /**
  * Whether a late stripe may ask one more source for a shard of `bytes` bytes. `times` counts from 1 how often the
@@ -47,8 +47,10 @@ export interface StripeReadOptions {
    * k chunks.
    */
   readonly wanted?: number | undefined;
-  /** Whether to read the leaf list of the stripe, one copy of it, instead of chunks. */
-  readonly leaves?: boolean;
+  /** The hashes of its n shards. Where they cannot be read, the stripe fails as they do. */
+  readonly hashes: Promise<Uint8Array>;
+  /** To read a part of the leaf list, one copy of it, instead of chunks: rejects unless that is sound. */
+  readonly checkPart?: (part: Uint8Array) => Promise<void>;
   /** See `ReadPolicy`. */
   readonly fallback?: "stripe" | "none";
   /** See `ChunkRequest`. */
@@ -117,16 +119,18 @@ class StripeRead {
   #cancelDeadline = (): void => {};
 
   constructor(options: StripeReadOptions) {
-    const { candidates, wanted, manifest, leaves } = options;
+    const { candidates, wanted, manifest, checkPart } = options;
     this.#options = options;
-    this.#k = leaves ? 1 : manifest.k;
+    this.#k = checkPart ? 1 : manifest.k;
     this.#needed = this.#k;
     this.#waiting = [...candidates];
     this.#isNarrow = wanted !== undefined && asksAlone(manifest.k, wanted, candidates);
   }
 
   async run(): Promise<Map<number, Uint8Array>> {
-    const { signal } = this.#options;
+    const { signal, hashes } = this.#options;
+    // Without hashes no chunk can be used, whichever source has it.
+    hashes.catch((error: unknown) => this.#fail(toAgaroseError(error)));
     const onAbort = (): void => this.#fail(toAgaroseError(signal.reason, "ABORTED"));
     signal.addEventListener("abort", onAbort);
     this.#armDeadline();
@@ -212,7 +216,7 @@ class StripeRead {
   }
 
   async #request(candidate: Candidate, isExtra = false): Promise<void> {
-    const { manifest, stripe, leaves, until, clock, sha256, onRequest } = this.#options;
+    const { stripe, checkPart, until, clock, sha256, onRequest } = this.#options;
     const { chunk, source } = candidate;
     const record: RequestRecord = {
       stripe: stripe.index,
@@ -244,8 +248,8 @@ class StripeRead {
       const what = HAS_MESSAGES && `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`;
       checkedLength(shard, stripe.shardBytes, what);
       flight.shard = shard;
-      if (leaves) await checkLeaves(manifest, stripe.index, shard, sha256);
-      else if (!this.#isFunctional(chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);
+      if (checkPart) await checkPart(shard);
+      else if (!this.#isFunctional(chunk)) await checkHash(this.#options, chunk, shard, sha256);
       this.#arrived(flight);
     } catch (error) {
       this.#failed(flight, error);
@@ -424,7 +428,7 @@ class StripeRead {
   }
 
   #isFunctional(chunk: number): boolean {
-    return !this.#options.leaves && isFunctional(this.#options.manifest, chunk);
+    return !this.#options.checkPart && isFunctional(this.#options.manifest, chunk);
   }
 
   #end(flight: Flight, outcome: RequestRecord["outcome"], error?: string): void {

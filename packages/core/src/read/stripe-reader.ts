@@ -5,6 +5,7 @@
 import type { Decoder } from "../codec.ts";
 import { HAS_STORE } from "../features.ts";
 import {
+  checkPage,
   inlineBytes,
   LEAF_LIST,
   leafShape,
@@ -18,15 +19,19 @@ import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget, StripeData } fr
 import { planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
 import { isFault, type Decoding, type ReadReport, type RequestRecord } from "./read-report.ts";
 import { readStripe, type StripeReadOptions } from "./stripe-read.ts";
-import { dataShards } from "./stripe-shards.ts";
+import { StripeHashes } from "./stripe-hashes.ts";
+import { checkLeaves, dataShards } from "./stripe-shards.ts";
 import { SourceHealth } from "../sources/source-health.ts";
 
 /** What one way to read a stripe adds to what all have in common. */
-type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "leaves" | "until" | "codec" | "signal">;
+type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "hashes" | "checkPart" | "until" | "codec" | "signal"> &
+  Partial<Pick<StripeReadOptions, "delta">>;
 
 /** The stripes of one read. */
 export class StripeReader {
   readonly report: ReadReport;
+  /** The hashes that its shards are verified by. */
+  readonly hashes: StripeHashes;
   readonly #target: ReadTarget;
   readonly #context: ReadContext;
   readonly #policy: ReadPolicy;
@@ -43,6 +48,7 @@ export class StripeReader {
     this.#policy = policy;
     this.#observer = observer;
     this.#health = new SourceHealth(context.clock);
+    this.hashes = new StripeHashes(target.manifest, (...page) => this.#page(...page));
   }
 
   /**
@@ -71,7 +77,8 @@ export class StripeReader {
   async chunk(stripe: StripePart, wanted: number, signal: AbortSignal): Promise<Uint8Array> {
     const decoding = { ms: 0, shards: 0 };
     const codec = this.#codec(decoding);
-    const shards = await this.#race({ stripe, wanted, codec, signal });
+    const hashes = this.hashes.of(stripe.index, signal);
+    const shards = await this.#race({ stripe, wanted, hashes, codec, signal });
     const [shard] = await dataShards(this.#target.manifest.k, shards, codec, [wanted]);
     add(this.report.decoding, decoding);
     return shard!;
@@ -79,9 +86,24 @@ export class StripeReader {
 
   /** Resolves to the leaf list of a stripe. Every copy is the same, so that it takes one. */
   async leaves(stripe: number, signal: AbortSignal): Promise<Uint8Array> {
+    const { codec, sha256 } = this.#context;
+    const hashes = this.hashes.of(stripe, signal);
+    const checkPart = async (list: Uint8Array): Promise<void> => checkLeaves(await hashes, stripe, list, sha256);
     const shape = leafShape(this.#target.manifest, stripe);
-    const lists = await this.#race({ stripe: shape, leaves: true, codec: this.#context.codec, signal });
+    const lists = await this.#race({ stripe: shape, hashes, checkPart, codec, signal });
     return lists.get(LEAF_LIST)!;
+  }
+
+  /** Reads a page of hashes: from a bucket, because no cache has any, and from one more where that is late or wrong. */
+  #page(page: number, stripe: StripeShape, signal: AbortSignal): Promise<Uint8Array> {
+    const { manifest, sharePage } = this.#target;
+    const { memory, codec, sha256 } = this.#context;
+    const checkPart = (bytes: Uint8Array): Promise<void> => checkPage(manifest, page, bytes, sha256);
+    const hashes = Promise.resolve(new Uint8Array());
+    const own = async (): Promise<Uint8Array> =>
+      (await this.#race({ stripe, hashes, checkPart, delta: 0, codec, signal })).get(LEAF_LIST)!;
+    const read = (): Promise<Uint8Array> => (HAS_STORE && sharePage ? sharePage(page, own) : own());
+    return memory?.read([`${manifest.version}/page/${page}`], stripe.shardBytes, read, signal) ?? read();
   }
 
   async #own(stripe: StripeShape, lastStripe: number, signal: AbortSignal): Promise<StripeData> {
@@ -93,7 +115,8 @@ export class StripeReader {
     const last = stripeShape(manifest, lastStripe);
     const until = last.chunkOffset + last.shardBytes;
     try {
-      const shards = await this.#race({ stripe, until, codec, signal });
+      const hashes = this.hashes.of(stripe.index, signal);
+      const shards = await this.#race({ stripe, until, hashes, codec, signal });
       const data = await dataShards(manifest.k, shards, codec);
       add(this.report.decoding, decoding);
       const made = (): RequestRecord[] => this.report.requests.filter((request) => request.stripe === stripe.index);
@@ -105,13 +128,13 @@ export class StripeReader {
 
   #race(way: Way): Promise<Map<number, Uint8Array>> {
     const { manifest, sources } = this.#target;
-    const { stripe, wanted, leaves } = way;
+    const { stripe, wanted, checkPart, delta } = way;
     const { index } = stripe;
     const isWhole = stripe.shardBytes === stripeShape(manifest, index).shardBytes;
     const plan = (options: PlanOptions): Candidate[] =>
-      planStripe(manifest, index, sources, { ...options, ...(leaves && { chunks: [LEAF_LIST] }) }).filter(
-        ({ chunk, source: { servesParts } }) => {
-          if (leaves) return servesParts;
+      planStripe(manifest, index, sources, { ...options, ...(checkPart && { chunks: [LEAF_LIST] }) }).filter(
+        ({ chunk, source: { kind, servesParts } }) => {
+          if (checkPart) return delta === undefined ? servesParts : kind === "region";
           return wanted === undefined || (servesParts === "wanted" ? chunk === wanted : isWhole || servesParts);
         },
       );

@@ -5,24 +5,29 @@ import type { Decoder } from "../codec.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { concat, HASH_BYTES, hashBlocks, treeRoot } from "../format/hash-tree.ts";
 import { LEAF_LIST, type Manifest, type StripePart, type StripeShape } from "../format/manifest/index.ts";
-import { fromBase64 } from "../format/text.ts";
 import type { Sha256 } from "../ports.ts";
 
+/** A stripe, and what its shards are verified by. */
+export interface HashedStripe {
+  readonly manifest: Pick<Manifest, "blockBytes">;
+  readonly stripe: StripeShape | StripePart;
+  /** The hashes of its n shards, one after the other (`StripeHashes`). */
+  readonly hashes: Uint8Array | Promise<Uint8Array>;
+}
+
 /**
- * Throws CHUNK_CORRUPT unless `shard` has the hash that the manifest has of chunk `chunk` (< n). The blocks of a part
- * must have the hashes of its leaves.
+ * Throws CHUNK_CORRUPT unless `shard` has the hash of chunk `chunk` (< n). The blocks of a part must have the hashes of
+ * its leaves. Rejects as `hashes` does.
  */
 export async function checkHash(
-  manifest: Manifest,
-  stripe: StripeShape | StripePart,
+  { manifest: { blockBytes }, stripe, hashes }: HashedStripe,
   chunk: number,
   shard: Uint8Array,
   sha256: Sha256,
 ): Promise<void> {
-  const { blockBytes, hashes: roots } = manifest;
   const { index, leaves, from } = stripe as StripePart;
   const list = await leaves;
-  const expected = fromBase64(roots[index]!);
+  const expected = await hashes;
   const blocks = await hashBlocks(shard, blockBytes, sha256);
   const at = chunk * HASH_BYTES;
   if (list)
@@ -30,9 +35,8 @@ export async function checkHash(
   else expectEqual(expected, at, await treeRoot(blocks, sha256), chunk, index);
 }
 
-/** Throws CHUNK_CORRUPT unless the trees of leaf list `list` have the hashes that the manifest has of the shards. */
-export async function checkLeaves(manifest: Manifest, stripe: number, list: Uint8Array, sha256: Sha256): Promise<void> {
-  const roots = fromBase64(manifest.hashes[stripe]!);
+/** Throws CHUNK_CORRUPT unless the trees of leaf list `list` have the hashes `roots` of the shards of the stripe. */
+export async function checkLeaves(roots: Uint8Array, stripe: number, list: Uint8Array, sha256: Sha256): Promise<void> {
   const shards = roots.length / HASH_BYTES;
   const bytes = list.length / shards;
   const trees = Array.from({ length: shards }, (_, i) => treeRoot(list.subarray(i * bytes, (i + 1) * bytes), sha256));

@@ -8,16 +8,9 @@ export type { Frames } from "./shard-stream.ts";
 export { readChecked } from "./body.ts";
 
 // Manifests.
-export {
-  findManifest,
-  isUnusable,
-  LOOK_UP_BYTES_MAX,
-  type FindManifestOptions,
-  type ManifestSourceRegion,
-} from "./manifest-source.ts";
+export { findManifest, isUnusable, type FindManifestOptions, type ManifestSourceRegion } from "./manifest-source.ts";
 export { readMajority, type MajorityRead, type MajorityReadOptions } from "./majority-read.ts";
 export { staggeredRace, type Attempt, type FailedAttempt, type RaceOptions } from "./staggered-race.ts";
-export { ByteBudget } from "./byte-budget.ts";
 
 // Latency and health of sources.
 export { hedgeAfterMs, LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "../latency.ts";

@@ -2,7 +2,6 @@
  * Finds the manifest of a key in the buckets, nearest region first, asking the next one when a region fails or is late.
  */
 import { readChecked } from "./body.ts";
-import type { ByteBudget } from "./byte-budget.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { staggeredRace, type FailedAttempt } from "./staggered-race.ts";
 import { manifestName, objectUrl, parseKey } from "../format/key.ts";
@@ -37,8 +36,6 @@ export interface FindManifestOptions {
    * nothing newer. Default 0.
    */
   readonly generationMin?: number;
-  /** Bounds what the look-ups that share it hold at one time. Default: nothing does. */
-  readonly budget?: ByteBudget;
   /** Called for each copy that is not used because of what it says: forged, damaged, or of a newer format. */
   readonly onUnusable?: (region: string, error: AgaroseError) => void;
   readonly signal?: AbortSignal;
@@ -46,11 +43,6 @@ export interface FindManifestOptions {
   readonly timeoutMs?: number;
 }
 
-/**
- * What the look-ups of one isolate or page hold of large manifests at one time: two of the largest, each with its
- * parts.
- */
-export const LOOK_UP_BYTES_MAX = 2 * MANIFEST_BYTES_MAX;
 /** The time that all regions together may take by default. */
 const TIMEOUT_MS_DEFAULT = 10_000;
 /** The most time that the other regions get to disagree when a majority reports no such object. */
@@ -165,11 +157,11 @@ async function fetchManifest(
 export async function fetchRecord(
   key: string,
   region: ManifestSourceRegion,
-  { fetch, signal, budget }: Pick<FindManifestOptions, "fetch" | "budget"> & { readonly signal: AbortSignal },
+  { fetch, signal }: Pick<FindManifestOptions, "fetch"> & { readonly signal: AbortSignal },
 ): Promise<Uint8Array> {
   const response = await fetch(objectUrl(region.url, manifestName(key)), { signal });
   const { status, body } = response;
-  if (status === 200) return readRecord(response, signal, budget);
+  if (status === 200) return readRecord(response);
   await body?.cancel();
   // A bucket that anyone may read but not list hides what is absent behind a 403.
   const code = status === 404 || status === 403 ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED";
@@ -180,28 +172,12 @@ export async function fetchRecord(
   );
 }
 
-/** Most manifests are smaller. What is larger is of a large object, or none. */
-const SMALL_BYTES = 64 * 1024;
-
-/** Reads a record whole. Beyond `SMALL_BYTES` it waits until the budget has room for the largest there is. */
-async function readRecord(
-  response: FetchedResponse,
-  signal: AbortSignal,
-  budget: ByteBudget | undefined,
-): Promise<Uint8Array> {
-  let release: (() => void) | undefined;
-  // A region that announces too much is refused before it sends any of it.
+/** Reads a record whole. A region that announces too much is refused before it sends any of it. */
+async function readRecord(response: FetchedResponse): Promise<Uint8Array> {
   const announced = Number(response.headers.get("content-length"));
   if (announced > MANIFEST_BYTES_MAX) await response.body?.cancel();
   refuseTooLarge(announced);
-  try {
-    return await readChecked(response, async (bytes) => {
-      refuseTooLarge(bytes);
-      if (bytes > SMALL_BYTES) release ??= await budget?.take(MANIFEST_BYTES_MAX, signal);
-    });
-  } finally {
-    release?.();
-  }
+  return readChecked(response, refuseTooLarge);
 }
 
 function isMajority(count: number, regions: readonly unknown[]): boolean {

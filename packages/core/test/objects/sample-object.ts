@@ -1,6 +1,6 @@
-import { BLOCK_BYTES, concat, hashBlocks, hashShard } from "../../src/format/hash-tree.ts";
+import { BLOCK_BYTES, concat, hashBlocks } from "../../src/format/hash-tree.ts";
 import {
-  encodeHashes,
+  LeafList,
   sealManifest,
   stripeCount,
   stripeShape,
@@ -16,8 +16,8 @@ export interface SampleObject {
   readonly bytes: Uint8Array;
   /** The shard of chunk `chunk` in stripe `stripe`; functional rows too. */
   shard(stripe: number, chunk: number): Uint8Array;
-  /** The leaf list of a stripe. */
-  leaves(stripe: number): Promise<Uint8Array>;
+  /** Its leaf list, all of it. */
+  readonly leafList: Uint8Array;
 }
 
 export interface SampleOptions {
@@ -31,6 +31,8 @@ export interface SampleOptions {
   readonly key?: string;
   /** Whether every region has the leaf list. */
   readonly leaves?: boolean;
+  /** Default: the manifest has all hashes. */
+  readonly pageStripes?: number;
 }
 
 export async function sampleObject(options: SampleOptions): Promise<SampleObject> {
@@ -41,7 +43,13 @@ export async function sampleObject(options: SampleOptions): Promise<SampleObject
     encodeStripe(bytes, stripeShape(shape, index), k, m),
   );
   const regions = options.regions ?? Array.from({ length: k + m }, (_, chunk) => `r${chunk}`);
-  const hash = (shard: Uint8Array): Promise<Uint8Array> => hashShard(shard, BLOCK_BYTES, sha256);
+  const paged = options.pageStripes ? { pageStripes: options.pageStripes } : {};
+  const list = new LeafList({ ...shape, m, blockBytes: BLOCK_BYTES, ...paged }, sha256);
+  const parts: Uint8Array[] = [];
+  for (const shards of stripes) {
+    const leaves = shards.slice(0, k + m).map((shard) => hashBlocks(shard, BLOCK_BYTES, sha256));
+    parts.push(await list.add(await Promise.all(leaves)));
+  }
   const draft = {
     key,
     generation: 1,
@@ -56,15 +64,12 @@ export async function sampleObject(options: SampleOptions): Promise<SampleObject
     blockBytes: BLOCK_BYTES,
     sha256: hex(await sha256(bytes)),
     placement: Array.from({ length: k + m }, (_, chunk) => regions[chunk % regions.length]!),
-    ...(options.leaves && { leaves: regions }),
-    hashes: await Promise.all(
-      stripes.map(async (shards) => encodeHashes(await Promise.all(shards.slice(0, k + m).map(hash)))),
-    ),
+    ...((options.leaves || options.pageStripes) && { leaves: regions }),
+    ...(options.pageStripes && { ...paged, requires: ["pages"] }),
+    hashes: list.hashes,
   };
   const manifest = await sealManifest(draft, sha256);
-  const leaves = async (stripe: number): Promise<Uint8Array> =>
-    concat(await Promise.all(stripes[stripe]!.slice(0, k + m).map((shard) => hashBlocks(shard, BLOCK_BYTES, sha256))));
-  return { manifest, bytes, shard: (stripe, chunk) => stripes[stripe]![chunk]!, leaves };
+  return { manifest, bytes, shard: (stripe, chunk) => stripes[stripe]![chunk]!, leafList: concat(parts) };
 }
 
 /** The k + m + k shards of a stripe. */

@@ -21,6 +21,8 @@ export interface S3StoreOptions {
   readonly connectMs?: number;
   /** A request fails when nothing moves on its connection for this long. */
   readonly idleMs?: number;
+  /** A stream of more than four times as many bytes is stored in parts of this length. Default: 1 GiB. */
+  readonly partBytes?: number;
   /** Called when the store asks for fewer requests. The request itself is tried again after a pause. */
   readonly onThrottle?: () => void;
 }

@@ -4,6 +4,9 @@
 import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
@@ -12,6 +15,8 @@ import {
   PutObjectCommand,
   type S3Client,
   S3ServiceException,
+  UploadPartCommand,
+  type CompletedPart,
   type ListObjectsV2CommandInput,
 } from "@aws-sdk/client-s3";
 import type { AgaroseError, ErrorCode, FetchedResponse } from "@agarose/core";
@@ -30,10 +35,14 @@ import {
   type S3StoreOptions,
 } from "./s3-client.ts";
 import { mayRefuseAdditions, sendPlainly } from "./plain-requests.ts";
+import { StreamParts } from "./stream-parts.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
 const DELETE_MAX = 1000;
+/** S3 takes up to 5 GiB in one put, and 10,000 parts. */
+const PART_BYTES = 1024 ** 3;
+const PARTS_OF_PUT_MAX = 4;
 /** Readers ask another region instead of the same one again, but a listing needs every region. */
 const LIST_TRIES = 3;
 const LIST_PAUSE_MS = 100;
@@ -47,6 +56,7 @@ export class S3Store implements Store {
   readonly #credentialsOrigin: string;
   /** Tries of a page by ourselves, where the SDK has one. */
   readonly #triesOfList: number;
+  readonly #partBytes: number;
   #takesTrailers: boolean;
   #takesChecksums: boolean;
   /** Whether the store removes many objects by one request. */
@@ -54,6 +64,7 @@ export class S3Store implements Store {
 
   constructor(region: RegionConfig, options: S3StoreOptions = {}) {
     this.region = region;
+    this.#partBytes = options.partBytes ?? PART_BYTES;
     this.#credentialsOrigin = options.credentialsOrigin ?? ORIGIN_DEFAULT;
     this.#client = openClient(region, options);
     this.#takesChecksums = region.checksums ?? true;
@@ -100,9 +111,10 @@ export class S3Store implements Store {
   }
 
   async put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt> {
-    const send = (): Promise<PutReceipt> => this.#sendPut(name, body, options);
     try {
-      return body instanceof Uint8Array ? await this.#orPlainly(send) : await send();
+      if (body instanceof Uint8Array) return await this.#orPlainly(() => this.#sendPut(name, body, options));
+      const isLong = options.bytes > PARTS_OF_PUT_MAX * this.#partBytes;
+      return await (isLong ? this.#sendParts(name, body, options) : this.#sendPut(name, body, options));
     } catch (error) {
       if (!(body instanceof Uint8Array) && refusesTrailers(error)) this.#takesTrailers = false;
       throw this.#failure(error, "STORE_FAILED", `to store ${name}`);
@@ -125,6 +137,43 @@ export class S3Store implements Store {
     const output = await this.#client.send(command, options.signal && { abortSignal: options.signal });
     if (hash && output.ServerSideEncryption === undefined) checkEtag(output.ETag, hash());
     return { etag: output.ETag };
+  }
+
+  /** Stores a stream that is too long for one put. Nothing is there before all parts are, and nothing if one fails. */
+  async #sendParts(name: string, body: Readable, options: PutOptions): Promise<PutReceipt> {
+    const own = options.signal && { abortSignal: options.signal };
+    const object = { Bucket: this.region.bucket, Key: name };
+    const { UploadId } = await this.#client.send(
+      new CreateMultipartUploadCommand({
+        ...object,
+        ContentType: options.contentType,
+        ...(options.cacheControl && { CacheControl: options.cacheControl }),
+        ...(this.#takesTrailers && { ChecksumAlgorithm: "CRC32" as const }),
+      }),
+      own,
+    );
+    const upload = { ...object, UploadId };
+    try {
+      const parts = new StreamParts(body);
+      const Parts: CompletedPart[] = [];
+      for (let at = 0; at < options.bytes; at += this.#partBytes) {
+        const bytes = Math.min(this.#partBytes, options.bytes - at);
+        const PartNumber = Parts.length + 1;
+        const command = new UploadPartCommand({ ...upload, PartNumber, Body: parts.next(bytes), ContentLength: bytes });
+        const hash = this.#prepareStream(command, bytes);
+        const { ETag, ChecksumCRC32, ServerSideEncryption } = await this.#client.send(command, own);
+        if (hash && ServerSideEncryption === undefined) checkEtag(ETag, hash());
+        Parts.push({ PartNumber, ETag, ...(ChecksumCRC32 && { ChecksumCRC32 }) });
+      }
+      const complete = new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } });
+      return { etag: (await this.#client.send(complete, own)).ETag };
+    } catch (error) {
+      // Without this, the parts would stay, unseen by any listing.
+      await this.#client
+        .send(new AbortMultipartUploadCommand(upload), { abortSignal: AbortSignal.timeout(SMALL_REQUEST_MS_MAX) })
+        .catch(() => {});
+      throw error;
+    }
   }
 
   /**
@@ -165,7 +214,9 @@ export class S3Store implements Store {
   }
 
   /** Returns how to get the MD5 of what was sent, for a stream that carries no checksum. */
-  #prepareStream(command: PutObjectCommand, bytes: number): (() => string) | undefined {
+  #prepareStream(sent: PutObjectCommand | UploadPartCommand, bytes: number): (() => string) | undefined {
+    // What it adds to the request of a put fits that of a part.
+    const command = sent as PutObjectCommand;
     if (!this.#takesTrailers) return sendHashed(command);
     sendChecksummed(command, bytes);
     return undefined;

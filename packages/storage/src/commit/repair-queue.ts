@@ -13,7 +13,7 @@ export interface RepairEntry {
   readonly generation: number;
   /** Chunks that no region took. */
   readonly missing: readonly number[];
-  /** Regions without its newest manifest. */
+  /** Regions without its newest manifest, or without its leaf list where that has pages. */
   readonly regions: readonly string[];
 }
 

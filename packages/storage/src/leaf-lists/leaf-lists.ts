@@ -1,42 +1,42 @@
 /**
- * The leaf lists of an object: every region that its manifest names has a whole copy. Readers can do without, so a lost
- * one makes no object unreadable, but small ranges then read whole shards.
+ * The leaf lists of an object: every region that its manifest names has a whole copy. Where the shard hashes are in its
+ * pages, the object cannot be read without one. Else small ranges read whole shards without it.
  */
 import { AgaroseError, toAgaroseError, type Codec } from "@agarose/core";
 import {
+  checkPage,
   chunkName,
-  concat,
   hashBlocks,
   LEAF_LIST,
+  LeafList,
+  leafListBytes,
   leafShape,
+  pageShape,
   stripeCount,
   stripeShape,
   type Manifest,
 } from "@agarose/core/format";
 import { checkLeaves } from "@agarose/core/read";
-import { currentNames, regionsOf } from "../buckets/region-names.ts";
-import { readRecord } from "../buckets/small-record.ts";
+import { currentNames, regionsOf, storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { RegionParts } from "../commit/write-context.ts";
+import { mapOrdered } from "../listing/ordered-pool.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
-import { uploadWholeChunk } from "../upload/chunk-upload.ts";
+import { SilenceLimit } from "../objects/silence.ts";
+import { ChunkStream } from "../repair/chunk-stream.ts";
+import { ChunkUpload, inStep } from "../upload/chunk-upload.ts";
 import type { SourceReader } from "../upload/file-source.ts";
+import { hashesOf } from "./stripe-hashes.ts";
 
 /** The leaf list of one region. */
 export interface LeafListVerdict {
   readonly region: string;
   /** What is wrong: CHUNK_MISSING, CHUNK_WRONG_LENGTH, CHUNK_CORRUPT, or why the region did not answer. */
   readonly code?: string | undefined;
-  /** The list, if it was read and is sound. */
-  readonly list?: Uint8Array | undefined;
 }
 
-/** Length of a leaf list in bytes. */
-export function leafListBytes(manifest: Manifest): number {
-  const last = leafShape(manifest, stripeCount(manifest) - 1);
-  return last.chunkOffset + last.shardBytes;
-}
+const LISTS_AT_A_TIME = 6;
 
 /** Looks at the leaf list in every region that should have it. Rejects only when the caller aborts. */
 export async function checkLeafLists(
@@ -45,11 +45,26 @@ export async function checkLeafLists(
   context: RegionParts,
 ): Promise<LeafListVerdict[]> {
   const leaves = currentNames(manifest.leaves ?? [], regionsOf(context.stores));
+  if (quick) return headLeafLists(manifest, leaves, context);
+  const verdicts: LeafListVerdict[] = [];
+  const judged = mapOrdered(leaves, LISTS_AT_A_TIME, (region) => readLeafList(manifest, region, context));
+  for await (const verdict of judged) verdicts.push(verdict);
+  return verdicts;
+}
+
+async function headLeafLists(
+  manifest: Manifest,
+  leaves: readonly string[],
+  context: RegionParts,
+): Promise<LeafListVerdict[]> {
   const stores = context.stores.filter(({ region }) => leaves.includes(region.name));
-  const tasks = stores.map((store): Task<LeafListVerdict> => ({
-    store,
-    run: (signal) => (quick ? headLeafList(manifest, store, signal) : readLeafList(manifest, store, signal)),
-  }));
+  const run = async (store: Store, signal: AbortSignal): Promise<LeafListVerdict> => {
+    const region = store.region.name;
+    const bytes = await store.head(nameOf(manifest), signal);
+    if (bytes === undefined) return { region, code: "CHUNK_MISSING" };
+    return { region, code: bytes === leafListBytes(manifest) ? undefined : "CHUNK_WRONG_LENGTH" };
+  };
+  const tasks = stores.map((store): Task<LeafListVerdict> => ({ store, run: (signal) => run(store, signal) }));
   const outcomes = await runTasks(tasks, { enough: context.breaker.countResponsive(stores) }, context);
   return leaves.map((region) => {
     const outcome = outcomes.find(({ store }) => store.region.name === region);
@@ -58,31 +73,50 @@ export async function checkLeafLists(
   });
 }
 
-async function headLeafList(manifest: Manifest, store: Store, signal: AbortSignal): Promise<LeafListVerdict> {
-  const region = store.region.name;
-  const bytes = await store.head(nameOf(manifest), signal);
-  if (bytes === undefined) return { region, code: "CHUNK_MISSING" };
-  return { region, code: bytes === leafListBytes(manifest) ? undefined : "CHUNK_WRONG_LENGTH" };
-}
-
-async function readLeafList(manifest: Manifest, store: Store, signal: AbortSignal): Promise<LeafListVerdict> {
-  const region = store.region.name;
-  const response = await store.get(nameOf(manifest), { signal });
-  const { status } = response;
-  if (status !== 200) {
-    await response.body?.cancel();
-    return { region, code: status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED" };
+async function readLeafList(manifest: Manifest, region: string, context: RegionParts): Promise<LeafListVerdict> {
+  const store = storeNamed(context.stores, region);
+  if (!store) return { region, code: "REGION_UNKNOWN" };
+  if (context.breaker.isOpen(region)) return { region, code: "SOURCE_FAILED" };
+  const silence = new SilenceLimit(context.clock, context.signal);
+  try {
+    const parts = soundParts(manifest, store, { ...context, signal: silence.signal });
+    while (!(await silence.limit(parts.next())).done) context.breaker.answered(region);
+    return { region };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (silence.isOver) context.breaker.open(region);
+    return { region, code: toAgaroseError(error, "SOURCE_FAILED").code };
   }
-  const list = await readRecord(response, nameOf(manifest), leafListBytes(manifest)).catch((error: unknown) => {
-    if (error instanceof AgaroseError && "max" in error.details) return undefined;
-    throw error;
-  });
-  if (list?.length !== leafListBytes(manifest)) return { region, code: "CHUNK_WRONG_LENGTH" };
-  const problem = await problemOf(manifest, list);
-  return problem ? { region, code: problem.code } : { region, list };
 }
 
-/** Writes the leaf list again to the regions of `verdicts` that lack it. Returns the regions that took it. */
+/** The leaf list of one region, part by part. It rejects at the first that is not sound. */
+async function* soundParts(manifest: Manifest, store: Store, context: RegionParts): AsyncGenerator<Uint8Array> {
+  const { pageStripes } = manifest;
+  const { signal } = context;
+  const hashes = hashesOf(manifest, context);
+  const stream = new ChunkStream(manifest, LEAF_LIST, store, 0, signal);
+  const stripes = stripeCount(manifest);
+  try {
+    for (let index = 0; index < stripes; index++) {
+      const leaves = await stream.next(leafShape(manifest, index).shardBytes);
+      if (leaves.length > 0) await checkLeaves(await hashes.of(index, signal), index, leaves, nodeSha256);
+      yield leaves;
+      if (!pageStripes || ((index + 1) % pageStripes > 0 && index + 1 < stripes)) continue;
+      const page = Math.floor(index / pageStripes);
+      const bytes = await stream.next(pageShape({ ...manifest, pageStripes }, page).shardBytes);
+      await checkPage(manifest, page, bytes, nodeSha256);
+      yield bytes;
+    }
+    await stream.end();
+  } finally {
+    stream.close();
+  }
+}
+
+/**
+ * Writes the leaf list again to the regions of `verdicts` that lack it: from a region that has it, or else from the
+ * object. Returns the regions that took it.
+ */
 export async function restoreLeafLists(
   manifest: Manifest,
   verdicts: readonly LeafListVerdict[],
@@ -90,21 +124,46 @@ export async function restoreLeafLists(
   context: RegionParts,
 ): Promise<string[]> {
   const lacking = new Set(verdicts.filter(isRewritable).map(({ region }) => region));
-  if (lacking.size === 0) return [];
-  const list = verdicts.find((verdict) => verdict.list)?.list ?? (await makeLeafList(manifest, file, await codec()));
   const stores = context.stores.filter(({ region }) => lacking.has(region.name));
-  const tasks = stores.map((store): Task<void> => ({
-    store,
-    run: (signal) => uploadWholeChunk(store, nameOf(manifest), list, signal),
-  }));
-  const outcomes = await runTasks(tasks, { enough: tasks.length }, context);
-  return outcomes.flatMap(({ store, error }) => (error ? [] : [store.region.name]));
+  if (stores.length === 0) return [];
+  for (const { region, code } of verdicts) {
+    const store = code === undefined && storeNamed(context.stores, region);
+    if (!store) continue;
+    try {
+      return await storeParts(manifest, soundParts(manifest, store, context), stores, context);
+    } catch {
+      // It was looked at by its length alone, and is not sound: the next one may be.
+      context.signal.throwIfAborted();
+    }
+  }
+  return storeParts(manifest, madeParts(manifest, file, await codec()), stores, context);
+}
+
+async function storeParts(
+  manifest: Manifest,
+  parts: AsyncGenerator<Uint8Array>,
+  stores: readonly Store[],
+  context: RegionParts,
+): Promise<string[]> {
+  const bytes = leafListBytes(manifest);
+  const uploads = stores.map((store) => new ChunkUpload(LEAF_LIST, store, nameOf(manifest), bytes));
+  const patience = { enough: uploads.length };
+  try {
+    for await (const part of parts) {
+      await inStep(uploads, (upload) => upload.write(part), { ...patience, isAnswered: false }, context);
+    }
+    await inStep(uploads, (upload) => upload.finish(), patience, context);
+  } catch (error) {
+    for (const upload of uploads) upload.giveUp(toAgaroseError(error));
+    throw error;
+  }
+  return uploads.flatMap(({ error, store }) => (error ? [] : [store.region.name]));
 }
 
 /** Makes the leaf list from the bytes of the object. Rejects with CHUNK_CORRUPT if they are others than were put. */
-async function makeLeafList(manifest: Manifest, file: SourceReader, codec: Codec): Promise<Uint8Array> {
+async function* madeParts(manifest: Manifest, file: SourceReader, codec: Codec): AsyncGenerator<Uint8Array> {
   const { k, m, blockBytes } = manifest;
-  const trees: Uint8Array[] = [];
+  const list = new LeafList(manifest, nodeSha256);
   const parity = Array.from({ length: m }, (_, row) => k + row);
   for (let index = 0; index < stripeCount(manifest); index++) {
     const { start, dataBytes, shardBytes } = stripeShape(manifest, index);
@@ -112,26 +171,16 @@ async function makeLeafList(manifest: Manifest, file: SourceReader, codec: Codec
     await file.read(padded.subarray(0, dataBytes), start);
     const data = Array.from({ length: k }, (_, chunk) => padded.subarray(chunk * shardBytes, (chunk + 1) * shardBytes));
     const shards = [...data, ...(m > 0 ? codec.encode(data, parity) : [])];
-    for (const shard of shards) trees.push(await hashBlocks(shard, blockBytes, nodeSha256));
+    const part = await list.add(await Promise.all(shards.map((shard) => hashBlocks(shard, blockBytes, nodeSha256))));
+    const at = list.hashes.length - 1;
+    if (list.hashes[at] !== manifest.hashes[at]) throw corrupt(manifest, index);
+    yield part;
   }
-  const list = concat(trees);
-  const problem = await problemOf(manifest, list);
-  if (problem) throw problem;
-  return list;
 }
 
-/** What is wrong with a leaf list of the right length. */
-async function problemOf(manifest: Manifest, list: Uint8Array): Promise<AgaroseError | undefined> {
-  try {
-    for (let index = 0; index < stripeCount(manifest); index++) {
-      const shape = leafShape(manifest, index);
-      const leaves = list.subarray(shape.chunkOffset, shape.chunkOffset + shape.shardBytes);
-      await checkLeaves(manifest, index, leaves, nodeSha256);
-    }
-    return undefined;
-  } catch (error) {
-    return toAgaroseError(error);
-  }
+function corrupt({ key }: Manifest, stripe: number): AgaroseError {
+  const message = `stripe ${stripe} of ${JSON.stringify(key)} has other hashes than its manifest: run \`agarose verify\``;
+  return new AgaroseError("CHUNK_CORRUPT", message, { key, stripe });
 }
 
 /** Whether a region that answers has no sound leaf list. */

@@ -1,11 +1,10 @@
 /**
  * The verdict on an object from listings, where they leave no doubt.
  */
-import { chunkBytes, isTombstone, LEAF_LIST, roundRobin, type Manifest } from "@agarose/core/format";
+import { chunkBytes, isTombstone, LEAF_LIST, leafListBytes, roundRobin, type Manifest } from "@agarose/core/format";
 import type { WriteContext } from "../commit/write-context.ts";
 import type { Config } from "../config/config.ts";
 import { storedChunks } from "../objects/chunk-listing.ts";
-import { leafListBytes } from "../leaf-lists/leaf-lists.ts";
 import { keptRegions } from "../layout/object-layout.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, Kind, RegionObject } from "./key-groups.ts";

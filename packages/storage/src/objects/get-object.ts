@@ -122,14 +122,14 @@ export function openObject(
   );
 }
 
-/** One source per region that holds chunks of the object, with what this read has measured of it. */
+/** One source per region that holds chunks of the object or its leaf list, with what this read has measured of it. */
 function sourcesOf(
   manifest: Manifest,
   stores: readonly Store[],
   latencies: ReadonlyMap<string, LatencyEstimate>,
 ): RegionSource[] {
   const fetch = storeFetch(stores);
-  return [...new Set(manifest.placement)].map((name) => {
+  return [...new Set([...manifest.placement, ...(manifest.leaves ?? [])])].map((name) => {
     const latency = (): LatencyEstimate => latencies.get(name) ?? LATENCY_UNKNOWN;
     return new RegionSource({ manifest, region: { name, url: storeUrl(name) }, latency, fetch });
   });

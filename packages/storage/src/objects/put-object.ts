@@ -6,14 +6,13 @@ import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { shownBytes } from "@agarose/core/content";
 import {
   BLOCK_BYTES,
-  encodeHashes,
   encodeManifest,
   HASH_BYTES,
   isTombstone,
+  PAGE_BYTES_MAX,
+  pageStripesOf,
   parseKey,
-  refuseTooLarge,
   sealManifest,
-  stripeCount,
   type Gzip,
   type Manifest,
   type ManifestDraft,
@@ -39,7 +38,7 @@ import { settledSurvey } from "../regions/settled.ts";
 import { encryptSource } from "../encryption/encrypted-source.ts";
 import { shownManifest } from "../encryption/opened.ts";
 import { secretsOf } from "../encryption/secrets-of.ts";
-import { hasDrainedLeaves, layoutOf, storedLayout } from "../layout/object-layout.ts";
+import { hasDrainedLeaves, keptRegions, layoutOf, storedLayout } from "../layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { compressSource, mayCompress, type CompressionWish } from "../upload/compressed-source.ts";
 import { examineContent } from "../upload/examined-content.ts";
@@ -47,7 +46,9 @@ import { hashFile, readWhole } from "../upload/file-hash.ts";
 import type { DeploymentParts } from "../parts.ts";
 import type { FileHash, FileState, Source, SourceReader } from "../upload/file-source.ts";
 import { describedAsStored, isChecksum } from "../upload/object-headers.ts";
-import { uploadChunks, uploadLeaves, type UploadedChunks, type UploadInput } from "../upload/upload.ts";
+import { uploadChunks, type UploadedChunks, type UploadInput } from "../upload/upload.ts";
+import { checkLeafLists } from "../leaf-lists/leaf-lists.ts";
+import { LeafListUpload } from "../leaf-lists/leaf-list-upload.ts";
 
 /** What to store, and how. */
 export interface PutObject {
@@ -105,8 +106,8 @@ export interface PutResult {
   readonly missing: readonly number[];
 }
 
-/** S3 takes at most 5 GiB in one put. */
-const CHUNK_BYTES_MAX = 5 * 1024 ** 3;
+/** S3 takes no longer object. */
+const CHUNK_BYTES_MAX = 5 * 1024 ** 4;
 
 /**
  * Stores `given`. Until the manifest is in a majority of the regions, readers may see the version before.
@@ -130,6 +131,9 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
     const survey = await surveyFor(object, context);
     const { newest } = survey;
     object.onlyIf?.(newest && !isTombstone(newest) ? newest : undefined, newest);
+    // What is too long is refused before it is hashed, for minutes perhaps.
+    const state = await file.state?.();
+    if (state && !mayCompress(wishOf(object, config), state.bytes)) draftOf(object, state.bytes, config);
     const secret = await secretsOf(config).forWriting(object.key);
     const copies = object.onlyIf !== undefined;
     const { onBytes } = given;
@@ -205,8 +209,9 @@ function draftOf(
 ): { readonly draft: Draft; readonly inline: boolean } {
   const { k, m, placement, inline } = layoutOf(config, key, bytes);
   const layout = { key, k, m, bytes, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES, placement };
-  refuseOversize(layout);
-  return { draft: { ...layout, contentType, headers }, inline };
+  const pageStripes = pageStripesOf(layout);
+  refuseOversize({ ...layout, pageStripes });
+  return { draft: { ...layout, ...(pageStripes && { pageStripes }), contentType, headers }, inline };
 }
 
 /** FAT keeps times in steps of two seconds, other file systems in steps of milliseconds and less. */
@@ -254,21 +259,16 @@ async function storeNew(
     onBytes: (bytes) => onBytes?.("upload", bytes),
   };
   let uploaded: UploadedChunks | undefined;
-  let leaves: readonly string[] = [];
+  const list = listUpload(draft, upload, context);
   const prepare = async (): Promise<void> => {
-    let lists: Promise<string[]> | undefined;
-    const onLeaves = (all: readonly Uint8Array[][]): void => {
-      lists = uploadLeaves({ ...input, context }, all);
-      // It is awaited once the chunks are stored. Until then it must not count as unhandled.
-      lists.catch(() => {});
-    };
-    uploaded = await uploadChunks({ ...input, onLeaves });
-    leaves = (await lists) ?? [];
+    uploaded = await uploadChunks({ ...input, list });
   };
   const seal = (generation: number, modified: string): Promise<Manifest> => {
     // Only what is inline is sealed without an upload, and it is hashed before.
-    const { hashes = [], missing = [], sha256 = source.expected as string } = uploaded ?? {};
-    const made = { generation, upload, modified, leaves, missing, sha256, hashes: hashes.map(encodeHashes) };
+    const { missing = [], sha256 = source.expected as string } = uploaded ?? {};
+    // A page must survive what the object does, so `repair` brings the list to all regions.
+    const leaves = draft.pageStripes ? list.all : list.regions;
+    const made = { generation, upload, modified, leaves, missing, sha256, hashes: list.hashes };
     return sealManifest(draftManifest(draft, made), nodeSha256, context.sign);
   };
   const commit = await commitRecord(
@@ -284,12 +284,25 @@ async function storeNew(
     context,
   );
   const expected = commit.record.sha256;
-  return finish("stored", commit, context, await restoreChunks(commit.record, { ...input, expected }, context));
+  const lost = await restoreChunks(commit.record, { ...input, expected, list }, context);
+  return finish("stored", commit, context, lost, draft.pageStripes ? list.lacking : []);
+}
+
+/** The leaf list of a put. Pages of hashes must be in as many regions as the object may lose, and one more. */
+function listUpload(draft: Draft, upload: string, context: PutParts): LeafListUpload {
+  const { key, pageStripes } = draft;
+  const { config } = context;
+  const regions = keptRegions(config);
+  const names = new Set(regions.map(({ name }) => name));
+  const stores = context.stores.filter(({ region }) => names.has(region.name));
+  const lost = promisedLosses(config, [...names]);
+  const needed = pageStripes ? Math.min(stores.length, Math.max(majorityOf(stores), lost + 1)) : 0;
+  return new LeafListUpload({ key, upload, object: draft, stores, needed }, context);
 }
 
 /** The fields in the order of docs/reference/format.md. */
 function draftManifest(
-  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, placement, encryption, gzip, inline }: Draft,
+  draft: Draft,
   {
     generation,
     upload,
@@ -300,9 +313,11 @@ function draftManifest(
     hashes,
   }: Pick<ManifestDraft, "generation" | "upload" | "modified" | "sha256" | "leaves" | "missing" | "hashes">,
 ): ManifestDraft {
+  const { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, placement } = draft;
+  const { pageStripes, encryption, gzip, inline } = draft;
   const name = { key, generation, upload, bytes, contentType, headers, modified };
   const code = { k, m, stripeBytes, blockBytes, sha256, placement };
-  const features = { encryption, gzip, inline };
+  const features = { pages: pageStripes, encryption, gzip, inline };
   const requires = Object.entries(features).flatMap(([known, feature]) => (feature === undefined ? [] : [known]));
   const content = {
     ...(encryption && { encryption }),
@@ -310,7 +325,11 @@ function draftManifest(
     ...(inline !== undefined && { inline }),
     ...(requires.length > 0 && { requires }),
   };
-  const lists = { ...(leaves.length > 0 && { leaves }), ...(missing.length > 0 && { missing }) };
+  const lists = {
+    ...(leaves.length > 0 && { leaves }),
+    ...(pageStripes && { pageStripes }),
+    ...(missing.length > 0 && { missing }),
+  };
   return { ...name, ...code, ...lists, ...content, hashes };
 }
 
@@ -322,15 +341,19 @@ function draftManifest(
  */
 async function restoreChunks(
   { missing = [], ...manifest }: Manifest,
-  input: UploadInput,
+  { list, ...input }: UploadInput & { readonly list: LeafListUpload },
   context: WriteContext,
 ): Promise<readonly number[]> {
   const stored = input.chunks.filter((chunk) => !missing.includes(chunk));
   const gone = await findGoneChunks(manifest, stored, context);
-  if (gone.length === 0) return [];
+  if (manifest.pageStripes) {
+    const verdicts = await checkLeafLists(manifest, true, context);
+    list.lost(verdicts.filter(({ code }) => code === "CHUNK_MISSING").map(({ region }) => region));
+  }
+  if (gone.length === 0 && list.isEnough) return [];
   const needed = Math.max(0, input.needed - (stored.length - gone.length));
   try {
-    const { missing: lost } = await uploadChunks({ ...input, chunks: gone, needed });
+    const { missing: lost } = await uploadChunks({ ...input, chunks: gone, needed, ...(!list.isEnough && { list }) });
     // A region that has lost them once may do so again.
     const again = await findGoneChunks(
       manifest,
@@ -428,10 +451,11 @@ async function finish(
   { record, regionsWithout }: Commit<Manifest>,
   context: WriteContext,
   lost: readonly number[] = [],
+  withoutList: readonly string[] = [],
 ): Promise<PutResult> {
   const { key, version, upload, generation, bytes, sha256 } = record;
   const missing = [...(record.missing ?? []), ...lost].toSorted((a, b) => a - b);
-  const regions = regionsWithout.map(({ region }) => region);
+  const regions = [...new Set([...regionsWithout.map(({ region }) => region), ...withoutList])];
   if (missing.length + regions.length > 0) {
     await enqueueRepair({ key, generation, missing, regions }, context);
   }
@@ -444,16 +468,16 @@ async function finish(
  * How many chunks a put must store: `write.happy`, or those that remain when the losses that the configuration promises
  * to survive have happened. Never below k.
  */
-function chunksNeeded({ regions, survive, write }: Config, { k, placement }: Pick<Draft, "k" | "placement">): number {
+function chunksNeeded(config: Config, { k, placement }: Pick<Draft, "k" | "placement">): number {
+  const kept = config.write?.happy ?? placement.length - promisedLosses(config, placement);
+  return Math.max(k, Math.min(kept, placement.length));
+}
+
+/** How many of the places, each in a region, are gone when the losses have happened that an object is to survive. */
+function promisedLosses({ regions, survive }: Config, places: readonly string[]): number {
   const providers = new Map(regions.map(({ name, provider }) => [name, provider]));
-  const lost = Math.max(
-    fullest(placement, survive.regions),
-    fullest(
-      placement.map((region) => providers.get(region)!),
-      survive.providers,
-    ),
-  );
-  return Math.max(k, Math.min(write?.happy ?? placement.length - lost, placement.length));
+  const ofProviders = places.map((region) => providers.get(region)!);
+  return Math.max(fullest(places, survive.regions), fullest(ofProviders, survive.providers));
 }
 
 /** The number of chunks in the `count` fullest domains. */
@@ -478,14 +502,21 @@ function identityOf(manifest: Draft & Pick<Manifest, "sha256">): string {
   return JSON.stringify([sha256, bytes, code, contentType, Object.entries(headers).toSorted(), placement]);
 }
 
-function refuseOversize(layout: { bytes: number; stripeBytes: number; k: number; m: number }): void {
-  const bytesPerStripe = Math.ceil(((layout.k + layout.m) * HASH_BYTES) / 3) * 4 + 3;
-  refuseTooLarge(stripeCount(layout) * bytesPerStripe);
+function refuseOversize(layout: Pick<Manifest, "bytes" | "k" | "m"> & { pageStripes: number | undefined }): void {
+  const pageBytes = (layout.pageStripes ?? 0) * (layout.k + layout.m) * HASH_BYTES;
+  if (pageBytes > PAGE_BYTES_MAX) {
+    throw new AgaroseError(
+      "CODE_INVALID",
+      `a page of the hashes of this object would have ${pageBytes} bytes, at most ${PAGE_BYTES_MAX} are allowed: use ` +
+        "larger stripes or fewer chunks",
+      { pageBytes, max: PAGE_BYTES_MAX },
+    );
+  }
   const chunk = Math.ceil(layout.bytes / layout.k);
   if (chunk <= CHUNK_BYTES_MAX) return;
   throw new AgaroseError(
     "CODE_INVALID",
-    `a chunk of this object would have ${chunk} bytes and S3 takes at most ${CHUNK_BYTES_MAX} in one put: use a larger k`,
+    `a chunk of this object would have ${chunk} bytes and S3 takes at most ${CHUNK_BYTES_MAX}: use a larger k`,
     { chunkBytes: chunk, max: CHUNK_BYTES_MAX },
   );
 }

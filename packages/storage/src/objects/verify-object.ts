@@ -4,8 +4,8 @@
 import { toAgaroseError, type FetchedResponse } from "@agarose/core";
 import {
   chunkBytes,
-  chunkHash,
   chunkName,
+  HASH_BYTES,
   hashShard,
   isTombstone,
   LEAF_LIST,
@@ -18,7 +18,9 @@ import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
+import type { StripeHashes } from "@agarose/core/read";
 import { checkLeafLists, type LeafListVerdict } from "../leaf-lists/leaf-lists.ts";
+import { hashesOf } from "../leaf-lists/stripe-hashes.ts";
 import type { RegionParts } from "../commit/write-context.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { SilenceLimit } from "./silence.ts";
@@ -144,7 +146,7 @@ export function damageOf(manifest: Manifest, listed: readonly ListedChunk[]): Ch
   );
 }
 
-/** What is wrong with leaf lists. No stripe needs them. */
+/** What is wrong with leaf lists. */
 export function damageOfLists(lists: readonly LeafListVerdict[]): ChunkDamage[] {
   return lists.flatMap(({ region, code }) =>
     code === undefined ? [] : [{ chunk: LEAF_LIST, region, code, stripes: [] }],
@@ -154,10 +156,11 @@ export function damageOfLists(lists: readonly LeafListVerdict[]): ChunkDamage[] 
 /** Reads all chunks of an object, and returns what is wrong with them. */
 export async function checkChunks(manifest: Manifest, context: RegionParts): Promise<ChunkDamage[]> {
   const { stores } = context;
+  const hashes = hashesOf(manifest, context);
   const judged = mapOrdered(storedChunks(manifest), CHUNKS_AT_A_TIME, async (chunk) => {
     const region = manifest.placement[chunk]!;
     const store = storeNamed(stores, region);
-    if (store) return checkChunk(manifest, chunk, store, context);
+    if (store) return checkChunk(manifest, chunk, store, context, hashes);
     return { chunk, region, code: "REGION_UNKNOWN", stripes: allStripes(manifest) };
   });
   const damaged: ChunkDamage[] = [];
@@ -205,6 +208,7 @@ export async function checkChunk(
   chunk: number,
   store: Store,
   context: RegionParts,
+  hashes = hashesOf(manifest, context),
 ): Promise<ChunkDamage | undefined> {
   const { signal, clock, breaker } = context;
   const region = store.region.name;
@@ -220,7 +224,7 @@ export async function checkChunk(
       return { chunk, region, code, stripes: all };
     }
     breaker.answered(region);
-    const { corrupt, received } = await hashShards(manifest, chunk, response, silence);
+    const { corrupt, received } = await hashShards(manifest, chunk, response, silence, hashes);
     if (received !== chunkBytes(manifest)) return { chunk, region, code: "CHUNK_WRONG_LENGTH", stripes: corrupt };
     return corrupt.length > 0 ? { chunk, region, code: "CHUNK_CORRUPT", stripes: corrupt } : undefined;
   } catch (error) {
@@ -236,6 +240,7 @@ async function hashShards(
   chunk: number,
   response: FetchedResponse,
   silence: SilenceLimit,
+  hashes: StripeHashes,
 ): Promise<{ corrupt: number[]; received: number }> {
   const stripes = stripeCount(manifest);
   const corrupt: number[] = [];
@@ -252,7 +257,8 @@ async function hashShards(
       at += taken.length;
       if (filled < shard.length) break;
       const hash = Buffer.from(await hashShard(shard, manifest.blockBytes, nodeSha256));
-      if (!hash.equals(chunkHash(manifest, stripe, chunk))) corrupt.push(stripe);
+      const expected = await hashes.of(stripe, silence.signal);
+      if (!hash.equals(expected.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES))) corrupt.push(stripe);
       stripe++;
       filled = 0;
       if (stripe < stripes) shard = new Uint8Array(stripeShape(manifest, stripe).shardBytes);
@@ -266,10 +272,13 @@ function allStripes(manifest: Manifest): number[] {
   return Array.from({ length: stripeCount(manifest) }, (_, stripe) => stripe);
 }
 
-function beyondKOf({ m }: Manifest, damage: readonly ChunkDamage[]): number {
+function beyondKOf({ m, pageStripes, leaves = [] }: Manifest, damage: readonly ChunkDamage[]): number {
+  // Without the hashes in its pages, no stripe can be read.
+  const lists = leaves.length - damage.filter(({ chunk }) => chunk === LEAF_LIST).length;
+  const most = pageStripes ? Math.min(m, lists - 1) : m;
   const bad = new Map<number, number>();
   for (const { stripes } of damage) for (const stripe of stripes) bad.set(stripe, (bad.get(stripe) ?? 0) + 1);
-  return [...bad.values()].reduce((fewest, count) => Math.min(fewest, m - count), m);
+  return [...bad.values()].reduce((fewest, count) => Math.min(fewest, m - count), most);
 }
 
 function soundOf(manifests: readonly ManifestVerdict[]): number {

@@ -30,7 +30,8 @@ export interface Patience<T = unknown> {
   readonly isAnswered?: boolean;
 }
 
-interface AskContext {
+/** What asks the regions. */
+export interface AskContext {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly breaker: Breaker;

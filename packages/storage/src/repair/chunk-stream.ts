@@ -26,6 +26,7 @@ export class ChunkStream {
 
   /** The next `bytes` bytes. Rejects with CHUNK_MISSING, CHUNK_WRONG_LENGTH, or why the region did not answer. */
   async next(bytes: number): Promise<Uint8Array> {
+    if (bytes === 0) return new Uint8Array();
     this.#parts ??= await this.#open();
     const shard = new Uint8Array(bytes);
     for (let filled = 0; filled < bytes;) {
@@ -40,6 +41,12 @@ export class ChunkStream {
       this.#rest = this.#rest.subarray(taken.length);
     }
     return shard;
+  }
+
+  /** Rejects with CHUNK_WRONG_LENGTH unless all of it has come. */
+  async end(): Promise<void> {
+    const rest = this.#rest.length || ((await this.#parts?.next())?.value?.length ?? 0);
+    if (rest > 0) throw this.#failure("CHUNK_WRONG_LENGTH", "goes on behind its end");
   }
 
   /** Ends the request. */

@@ -256,7 +256,6 @@ async function writeChunks(
   await uploadChunks({
     key: manifest.key,
     upload: manifest.upload,
-    blockBytes: manifest.blockBytes,
     file,
     layout: manifest,
     expected: manifest.sha256,

@@ -4,8 +4,10 @@
  */
 import { createHash, type Hash } from "node:crypto";
 import { AgaroseError, type Codec, type Shard } from "@agarose/core";
-import { chunkHash, hashShard, stripeCount, stripeShape, type Manifest, type StripeShape } from "@agarose/core/format";
+import { HASH_BYTES, hashShard, stripeCount, stripeShape, type Manifest, type StripeShape } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
+import type { StripeHashes } from "@agarose/core/read";
+import { hashesOf } from "../leaf-lists/stripe-hashes.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { RegionParts } from "../commit/write-context.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
@@ -36,6 +38,7 @@ export class SalvageReader implements SourceReader {
   readonly #plan: SalvagePlan;
   readonly #codec: Codec;
   readonly #context: RegionParts;
+  readonly #hashes: StripeHashes;
   readonly #digests: Map<number, Hash>;
   #streams: ChunkStream[] = [];
   #spares: number[] = [];
@@ -48,6 +51,7 @@ export class SalvageReader implements SourceReader {
     this.#plan = plan;
     this.#codec = codec;
     this.#context = context;
+    this.#hashes = hashesOf(manifest, context);
     this.#digests = new Map((plan.digests ?? []).map((chunk) => [chunk, createHash("md5")]));
   }
 
@@ -151,7 +155,8 @@ export class SalvageReader implements SourceReader {
 
   async #isSound(chunk: number, shard: Uint8Array, stripe: number): Promise<boolean> {
     const hash = await hashShard(shard, this.#manifest.blockBytes, nodeSha256);
-    return Buffer.from(hash).equals(chunkHash(this.#manifest, stripe, chunk));
+    const expected = await this.#hashes.of(stripe, this.#context.signal);
+    return Buffer.from(hash).equals(expected.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES));
   }
 
   #drop(stream: ChunkStream, code: string, stripe: number): void {

@@ -1,14 +1,15 @@
 /**
  * The upload of one chunk: a put of known length, fed shard by shard.
  *
- * It is a plain put rather than a multipart upload. Nothing exists before it is complete, so an interrupted one leaves
- * nothing to clean up, and memory holds a few shards instead of a 5 MiB part per chunk. It cannot resume in the middle;
- * `upload.ts` encodes the failed chunks once more instead.
+ * It is a plain put rather than a multipart upload, unless the chunk is longer than S3 takes in one put. Nothing exists
+ * before it is complete, so an interrupted one leaves nothing to clean up, and memory holds a few shards. It cannot
+ * resume in the middle; `upload.ts` encodes the failed chunks once more instead.
  */
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import type { Store } from "../buckets/store.ts";
+import { runTasks, type AskContext, type Patience, type Task } from "../regions/ask-regions.ts";
 
 /** Bytes that may wait for a slow region before it slows the others down. */
 const QUEUE_BYTES = 1024 * 1024;
@@ -61,6 +62,19 @@ export class ChunkUpload {
     this.#stop.abort();
     this.#body.destroy();
   }
+}
+
+/** Runs a step of all uploads that have not failed, and gives those up that hang. */
+export async function inStep(
+  uploads: readonly ChunkUpload[],
+  step: (upload: ChunkUpload) => Promise<void>,
+  patience: Patience,
+  context: AskContext,
+): Promise<void> {
+  const live = uploads.filter(({ error }) => !error);
+  const tasks = live.map((upload): Task<void> => ({ store: upload.store, run: () => step(upload) }));
+  const outcomes = await runTasks(tasks, patience, context);
+  for (const [index, { error }] of outcomes.entries()) if (error) live[index]!.giveUp(error);
 }
 
 /** Uploads a chunk of a single shard. The SDK retries such a put. */

@@ -36,8 +36,8 @@ const SAMPLE_BYTES = 4 * 1024;
 const SAMPLE_STORED_MAX = 0.95;
 /** Of objects of several stripes: a small range of one needs a whole segment. */
 const SEGMENT_BYTES = 1024 * 1024;
-/** Their lengths are in the manifest, which has 128 KiB beside its hashes. */
-const SEGMENTS_MAX = 8 * 1024;
+/** Their lengths are in the manifest, where they take up to 18 KiB of its 64. */
+const SEGMENTS_MAX = 2 * 1024;
 
 const compress = promisify(gzipOf);
 

@@ -7,24 +7,13 @@
  */
 import { createHash } from "node:crypto";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import {
-  BLOCK_BYTES,
-  chunkBytes,
-  chunkName,
-  concat,
-  HASH_BYTES,
-  hashBlocks,
-  LEAF_LIST,
-  stripeCount,
-  stripeShape,
-  treeRoot,
-} from "@agarose/core/format";
+import { BLOCK_BYTES, chunkBytes, chunkName, hashBlocks, stripeCount, stripeShape } from "@agarose/core/format";
 import { nodeSha256 } from "../objects/sha256.ts";
 import type { Store } from "../buckets/store.ts";
-import { askRegions, runTasks, type Patience, type Task } from "../regions/ask-regions.ts";
-import { majorityOf, pause, type WriteContext } from "../commit/write-context.ts";
-import { keptRegions } from "../layout/object-layout.ts";
-import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
+import { runTasks, type Patience, type Task } from "../regions/ask-regions.ts";
+import { pause, type WriteContext } from "../commit/write-context.ts";
+import type { LeafListUpload } from "../leaf-lists/leaf-list-upload.ts";
+import { ChunkUpload, inStep, uploadWholeChunk } from "./chunk-upload.ts";
 import { hashFile } from "./file-hash.ts";
 import type { FileState, SourceReader } from "./file-source.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
@@ -34,8 +23,6 @@ export interface UploadInput {
   readonly key: string;
   /** In the names of the chunks. */
   readonly upload: string;
-  /** `blockBytes` of the manifest. Default: that of new objects. */
-  readonly blockBytes?: number;
   readonly file: SourceReader;
   readonly layout: StripeLayout;
   /** The SHA-256 of the file, or its state before anyone has read it. */
@@ -52,17 +39,12 @@ export interface UploadInput {
   readonly onBytes: (bytes: number) => void;
   /** Receives counts of file bytes, where no pass before has read them. */
   readonly onHashed?: (bytes: number) => void;
-  /**
-   * Receives, per stripe and chunk, the hashes of the blocks of the shard, while the last shards are on their way. The
-   * file is known to be the expected one then.
-   */
-  readonly onLeaves?: (leaves: readonly Uint8Array[][]) => void;
+  /** The leaf list to make and to store beside the chunks. Default: none, because it is there. */
+  readonly list?: LeafListUpload;
 }
 
 /** What `uploadChunks` did. */
 export interface UploadedChunks {
-  /** Per stripe, the hash of the shard of each of the chunks, at the chunk's index. */
-  readonly hashes: Uint8Array[][];
   /** SHA-256 of the file, in lower-case hex. */
   readonly sha256: string;
   /** The chunks that could not be stored, ascending. */
@@ -82,34 +64,30 @@ const LATE_PASS_MS = 2_000;
  */
 export async function uploadChunks(input: UploadInput): Promise<UploadedChunks> {
   const { chunks, needed, stores, context } = input;
-  const leaves = Array.from({ length: stripeCount(input.layout) }, () => [] as Uint8Array[]);
-  if (leaves.length === 0) return { hashes: [], sha256: createHash("sha256").digest("hex"), missing: [] };
+  const stripes = stripeCount(input.layout);
+  if (stripes === 0) return { sha256: createHash("sha256").digest("hex"), missing: [] };
   const missing = new Set(chunks);
   let pending = chunks;
   let ofPass = input;
   for (let pass = 1; ; pass++) {
     const stored = chunks.length - missing.size;
-    const { uploads, sha256 } = await new UploadPass(ofPass, pending, leaves, needed - stored).run();
-    // A further pass reads the file again, and finds the same leaves.
-    const { onLeaves: _found, ...further } = ofPass;
-    ofPass = { ...further, expected: sha256 };
+    const { uploads, sha256 } = await new UploadPass(ofPass, pending, needed - stored).run();
     for (const { chunk, error } of uploads) if (!error) missing.delete(chunk);
+    const hasList = ofPass.list?.isEnough ?? true;
+    const { list: _stored, ...further } = ofPass;
+    ofPass = { ...(hasList ? further : ofPass), expected: sha256 };
     const isEnough = chunks.length - missing.size >= needed;
     const failed = uploads.filter(({ error }) => error !== undefined);
     pending = failed
       .filter(({ error }) => error!.code !== "CREDENTIALS_REFUSED")
       .map(({ chunk }) => chunk)
       .filter((chunk) => !isEnough || !context.breaker.isOpen(stores[chunk]!.region.name));
-    const isLast = pass === PASSES_MAX || pending.length === 0;
-    if (isEnough && isLast)
-      return { hashes: await rootsOf(leaves), sha256, missing: [...missing].toSorted((a, b) => a - b) };
+    const isLast = pass === PASSES_MAX || (pending.length === 0 && hasList);
+    if (isEnough && isLast && hasList) return { sha256, missing: [...missing].toSorted((a, b) => a - b) };
+    if (isLast && isEnough) throw listRefusal(input);
     if (isLast || chunks.length - missing.size + pending.length < needed) throw refusal(input, failed);
     await pause(pass, context);
   }
-}
-
-function rootsOf(leaves: readonly Uint8Array[][]): Promise<Uint8Array[][]> {
-  return Promise.all(leaves.map((trees) => Promise.all(trees.map((tree) => treeRoot(tree, nodeSha256)))));
 }
 
 interface FinishedUpload {
@@ -120,36 +98,43 @@ interface FinishedUpload {
 class UploadPass {
   readonly #input: UploadInput;
   readonly #chunks: readonly number[];
-  readonly #leaves: Uint8Array[][];
+  readonly #stripes: number;
   /** How long to wait for what: with enough chunks stored before, nothing is worth waiting for. */
   readonly #patience: Patience;
   readonly #fileHash = createHash("sha256");
   #sha256 = "";
 
-  constructor(input: UploadInput, chunks: readonly number[], leaves: Uint8Array[][], needed: number) {
+  constructor(input: UploadInput, chunks: readonly number[], needed: number) {
     this.#input = input;
     this.#chunks = chunks;
-    this.#leaves = leaves;
+    this.#stripes = stripeCount(input.layout);
     this.#patience = { enough: Math.max(1, needed), limitMs: needed > 0 ? Number.POSITIVE_INFINITY : LATE_PASS_MS };
   }
 
   /** Returns the uploads, and the SHA-256 of the file in hex. */
   async run(): Promise<{ uploads: readonly FinishedUpload[]; sha256: string }> {
-    const uploads = await (this.#leaves.length === 1 ? this.#runWhole() : this.#runStreamed());
-    return { uploads, sha256: this.#sha256 };
+    const { list } = this.#input;
+    list?.begin();
+    try {
+      const uploads = await (this.#stripes === 1 ? this.#runWhole() : this.#runStreamed());
+      return { uploads, sha256: this.#sha256 };
+    } catch (error) {
+      list?.giveUp(toAgaroseError(error));
+      throw error;
+    }
   }
 
   /** One stripe: every chunk is one shard. */
   async #runWhole(): Promise<readonly FinishedUpload[]> {
-    const { stores, onBytes, onLeaves, context } = this.#input;
-    const shards = await this.#encode(0);
+    const { stores, onBytes, list, context } = this.#input;
+    const { shards, leaves } = await this.#encode(0);
     await this.#checkFile();
-    onLeaves?.(this.#leaves);
     const tasks = [...shards].map(([chunk, shard]): Task<void> => {
       const store = stores[chunk]!;
       return { store, run: (signal) => uploadWholeChunk(store, this.#name(chunk), shard, signal) };
     });
-    const outcomes = await runTasks(tasks, this.#patience, context);
+    const added = list?.add(leaves).then(() => list.finish());
+    const [outcomes] = await Promise.all([runTasks(tasks, this.#patience, context), added]);
     return [...shards].map(([chunk, shard], index) => {
       const { error } = outcomes[index]!;
       if (!error) onBytes(shard.length);
@@ -158,21 +143,22 @@ class UploadPass {
   }
 
   async #runStreamed(): Promise<readonly FinishedUpload[]> {
-    const { context, layout, stores, onBytes, onLeaves } = this.#input;
+    const { context, layout, stores, onBytes, list } = this.#input;
     const bytes = chunkBytes(layout);
     const uploads = this.#chunks.map((chunk) => new ChunkUpload(chunk, stores[chunk]!, this.#name(chunk), bytes));
     try {
-      for (let stripe = 0; stripe < this.#leaves.length; stripe++) {
+      const step = { ...this.#patience, isAnswered: false };
+      for (let stripe = 0; stripe < this.#stripes; stripe++) {
         context.signal.throwIfAborted();
-        const shards = await this.#encode(stripe);
-        if (stripe === this.#leaves.length - 1) {
-          await this.#checkFile();
-          onLeaves?.(this.#leaves);
-        }
-        await this.#inStep(uploads, (upload) => upload.write(shards.get(upload.chunk)!), false);
+        const { shards, leaves } = await this.#encode(stripe);
+        if (stripe === this.#stripes - 1) await this.#checkFile();
+        await Promise.all([
+          inStep(uploads, (upload) => upload.write(shards.get(upload.chunk)!), step, context),
+          list?.add(leaves),
+        ]);
         for (const shard of shards.values()) onBytes(shard.length);
       }
-      await this.#inStep(uploads, (upload) => upload.finish(), true);
+      await Promise.all([inStep(uploads, (upload) => upload.finish(), this.#patience, context), list?.finish()]);
       context.signal.throwIfAborted();
       return uploads;
     } catch (error) {
@@ -181,28 +167,15 @@ class UploadPass {
     }
   }
 
-  /** Runs a step of all uploads that have not failed, and gives those up that hang. */
-  async #inStep(
-    uploads: readonly ChunkUpload[],
-    step: (upload: ChunkUpload) => Promise<void>,
-    isAnswered: boolean,
-  ): Promise<void> {
-    const live = uploads.filter(({ error }) => !error);
-    const tasks = live.map((upload): Task<void> => ({ store: upload.store, run: () => step(upload) }));
-    const outcomes = await runTasks(tasks, { ...this.#patience, isAnswered }, this.#input.context);
-    for (const [index, { error }] of outcomes.entries()) if (error) live[index]!.giveUp(error);
-  }
-
-  async #encode(stripe: number): Promise<Map<number, Uint8Array>> {
-    const { file, layout, encoder, expected, onHashed } = this.#input;
-    const shards = await encodeStripe(file, layout, stripe, this.#chunks, encoder, this.#fileHash);
+  /** The shards to upload, and where a leaf list is made, the hashes of the blocks of all n. */
+  async #encode(stripe: number): Promise<{ shards: Map<number, Uint8Array>; leaves: Uint8Array[] }> {
+    const { file, layout, encoder, expected, onHashed, list, stores } = this.#input;
+    const wanted = list ? [...stores.keys()] : this.#chunks;
+    const shards = await encodeStripe(file, layout, stripe, wanted, encoder, this.#fileHash);
     if (typeof expected !== "string") onHashed?.(stripeShape(layout, stripe).dataBytes);
-    await Promise.all(
-      [...shards].map(async ([chunk, shard]) => {
-        this.#leaves[stripe]![chunk] = await hashBlocks(shard, this.#input.blockBytes ?? BLOCK_BYTES, nodeSha256);
-      }),
-    );
-    return shards;
+    if (!list) return { shards, leaves: [] };
+    const leaves = await Promise.all(wanted.map((chunk) => hashBlocks(shards.get(chunk)!, BLOCK_BYTES, nodeSha256)));
+    return { shards: new Map(this.#chunks.map((chunk) => [chunk, shards.get(chunk)!])), leaves };
   }
 
   /** Throws FILE_UNREADABLE when the file is not the expected one. */
@@ -230,23 +203,15 @@ class UploadPass {
   }
 }
 
-/**
- * Stores the leaf list of an object of which a shard has several blocks, and returns the regions that have it. Readers
- * can do without, so no region is waited for that is slower than a majority, and none has to take it.
- */
-export async function uploadLeaves(
-  { key, upload, layout, context }: Pick<UploadInput, "key" | "upload" | "layout"> & { readonly context: WriteContext },
-  leaves: readonly Uint8Array[][],
-): Promise<string[]> {
-  const [first] = leaves;
-  if (!first || first[0]!.length === HASH_BYTES || layout.bytes === 0) return [];
-  const list = concat(leaves.flat());
-  const name = chunkName(key, upload, LEAF_LIST);
-  const store = (to: Store, signal: AbortSignal): Promise<void> => uploadWholeChunk(to, name, list, signal);
-  const kept = new Set(keptRegions(context.config).map((region) => region.name));
-  const stores = context.stores.filter(({ region }) => kept.has(region.name));
-  const outcomes = await askRegions(stores, store, { enough: majorityOf(stores) }, context);
-  return outcomes.flatMap(({ store: { region }, error }) => (error ? [] : [region.name]));
+/** The copies of a leaf list that an object cannot do without are too few. */
+function listRefusal({ key, list }: UploadInput): AgaroseError {
+  const regions = list?.regions ?? [];
+  return new AgaroseError(
+    "STORE_FAILED",
+    `${regions.length} regions took the leaf list of ${JSON.stringify(key)} (${regions.join(", ") || "none"}), more ` +
+      "must have it, so readers still see the version before: put it again once they answer",
+    { key, regions },
+  );
 }
 
 function refusal({ key, stores, chunks }: UploadInput, failed: readonly FinishedUpload[]): AgaroseError {

@@ -159,7 +159,7 @@ class Line {
       const shards = [0, 1, 2].map((stripe) => object.shard(stripe, chunk));
       if (objectUrl(base, chunkName(manifest.key, manifest.upload, chunk)) === url) return Buffer.concat(shards);
     }
-    return Buffer.concat([await object.leaves(0), await object.leaves(1), await object.leaves(2)]);
+    return object.leafList;
   }
 }
 

@@ -5,7 +5,6 @@
 import { AgaroseError, isOutdated, toAgaroseError, type FetchPort } from "@agarose/core";
 import type { Secrets } from "@agarose/core/encryption";
 import { HAS_MESSAGES, HAS_STORE } from "@agarose/core/features";
-import { hasHashes } from "@agarose/core/format";
 import { unshared, type ByteRange } from "@agarose/core/http";
 import {
   blockNames,
@@ -109,15 +108,14 @@ export class ClientRead {
   }
 
   /**
-   * Asks the edge and the buckets at once. Undefined when the known plan is of no use: another PoP is nearest now, it
-   * lacks the hashes of what is read, or fewer than k chunks are available.
+   * Asks the edge and the buckets at once. Undefined when the known plan is of no use: another PoP is nearest now, or
+   * fewer than k chunks are available.
    */
   async #fromKnown(known: FullPlan): Promise<ReadResponse | undefined> {
     const [pop] = this.#ports.pops.byDistance();
     if (pop && known.pop !== "" && known.pop !== pop.name) return undefined;
     const head = await this.#answerOf(known);
     if (!this.#wantsBytes(head)) return this.#bodiless("known", known, head);
-    if (!hasHashes(known.manifest, spanOf(known.manifest, head.range))) return undefined;
     const isFailed = ({ chunk }: Piece): boolean =>
       this.#ports.latencies.estimate(sourceId("region", known.manifest.placement[chunk]!)) === FAILED;
     // The PoP sends what k other regions would have to replace.
@@ -169,7 +167,7 @@ export class ClientRead {
     const found = await findPlan(request, this.#ports).catch(async (error: AgaroseError): Promise<FoundPlan> => {
       // The object is gone, or private now.
       if (store && isAnswer(error)) await store.purge((purged) => purged === key);
-      if (!kept || !hasHashes(kept.manifest) || isAnswer(error) || this.#signal.aborted) throw error;
+      if (!kept || isAnswer(error) || this.#signal.aborted) throw error;
       return { plan: kept };
     });
     const { plan, bundle } = found;
@@ -277,7 +275,7 @@ export class ClientRead {
     this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources, pieces);
     let response: ReadResponse | undefined;
     const target = { manifest, sources, signal, range: head.range };
-    const sharing = store && !plan.private && { share: store.sharing(manifest) };
+    const sharing = store && !plan.private && store.sharing(manifest);
     const policy: ReadPolicy = {
       delta,
       hedge: (...late) => !isSending(edge, latencies) && hedging.hedge(...late),

@@ -434,7 +434,7 @@ describe("ranges and conditions", () => {
     const { bytes, headers } = await read(world, client, { range: "bytes=8192-8200" });
     expect(bytes).toEqual(BYTES.subarray(8192, 8201));
     expect(headers["x-agarose-read"]).toBe("edge");
-    expect(queries(world)).toEqual(["?from=0&to=0&range=bytes%3D8192-8200&leaves=false&excerpt=true"]);
+    expect(queries(world)).toEqual(["?from=0&to=0&range=bytes%3D8192-8200&leaves=false"]);
     expect(world.requests()).toHaveLength(1);
   });
 
@@ -458,71 +458,6 @@ describe("ranges and conditions", () => {
       expect(bytes).toEqual(BYTES.subarray(5000, 5010));
       expect(world.requests()).toHaveLength(expected);
     }
-  });
-
-  describe("with plans that have the hashes of their stripes alone", () => {
-    async function startExcerpts(
-      excerpts: true | "forged" = true,
-    ): Promise<{ world: FakeWorld; client: ObjectClient }> {
-      const started = await startWorld();
-      started.world.pops[0]!.excerpts = excerpts;
-      return started;
-    }
-
-    const hashed = (client: ObjectClient): boolean[] =>
-      client.plans.get(KEY)!.manifest.hashes.map((hash) => hash !== "");
-
-    test("take one such plan for the first range, and all hashes with the first one in another stripe", async () => {
-      const { world, client } = await startExcerpts();
-      const asked: string[] = [];
-      const known: string[] = [];
-      for (const from of [5000, 5050, 5200, 9000, 100]) {
-        world.log.length = 0;
-        const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
-        expect(bytes).toEqual(BYTES.subarray(from, from + 10));
-        asked.push(queries(world).join());
-        known.push(hashed(client).map(Number).join(""));
-      }
-      expect(asked).toEqual([
-        "?from=0&to=0&range=bytes%3D5000-5009&leaves=false&excerpt=true",
-        // It lies in the block that memory has.
-        "",
-        "?version=&from=1&to=1&range=bytes%3D5200-5209&leaves=true",
-        "?from=0&to=0&range=bytes%3D9000-9009&leaves=false",
-        "?version=&from=0&to=0&range=bytes%3D100-109&leaves=true",
-      ]);
-      expect(known).toEqual(["010", "010", "010", "111", "111"]);
-    });
-
-    test("are not mistaken for plans of the whole object, or of other stripes", async () => {
-      const { world, client } = await startExcerpts();
-      for (const range of ["bytes=5000-5009", "bytes=4000-4200"]) {
-        const { bytes, headers } = await read(world, client, { range });
-        expect(bytes.length).toBe(Number(headers["content-length"]));
-      }
-      const fresh = world.client();
-      await read(world, fresh, { range: "bytes=5000-5009" });
-      expect((await read(world, fresh)).bytes).toEqual(BYTES);
-      expect(hashed(fresh)).toEqual([true, true, true]);
-    });
-
-    test("are of no use when no source answers any more", async () => {
-      const { world, client } = await startExcerpts();
-      await read(world, client, { range: "bytes=5000-5009" });
-      for (const pop of world.pops) pop.fault = "refuses";
-      for (const region of world.regions) region.fault = "down";
-      const error = await failure(world, client.answer(request()));
-      expect(error.code).toBe("NO_SOURCE");
-    });
-
-    test("that prove nothing are refused, and the buckets have the manifest", async () => {
-      const { world, client } = await startExcerpts("forged");
-      for (const pop of world.pops.slice(1)) pop.fault = "refuses";
-      const { bytes } = await read(world, client, { range: "bytes=5000-5009" });
-      expect(bytes).toEqual(BYTES.subarray(5000, 5010));
-      expect(queries(world)[0], "the fault fired").toContain("excerpt=true");
-      expect(client.plans.get(KEY)!.pop).toBe("");
-    });
   });
 
   describe("that are brief, from a PoP that fetches them", () => {

@@ -7,7 +7,6 @@ import { Secrets } from "@agarose/core/encryption";
 import { HAS_ENCRYPTION, HAS_STORE } from "@agarose/core/features";
 import { parseKey } from "@agarose/core/format";
 import { BlockMemory } from "@agarose/core/read";
-import { ByteBudget, LOOK_UP_BYTES_MAX } from "@agarose/core/sources";
 import { clientTrust, type ClientConfig } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead, type ReadPorts } from "./client-read.ts";
@@ -61,7 +60,6 @@ export class ObjectClient {
       hedging: this.hedging,
       ...(HAS_ENCRYPTION && { secrets: new Secrets(config.encryption) }),
       memory: new BlockMemory(BLOCKS_BYTES_MAX, clock),
-      budget: new ByteBudget(LOOK_UP_BYTES_MAX),
       batches: new Batches({ ...ports, latencies }),
       queue: (region) => this.#queue(region),
     };

@@ -2,7 +2,7 @@
  * The port through which a client keeps what it has read. `offline/offline-store.ts` implements it.
  */
 import type { Manifest } from "@agarose/core/format";
-import type { StripeSharing } from "@agarose/core/read";
+import type { ReadTarget } from "@agarose/core/read";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import type { StripeSpan } from "./stripe-span.ts";
 
@@ -14,8 +14,8 @@ export interface ObjectStore {
   learn(key: string, plan: FullPlan): void;
   /** Whether it holds every stripe of `span`. */
   holds(manifest: Manifest, span: StripeSpan): boolean;
-  /** Gives the reader the stripes it holds, and keeps those it does not hold. */
-  sharing(manifest: Manifest): StripeSharing;
+  /** Gives the reader the stripes and the pages of hashes that it holds, and keeps those it does not hold. */
+  sharing(manifest: Manifest): Pick<ReadTarget, "share" | "sharePage">;
   /** Drops the plans and stripes of the keys for which `isPurged`. */
   purge(isPurged: (key: string) => boolean): Promise<void>;
 }

@@ -9,6 +9,7 @@ import { AgaroseError, systemSha256 } from "@agarose/core";
 import { HAS_MESSAGES } from "@agarose/core/features";
 import {
   checkManifest,
+  checkPage,
   CHUNKS_MAX,
   encodeKey,
   isCount,
@@ -18,7 +19,7 @@ import {
   type Manifest,
   type PlanRegion,
 } from "@agarose/core/format";
-import { checkHash, type StripeData, type StripeSharing } from "@agarose/core/read";
+import { checkHash, StripeHashes, type ReadTarget, type StripeData } from "@agarose/core/read";
 import type { FullPlan, ManifestChecks } from "../client/plans/bundle-request.ts";
 import type { StripeSpan } from "../client/stripe-span.ts";
 import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";
@@ -126,13 +127,24 @@ export class OfflineStore implements ObjectStore {
     return true;
   }
 
-  sharing(manifest: Manifest): StripeSharing {
-    return async (stripe, read, signal) => {
-      const kept = await this.#kept(manifest, stripe);
-      if (kept) return { data: kept, made: () => [], decoding: { ms: 0, shards: 0 } };
-      const fresh = await read(signal);
-      void this.#entries.put(stripeName(manifest, stripe), joined(fresh));
-      return fresh;
+  sharing(manifest: Manifest): Required<Pick<ReadTarget, "share" | "sharePage">> {
+    const hashes = new StripeHashes(manifest, (page) => this.#page(manifest, page));
+    return {
+      share: async (stripe, read, signal) => {
+        // Without the page of its hashes, a stripe is read like one that is not kept.
+        const known = await hashes.of(stripe, signal).catch(() => undefined);
+        const kept = known && (await this.#kept(manifest, stripe, known));
+        if (kept) return { data: kept, made: () => [], decoding: { ms: 0, shards: 0 } };
+        const fresh = await read(signal);
+        void this.#entries.put(stripeName(manifest, stripe), joined(fresh));
+        return fresh;
+      },
+      sharePage: (page, read) =>
+        this.#page(manifest, page).catch(async () => {
+          const fresh = await read();
+          void this.#entries.put(pageName(manifest, page), fresh);
+          return fresh;
+        }),
     };
   }
 
@@ -140,8 +152,15 @@ export class OfflineStore implements ObjectStore {
     await this.#entries.deleteWhere((name) => isPurged(keyOf(name)));
   }
 
-  /** The k data shards of a stripe that is kept and sound. */
-  async #kept(manifest: Manifest, index: number): Promise<Uint8Array[] | undefined> {
+  /** A page of hashes that is kept and sound. Rejects for any other. */
+  async #page(manifest: Manifest, page: number): Promise<Uint8Array> {
+    const bytes = (await this.#entries.get(pageName(manifest, page))) ?? new Uint8Array();
+    await checkPage(manifest, page, bytes, this.#checks.sha256);
+    return bytes;
+  }
+
+  /** The k data shards of a stripe that is kept and has these hashes. */
+  async #kept(manifest: Manifest, index: number, hashes: Uint8Array): Promise<Uint8Array[] | undefined> {
     const name = stripeName(manifest, index);
     const bytes = await this.#entries.get(name);
     if (!bytes) return undefined;
@@ -149,7 +168,8 @@ export class OfflineStore implements ObjectStore {
     const { shardBytes } = stripe;
     const data = Array.from({ length: manifest.k }, (_, i) => bytes.subarray(i * shardBytes, (i + 1) * shardBytes));
     try {
-      await Promise.all(data.map((shard, chunk) => checkHash(manifest, stripe, chunk, shard, this.#checks.sha256)));
+      const hashed = { manifest, stripe, hashes };
+      await Promise.all(data.map((shard, chunk) => checkHash(hashed, chunk, shard, this.#checks.sha256)));
       return data;
     } catch {
       await this.#entries.deleteWhere((other) => other === name);
@@ -158,12 +178,13 @@ export class OfflineStore implements ObjectStore {
   }
 }
 
-// Names are paths below the worker's origin: `stripes/<encoded key>@<version>/<stripe>` and `plans/<encoded key>@`. No
-// encoded key has an `@`.
+// Names are paths below the worker's origin: `stripes/<encoded key>@<version>/<stripe>` or `/page<page>`, and
+// `plans/<encoded key>@`. No encoded key has an `@`.
 const planName = (key: string): string => `plans/${encodeKey(key)}@`;
 const keyPrefix = (key: string): string => `stripes/${encodeKey(key)}@`;
 const stripePrefix = ({ key, version }: Manifest): string => `${keyPrefix(key)}${version}/`;
 const stripeName = (manifest: Manifest, stripe: number): string => `${stripePrefix(manifest)}${stripe}`;
+const pageName = (manifest: Manifest, page: number): string => `${stripePrefix(manifest)}page${page}`;
 const keyOf = (name: string): string => decodeURIComponent(name.slice(name.indexOf("/") + 1, name.indexOf("@")));
 
 function joined({ data }: StripeData): Uint8Array {

@@ -4,6 +4,7 @@
  */
 import { inParallel } from "@agarose/core/async";
 import type { Manifest } from "@agarose/core/format";
+import { BlockMemory } from "@agarose/core/read";
 import type { ObjectShape, RegionEstimate } from "@agarose/solver/planner";
 import { withTimeout } from "../runtime/async.ts";
 import { OPERATIONS_MAX } from "../runtime/operation-budget.ts";
@@ -50,6 +51,8 @@ const STRIPES_AT_ONCE = 6;
 const RECORD_EVERY = 50;
 /** Operations kept for recording progress and publishing. */
 const OPERATIONS_RESERVED = 20;
+/** Pages of hashes that the stripes of one object share. */
+const PAGES_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Writes one change. */
 export class CacheWriter {
@@ -57,12 +60,14 @@ export class CacheWriter {
   readonly #context: WriterContext;
   readonly #books: PeriodBooks;
   readonly #options: CacheWriterOptions;
+  readonly #pages: BlockMemory;
   #kvFailed = false;
 
   constructor(context: WriterContext, books: PeriodBooks, options: CacheWriterOptions) {
     this.#context = context;
     this.#books = books;
     this.#options = options;
+    this.#pages = new BlockMemory(PAGES_BYTES_MAX, context.system.clock);
   }
 
   /** Returns the most that `apply` will spend. */
@@ -133,7 +138,7 @@ export class CacheWriter {
     await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { object }, bytes, stripe }) => {
       // In the worst case no chunk comes from its region or a peer, and a rebuild tries all other chunks.
       const sources = this.#context.cache.peers ? 2 : 1;
-      const operations = sources * (entry.target.length + object.k + object.m) + 3;
+      const operations = sources * (entry.target.length + object.k + object.m) + 4;
       const isRefused = egressBudget.bytesLeft <= 0 || egressBudget.bytesLeft < bytes;
       if (isRefused) this.counts.refused++;
       const isDone =
@@ -212,6 +217,7 @@ export class CacheWriter {
         clock,
         sha256,
         codec,
+        memory: this.#pages,
       });
       this.counts.reconstructed += filled.reconstructed;
       this.counts.fetchedBytes += filled.fetchedBytes;

@@ -8,7 +8,7 @@
  */
 import { AgaroseError, toAgaroseError, type Clock, type Codec, type Sha256 } from "@agarose/core";
 import { isFunctional, stripeShape, type Frame } from "@agarose/core/format";
-import { checkHash, planStripe, readStripe } from "@agarose/core/read";
+import { checkHash, hashesFrom, planStripe, readStripe, type BlockMemory } from "@agarose/core/read";
 import type { ChunkSource } from "@agarose/core/sources";
 import { fillSources, type FillSourceOptions } from "./fill-sources.ts";
 
@@ -23,11 +23,16 @@ export interface StripeFillOptions extends FillSourceOptions {
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly codec: () => Promise<Codec>;
+  /** Keeps pages of hashes for the next stripes. Default: each stripe reads its own. */
+  readonly memory?: BlockMemory;
   /** Called with the bytes of each answer of a region, also of those that are of no use. */
   readonly onRegionBytes?: ((bytes: number) => void) | undefined;
   /** Called after each request to a peer: whether it delivered the right bytes. */
   readonly onPeer?: ((name: string, isGood: boolean) => void) | undefined;
 }
+
+/** A fill that has begun, with the hashes of its stripe. */
+type Filling = StripeFillOptions & { readonly hashes: Promise<Uint8Array> };
 
 /** A filled stripe. */
 export interface StripeFill {
@@ -47,8 +52,20 @@ const CHUNK_TIMEOUT_MS = 15_000;
 const STRIPE_TIMEOUT_MS = 30_000;
 
 /** Resolves to the verified chunks. Rejects with NOT_ENOUGH_CHUNKS or READ_TIMEOUT when too few regions deliver. */
-export async function fillStripe(options: StripeFillOptions): Promise<StripeFill> {
-  const { manifest, stored, wanted, fetched = async () => [] } = options;
+export async function fillStripe(given: StripeFillOptions): Promise<StripeFill> {
+  const { manifest, stored, wanted, fetched = async () => [], memory } = given;
+  let fetchedBytes = 0;
+  const sources = fillSources(given).map((source) =>
+    counting(source, (bytes) => {
+      fetchedBytes += bytes;
+      if (source.kind === "region") given.onRegionBytes?.(bytes);
+    }),
+  );
+  const context = { ...given, random: () => 0, ...(memory && { memory }) };
+  const hashes = hashesFrom({ manifest, sources }, context).of(given.stripe, new AbortController().signal);
+  // The first chunk awaits it. Until then it must not count as unhandled.
+  hashes.catch(() => {});
+  const options: Filling = { ...given, hashes };
   const atHand = new Map<number, Uint8Array>();
   const take = async (frames: readonly Frame[]): Promise<void> => {
     for (const { chunk, payload } of frames) if (await isChunk(options, chunk, payload)) atHand.set(chunk, payload);
@@ -56,13 +73,6 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
   await take(stored);
   if (wanted.some((chunk) => !atHand.has(chunk))) await take(await fetched());
   const found = new Map([...atHand].filter(([chunk]) => wanted.includes(chunk)));
-  let fetchedBytes = 0;
-  const sources = fillSources(options).map((source) =>
-    counting(source, (bytes) => {
-      fetchedBytes += bytes;
-      if (source.kind === "region") options.onRegionBytes?.(bytes);
-    }),
-  );
   await Promise.all(
     wanted.map(async (chunk) => {
       // k chunks are at hand: computing this one takes no request.
@@ -107,7 +117,7 @@ function holds(bytes: Uint8Array | undefined, { payload }: Frame): boolean {
 
 /** Resolves to the chunk from the first source that delivers it, or to undefined when none does. */
 async function fetchChunk(
-  options: StripeFillOptions,
+  options: Filling,
   sources: readonly ChunkSource[],
   chunk: number,
 ): Promise<Uint8Array | undefined> {
@@ -120,11 +130,7 @@ async function fetchChunk(
   return undefined;
 }
 
-async function delivered(
-  options: StripeFillOptions,
-  source: ChunkSource,
-  chunk: number,
-): Promise<Uint8Array | undefined> {
+async function delivered(options: Filling, source: ChunkSource, chunk: number): Promise<Uint8Array | undefined> {
   const { manifest, stripe, clock, onPeer = () => {} } = options;
   const abort = new AbortController();
   const cancel = clock.after(CHUNK_TIMEOUT_MS, () => abort.abort());
@@ -143,7 +149,7 @@ async function delivered(
 }
 
 async function reconstruct(
-  options: StripeFillOptions,
+  options: Filling,
   sources: readonly ChunkSource[],
   known: ReadonlyMap<number, Uint8Array>,
   wanted: readonly number[],
@@ -157,6 +163,7 @@ async function reconstruct(
   const shards = await readStripe({
     manifest,
     stripe,
+    hashes: options.hashes,
     candidates: planStripe(manifest, stripe.index, [inMemory(known), ...sources], { health, random: () => 0 }),
     delta: 0,
     hedge: false,
@@ -199,13 +206,13 @@ function inMemory(known: ReadonlyMap<number, Uint8Array>): ChunkSource {
 
 /** Resolves to whether the hash of a stored chunk confirms these bytes; a functional chunk has no hash. */
 async function isChunk(
-  { manifest, stripe, sha256 }: StripeFillOptions,
+  { manifest, stripe, hashes, sha256 }: Filling,
   chunk: number,
   bytes: Uint8Array,
 ): Promise<boolean> {
   const shape = stripeShape(manifest, stripe);
   if (isFunctional(manifest, chunk) || bytes.length !== shape.shardBytes) return false;
-  return checkHash(manifest, shape, chunk, bytes, sha256).then(
+  return checkHash({ manifest, stripe: shape, hashes }, chunk, bytes, sha256).then(
     () => true,
     (error: unknown) => {
       if (toAgaroseError(error).code === "CHUNK_CORRUPT") return false;

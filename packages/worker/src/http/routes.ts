@@ -38,7 +38,6 @@ export const ROUTES = {
       range:
         "A range as in a `Range` header, in place of `from` and `to`. The bundle has the blocks of that range alone.",
       leaves: "`true`: of a small range, only what is cached, and the hashes of the other blocks.",
-      excerpt: "`true`: the plan of a small range may have an [excerpt](format.md#excerpt) of the manifest.",
       trace: TRACE,
     },
   },

@@ -19,7 +19,7 @@ import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import type { Consistency, FoundManifest } from "./manifest-store.ts";
 
 /** What a look-up needs of its isolate and invocation. */
-export interface RegionLookUp extends Pick<FindManifestOptions, "fetch" | "sha256" | "trust" | "budget"> {
+export interface RegionLookUp extends Pick<FindManifestOptions, "fetch" | "sha256" | "trust"> {
   readonly regions: readonly Pick<ConfiguredRegion, "name" | "popUrl">[];
   readonly estimates: readonly RegionEstimate[];
   readonly clock: Clock;
@@ -41,7 +41,7 @@ export async function lookUp(
   consistency: Consistency,
   options: RegionLookUp,
 ): Promise<FoundManifest> {
-  const { fetch, sha256, trust, budget, clock, estimates, breakers, laggards, traffic } = options;
+  const { fetch, sha256, trust, clock, estimates, breakers, laggards, traffic } = options;
   const regions = options.regions.map(({ name, popUrl }) => {
     const latency = latencyOf(estimates, name);
     // Who has sent what no publisher signed, or lacked a version, is asked when nobody else answers.
@@ -59,7 +59,6 @@ export async function lookUp(
     sha256,
     trust,
     generationMin,
-    ...(budget && { budget }),
     onUnusable: (region, { code }) => {
       breakers.failed(manifestsOf(region));
       if (traffic.unusableManifest(region, code)) log("warn", "manifest not used", { region, key, code });

@@ -1,4 +1,5 @@
 /** What keys cost that do not exist, and what buckets do that deny access. */
+import { encodeManifest, MANIFEST_BYTES_MAX, type Manifest } from "@agarose/core/format";
 import { FrameReader } from "@agarose/core/sources";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -76,7 +77,9 @@ describe("a key that does not exist", () => {
 
 test("a plan whose manifest is large is left out of a batch", async () => {
   await world.put("small", randomBytes(1_000));
-  await world.put("large", randomBytes(2_000_000), { stripeBytes: 4_000 });
+  await world.put("large", randomBytes(1_000), {
+    edit: (manifest) => ({ ...manifest, headers: fillingHeaders(manifest) }),
+  });
   const response = await fetch(`${world.url}/v1/plans?key=large&key=small`);
   const reader = new FrameReader(response.body!);
   const frames = [await reader.next(), await reader.next()];
@@ -112,3 +115,13 @@ describe("buckets that all deny access", () => {
     }
   });
 });
+
+/** Headers that make a manifest nearly as long as any. */
+function fillingHeaders(manifest: Manifest): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (let i = 0; ; i++) {
+    const room = MANIFEST_BYTES_MAX - encodeManifest({ ...manifest, headers }).length - 40;
+    if (room <= 0) return headers;
+    headers[`x-amz-meta-${i}`] = "x".repeat(Math.min(1_000, room));
+  }
+}

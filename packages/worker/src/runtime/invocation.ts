@@ -142,7 +142,7 @@ export class Invocation {
 
   async #askRegions(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
     const { regions: estimates } = await this.configuration();
-    const { settings, clock, traffic, breakers, laggards, lookUps, trust } = this.isolate;
+    const { settings, clock, traffic, breakers, laggards, trust } = this.isolate;
     return lookUp(key, generationMin, consistency, {
       regions: settings.regions,
       estimates,
@@ -150,7 +150,6 @@ export class Invocation {
       clock,
       sha256: systemSha256,
       trust,
-      budget: lookUps,
       breakers,
       laggards,
       traffic,

@@ -5,7 +5,7 @@
 import { type Clock, type Codec, systemClock, systemSha256 } from "@agarose/core";
 import { acceptUnsigned, type SignatureCheck, trustPublishers } from "@agarose/core/format";
 import { BlockMemory } from "@agarose/core/read";
-import { ByteBudget, LOOK_UP_BYTES_MAX, SourceHealth } from "@agarose/core/sources";
+import { SourceHealth } from "@agarose/core/sources";
 import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { peerState, type PeerStateBinding } from "../peers/cooperation.ts";
@@ -69,8 +69,6 @@ export interface Isolate {
   readonly boundBuckets: ReadonlyMap<string, BoundBucket>;
   readonly laggards: SourceHealth;
   readonly memory: MemoryBudget;
-  /** What look-ups of large manifests hold. */
-  readonly lookUps: ByteBudget;
   /** Lookups of keys that do not exist, by client. */
   readonly misses: RateLimiter;
   /** What each client may add to popularity. */
@@ -140,7 +138,6 @@ function createIsolate(env: Bindings): Isolate {
     boundBuckets: boundBuckets(settings.regions, env),
     laggards: new SourceHealth(clock),
     memory: new MemoryBudget(clock),
-    lookUps: new ByteBudget(LOOK_UP_BYTES_MAX),
     misses: new RateLimiter(clock, MISSES),
     shares: new ClientShares(Date.now),
     denials: new AccessDenials(),

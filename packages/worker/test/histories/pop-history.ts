@@ -8,7 +8,7 @@
 import { createHash } from "node:crypto";
 import { toAgaroseError, type FetchPort, type Sha256 } from "@agarose/core";
 import { acceptUnsigned, encodeHashes, encodeManifest, sealManifest, sealTombstone } from "@agarose/core/format";
-import { ByteBudget, LOOK_UP_BYTES_MAX, SourceHealth } from "@agarose/core/sources";
+import { SourceHealth } from "@agarose/core/sources";
 import { seededRandom } from "@agarose/solver/random";
 import { Traffic } from "../../src/http/traffic.ts";
 import { FrontCache } from "../../src/read/front-cache.ts";
@@ -200,7 +200,6 @@ class History {
           fetch: this.#fetch,
           sha256,
           trust: acceptUnsigned,
-          budget: new ByteBudget(LOOK_UP_BYTES_MAX),
           clock: this.#time,
           breakers: memory.breakers,
           laggards: memory.laggards,

@@ -132,8 +132,8 @@ describe("under the platform's limits", () => {
 describe("an object that takes more subrequests than there are", () => {
   const vars = { SUBREQUESTS_MAX: "100" };
   const content = randomBytes(1_000_000);
-  // 100 subrequests are 80 planned ones: 4 + 1 for the GETs of all stripes, and one a stripe for what is late: 75
-  // stripes.
+  // 100 subrequests are 80 planned ones: 4 + 1 for the GETs of all stripes, one for their hashes, and one a stripe for
+  // what is late: 74 stripes.
   const put = (world: TestWorld) => world.put("long", content, { stripeBytes: 10_000 });
   const range = async (world: TestWorld, start: number) => {
     const response = await fetch(`${world.url}/o/long`, { headers: { range: `bytes=${start}-` } });
@@ -150,7 +150,7 @@ describe("an object that takes more subrequests than there are", () => {
       expect(response.status).toBe(413);
       expect(response.headers.get("x-agarose-error")).toBe("OBJECT_TOO_LARGE");
       const { error } = (await response.json()) as { error: { message: string; details: object } };
-      expect(error.details).toEqual({ bytes: 1_000_000, max: 750_000, subrequestsMax: 100 });
+      expect(error.details).toEqual({ bytes: 1_000_000, max: 740_000, subrequestsMax: 100 });
       expect(error.message).toContain("ranges");
       const head = await fetch(`${world.url}/o/long`, { method: "HEAD" });
       expect([head.status, head.headers.get("content-length")]).toEqual([200, "1000000"]);
@@ -161,7 +161,7 @@ describe("an object that takes more subrequests than there are", () => {
       await put(world);
       const first = await range(world, 5);
       const second = await range(world, 5 + first.part.length);
-      expect([first.range, second.range]).toEqual(["bytes 5-749999/1000000", "bytes 750000-999999/1000000"]);
+      expect([first.range, second.range]).toEqual(["bytes 5-739999/1000000", "bytes 740000-999999/1000000"]);
       expect(Buffer.concat([first.part, second.part]).equals(content.subarray(5))).toBe(true);
       expect((await limitsOf(world)).violations).toEqual([]);
     }));
@@ -176,8 +176,8 @@ describe("an object that takes more subrequests than there are", () => {
       // Of six regions five are asked at first, so one of them at least.
       for (const region of ["r0", "r3"]) world.buckets.faults.set(region, fault);
       const { part } = await range(world, 0);
-      expect(part.length).toBe(750_000);
-      expect(Buffer.compare(part, content.subarray(0, 750_000))).toBe(0);
+      expect(part.length).toBe(740_000);
+      expect(Buffer.compare(part, content.subarray(0, 740_000))).toBe(0);
       expect(world.buckets.fired.size).toBeGreaterThan(0);
       expect((await limitsOf(world)).violations).toEqual([]);
     }),
@@ -187,7 +187,7 @@ describe("an object that takes more subrequests than there are", () => {
     limitedWorld(vars, async (world) => {
       await put(world);
       const answers = await Promise.all([0, 10_000, 0, 20_000, 10_000].map((start) => range(world, start)));
-      for (const { part } of answers) expect(part.length).toBe(750_000);
+      for (const { part } of answers) expect(part.length).toBe(740_000);
       const { invocations, violations } = await limitsOf(world);
       expect(violations).toEqual([]);
       expect((await world.status()).isolate.stripes.followed).toBeGreaterThan(0);

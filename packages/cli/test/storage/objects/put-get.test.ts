@@ -366,10 +366,11 @@ describe("refused before anything is stored", () => {
     });
   });
 
-  test("an object whose manifest would be too large", async () => {
+  test("an object whose pages of hashes would be too long", async () => {
     const config = { ...world.config, stripeBytes: 1 };
-    await expect(world.put("fine-grained", randomBytes(40_000), { config })).rejects.toMatchObject({
-      code: "MANIFEST_TOO_LARGE",
+    await expect(world.put("fine-grained", Buffer.alloc(2_200_000), { config })).rejects.toMatchObject({
+      code: "CODE_INVALID",
+      details: { pageBytes: 16_384 * 6 * 32, max: 2 * 1024 * 1024 },
     });
   });
 

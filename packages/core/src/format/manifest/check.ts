@@ -3,7 +3,7 @@ import { AgaroseError, HAS_MESSAGES } from "../../errors.ts";
 import type { Sha256 } from "../../ports.ts";
 import { plainBytes } from "../../encryption/cells.ts";
 import { HAS_ENCRYPTION } from "../../features.ts";
-import { concat, HASH_BYTES } from "../hash-tree.ts";
+import { concat, HASH_BYTES, merkleRoot } from "../hash-tree.ts";
 import { isCount, isRecord, isText } from "../shape.ts";
 import { fromBase64, toHex } from "../text.ts";
 import { invalid } from "./errors.ts";
@@ -20,6 +20,7 @@ import {
   STRIPE_BYTES_DEFAULT,
   STRIPE_BYTES_MAX,
 } from "./manifest.ts";
+import { PAGE_BYTES_MAX, PAGES_MAX } from "./pages.ts";
 import { stripeCount } from "./stripe-shape.ts";
 
 /** Refuses k, m and stripeBytes that cannot be coded, with CODE_INVALID. */
@@ -114,9 +115,10 @@ export function checkGzip({ gzip, requires = [], bytes, encryption }: Manifest):
   );
 }
 
-/** Refuses hashes that are not n of 32 bytes for each stripe. */
+/** Refuses hashes that are not n of 32 bytes for each stripe, or one for each page. */
 export function checkHashes(m: Manifest): void {
   const stripes = m.inline === undefined ? stripeCount(m) : 0;
+  if (m.pageStripes !== undefined || m.requires?.includes("pages")) return checkPages(m, stripes);
   if (areHashes(m.hashes, m.k + m.m) && m.hashes.length === stripes) return;
   throw invalid(
     HAS_MESSAGES &&
@@ -126,8 +128,30 @@ export function checkHashes(m: Manifest): void {
   );
 }
 
+/** Refuses pages that are too many, too long, or nowhere. */
+function checkPages({ k, m, pageStripes: each, hashes, leaves, requires }: Manifest, stripes: number): void {
+  const isSound =
+    requires?.includes("pages") &&
+    isCount(each) &&
+    each > 0 &&
+    Number.isInteger(Math.log2(each)) &&
+    each * (k + m) * HASH_BYTES <= PAGE_BYTES_MAX &&
+    leaves !== undefined &&
+    leaves.length > 0 &&
+    areHashes(hashes, 1) &&
+    hashes.length <= PAGES_MAX &&
+    hashes.length === Math.ceil(stripes / each);
+  if (isSound) return;
+  throw invalid(
+    HAS_MESSAGES &&
+      `has no usable pages: ${Array.isArray(hashes) ? hashes.length : 0} of ${JSON.stringify(each)} stripes, ` +
+        `for ${stripes} stripes in all`,
+    { stripes, pageStripes: each },
+  );
+}
+
 /** Whether `list` is a list of texts, each of which is base64 of so many hashes. */
-export function areHashes(list: unknown, count: number): list is string[] {
+function areHashes(list: unknown, count: number): list is string[] {
   // Six bits each, and as many more as make a multiple of four.
   const characters = Math.ceil((count * HASH_BYTES * 4) / 3);
   const base64 = new RegExp(`^[A-Za-z0-9+/]{${characters}}={${-characters & 3}}$`);
@@ -143,11 +167,14 @@ export function checkHeaders(headers: unknown): void {
   }
 }
 
-/** Refuses hashes, those of all stripes, that are others than the manifest was made with. */
+/** Refuses hashes that are others than the manifest was made with. */
 export async function checkHashesSha256(m: Manifest, sha256: Sha256): Promise<void> {
-  const hashes = toHex(await sha256(concat(m.hashes.map(fromBase64))));
-  if (hashes === m.hashesSha256) return;
-  throw invalid(HAS_MESSAGES && `has hashes with the SHA-256 ${hashes}, ${m.hashesSha256} is written in it`);
+  const parts = m.hashes.map(fromBase64);
+  const [actual, expected] = m.pageStripes
+    ? [await merkleRoot(parts, sha256), m.hashesSha256 === undefined && m.hashesRoot]
+    : [await sha256(concat(parts)), m.hashesSha256];
+  if (toHex(actual) === expected) return;
+  throw invalid(HAS_MESSAGES && `has hashes that make ${toHex(actual)}, ${expected || "another"} is written in it`);
 }
 
 /** Whether the version fits the content that the manifest describes. Without this, one key could claim another's. */

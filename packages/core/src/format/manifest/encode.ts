@@ -20,7 +20,7 @@ export function refuseTooLarge(bytes: number): void {
   throw new AgaroseError(
     "MANIFEST_TOO_LARGE",
     HAS_MESSAGES &&
-      `manifest is ${bytes} bytes, at most ${MANIFEST_BYTES_MAX} are allowed: put the object with larger stripes`,
+      `manifest is ${bytes} bytes, at most ${MANIFEST_BYTES_MAX} are allowed: put the object with fewer or shorter headers`,
     { bytes, max: MANIFEST_BYTES_MAX },
   );
 }

@@ -32,7 +32,7 @@ export const FIELDS: FieldChecks = {
   upload: (value) => isText(value, ID),
   contentType: (value) => isText(value, HEADER_VALUE),
   blockBytes: (value) => isCount(value, STRIPE_BYTES_MAX) && value > 0,
-  hashesSha256: (value) => isText(value, SHA256),
+  hashesSha256: (value) => value === undefined || isText(value, SHA256),
   hashesRoot: (value) => value === undefined || isText(value, SHA256),
   requires: (value) => value === undefined || (Array.isArray(value) && value.every((feature) => isText(feature))),
   inline: (value) => value === undefined || isText(value, /^[A-Za-z0-9+/]*={0,2}$/),

@@ -11,13 +11,14 @@ import type { Code, Manifest, ManifestRecord } from "./manifest.ts";
  * compressed never passes for an object of the same bytes.
  */
 export function versionText(object: VersionedFields): string {
-  const { key, sha256, bytes, k, m, stripeBytes, blockBytes, hashesSha256, gzip } = object;
-  const lines = [encodeKey(key), sha256, bytes, `${k}+${m}`, `${stripeBytes}/${blockBytes}`, hashesSha256];
+  const { key, sha256, bytes, k, m, stripeBytes, blockBytes, hashesSha256, hashesRoot, gzip } = object;
+  const hashes = hashesSha256 ?? hashesRoot;
+  const lines = [encodeKey(key), sha256, bytes, `${k}+${m}`, `${stripeBytes}/${blockBytes}`, hashes];
   return ["agarose/2", ...lines, ...(gzip ? ["gzip"] : []), ""].join("\n");
 }
 
 type VersionedFields = Code &
-  Pick<Manifest, "key" | "sha256" | "bytes" | "stripeBytes" | "blockBytes" | "hashesSha256" | "gzip">;
+  Pick<Manifest, "key" | "sha256" | "bytes" | "stripeBytes" | "blockBytes" | "hashesSha256" | "hashesRoot" | "gzip">;
 
 /** The version of an object: 32 hex digits. */
 export function versionOf(object: Parameters<typeof versionText>[0], sha256: Sha256): Promise<string> {
@@ -29,7 +30,7 @@ export async function shortHash(text: string, sha256: Sha256): Promise<string> {
   return toHex(await sha256(new TextEncoder().encode(text))).slice(0, 32);
 }
 
-/** What a signature covers: all fields but the hashes, which `hashesSha256` covers, the signature and the CRC-32. */
+/** What a signature covers: all fields but the hashes, which `hashesRoot` covers, the signature and the CRC-32. */
 export function signedBytes(record: ManifestRecord): Uint8Array {
   const { hashes: _hashes, signature: _signature, ...covered } = record as Manifest;
   return new TextEncoder().encode(`agarose-manifest/2\n${canonicalJson(covered)}`);

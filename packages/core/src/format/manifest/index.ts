@@ -1,10 +1,8 @@
 /** The manifest: what one version of one object is and where its chunks are (docs/reference/format.md). */
 export { checkCode } from "./check.ts";
 export { encodeManifest, refuseTooLarge } from "./encode.ts";
-export { type Excerpt, excerptOf, hasHashes } from "./excerpt.ts";
 export { signedBytes, versionText } from "./identity.ts";
 export {
-  chunkHash,
   CHUNKS_MAX,
   type Code,
   encodeHashes,
@@ -26,12 +24,16 @@ export {
   STRIPE_BYTES_MAX,
   type Tombstone,
 } from "./manifest.ts";
+export { checkPage, LeafList, PAGE_BYTES_MAX, pageRoot, PAGES_MAX, pageStripesOf } from "./pages.ts";
 export { checkManifest, parseManifest } from "./parse.ts";
 export { type ManifestDraft, sealManifest, sealTombstone } from "./seal.ts";
 export {
   blockCount,
   chunkBytes,
+  leafListBytes,
   leafShape,
+  type HashedObject,
+  pageShape,
   stripeCount,
   type StripePart,
   stripeShape,

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { sampleObject, toyHash } from "../../../test/objects/sample-object.ts";
 import { codeOf, rejectionOf } from "../../../test/errors.ts";
 import { AgaroseError } from "../../errors.ts";
@@ -7,18 +7,16 @@ import * as manifests from "./index.ts";
 import {
   checkCode,
   chunkBytes,
-  chunkHash,
   encodeManifest,
   MANIFEST_BYTES_MAX,
-  sealManifest,
   STRIPE_BYTES_MAX,
   stripeCount,
   stripeShape,
   type Manifest,
-  type ManifestDraft,
 } from "./index.ts";
 import { checksum } from "./encode.ts";
 import { acceptUnsigned } from "../signature.ts";
+import { fromBase64 } from "../text.ts";
 
 const sample = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"] });
 const { manifest } = sample;
@@ -114,50 +112,8 @@ describe("parseManifest", () => {
     expect((await rejectionOf(parseManifest(withTrailer(body)))).message).toMatch(/UTF-8/);
   });
 
-  describe("of the largest size", () => {
-    const fill = (head: string, unit: string, tail: string): Uint8Array => {
-      const room = MANIFEST_BYTES_MAX - head.length - tail.length - 32;
-      return withTrailer(new TextEncoder().encode(head + unit.repeat(Math.floor(room / unit.length)) + tail));
-    };
-    const [start, hashes] = [`{"agarose":2,"key":${JSON.stringify(manifest.key)}`, manifest.hashes[0]!];
-
-    test.each([
-      ["arrays", fill(`${start},"x":[`, "[],", "0]")],
-      ["numbers", fill(`${start},"x":[`, "1,", "0]")],
-      ["objects", fill(`${start},"x":[`, '{"a":1},', "0]")],
-      ["arrays within arrays", fill(`${start},"x":`, "[", "")],
-      ["one text", fill(`${start},"x":"`, "x", '"')],
-      ["arrays in the place of hashes", fill(`${start},"hashes":[`, "[],", "0]")],
-      ["hashes that nobody has signed", fill(`${start},"hashes":[`, `"${hashes}",`, `"${hashes}"]`)],
-      ["hashes, and others under the same name", fill(`${start},"hashes":[`, `"${hashes}",`, '""],"hashes":["x"]')],
-      ["hashes within another field", fill(`${start},"x":{"hashes":[`, `"${hashes}",`, '""]}')],
-      ["white space", fill(start, " ", "")],
-    ])("%s: nothing but the head is parsed before the signature is known to be a publisher's", async (_, bytes) => {
-      const parse = vi.spyOn(JSON, "parse");
-      const trust = (): Promise<never> => Promise.reject(new Error("not by a publisher"));
-      const error = await parseManifest(bytes, { trust }).catch((cause: unknown) => cause);
-      expect(error).toBeInstanceOf(Error);
-      for (const [text] of parse.mock.calls) expect(text.length).toBeLessThanOrEqual(128 * 1024);
-      parse.mockRestore();
-    });
-
-    test("one that is signed is read whole", async () => {
-      const stripes = 5_000;
-      const { hashes: _hashes, ...rest } = manifest;
-      const large = {
-        ...rest,
-        bytes: stripes * manifest.stripeBytes,
-        hashes: Array.from({ length: stripes }, () => hashes),
-      } as ManifestDraft;
-      const sealed = await sealManifest(large, toyHash);
-      const bytes = encodeManifest(sealed);
-      expect(bytes.length).toBeGreaterThan(1024 * 1024);
-      expect(await parseManifest(bytes)).toEqual(sealed);
-    });
-  });
-
   test("refuses what is nested so deeply that it cannot be checked", async () => {
-    const depth = 50_000;
+    const depth = 32_000;
     const body = `{"agarose":3,"key":${JSON.stringify(manifest.key)},"x":${"[".repeat(depth)}${"]".repeat(depth)}`;
     expect((await rejectionOf(parseManifest(withTrailer(new TextEncoder().encode(body))))).code).toBe(
       "MANIFEST_INVALID",
@@ -360,11 +316,7 @@ function assertConsistent(parsed: Manifest): void {
   expect(() => checkCode(parsed)).not.toThrow();
   expect(parsed.placement).toHaveLength(parsed.k + parsed.m);
   expect(parsed.hashes).toHaveLength(stripeCount(parsed));
-  for (let stripe = 0; stripe < parsed.hashes.length; stripe++) {
-    for (let chunk = 0; chunk < parsed.k + parsed.m; chunk++) {
-      expect(chunkHash(parsed, stripe, chunk)).toHaveLength(32);
-    }
-  }
+  for (const hashes of parsed.hashes) expect(fromBase64(hashes)).toHaveLength((parsed.k + parsed.m) * 32);
   expect(new Date(parsed.modified).toUTCString()).not.toBe("Invalid Date");
   expect(() => new Headers({ ...parsed.headers, "content-type": parsed.contentType })).not.toThrow();
 }

@@ -1,13 +1,12 @@
 /** What the manifest of an object holds (docs/reference/format.md, "Manifest"), its limits, and what is read off it. */
 import type { Sha256 } from "../../ports.ts";
-import { HASH_BYTES } from "../hash-tree.ts";
 import type { Signature, SignatureCheck } from "../signature.ts";
 import { fromBase64 } from "../text.ts";
 
 /** The format this program writes, and the newest it reads. */
 export const FORMAT_VERSION = 2;
 /** The most bytes of a stored manifest. */
-export const MANIFEST_BYTES_MAX = 8 * 1024 * 1024;
+export const MANIFEST_BYTES_MAX = 64 * 1024;
 /** Object bytes of a stripe unless a put says otherwise. */
 export const STRIPE_BYTES_DEFAULT = 4 * 1024 * 1024;
 /** The most object bytes of a stripe. */
@@ -16,7 +15,10 @@ export const STRIPE_BYTES_MAX = 16 * 1024 * 1024;
 export const INLINE_BYTES_MAX = 16 * 1024;
 /** Chunk indices are below this: GF(2^8) has so many rows. */
 export const CHUNKS_MAX = 256;
-/** The leaf list of an object: the hashes of all its blocks, stored and sent as if it were a chunk of this index. */
+/**
+ * The leaf list of an object, stored and sent as if it were a chunk of this index: the hashes of all its blocks, and
+ * those of its shards in pages where the manifest has no room for them.
+ */
 export const LEAF_LIST = CHUNKS_MAX;
 
 /** The response headers, in lower case, that a manifest may carry, beside those of S3 (`mayKeepHeader`). */
@@ -102,14 +104,16 @@ export interface Manifest extends Generation, Code {
   readonly blockBytes: number;
   /** Lower-case hex SHA-256 of the whole object. */
   readonly sha256: string;
-  /** Lower-case hex SHA-256 of all shard hashes, in order of stripe, then chunk. */
-  readonly hashesSha256: string;
+  /** Lower-case hex SHA-256 of all shard hashes, in order of stripe, then chunk. Absent where they are in pages. */
+  readonly hashesSha256?: string;
   /** Lower-case hex root of the Merkle tree whose leaves are the shard hashes of each stripe. */
   readonly hashesRoot?: string;
   /** The region of each of the n chunks, by name. */
   readonly placement: readonly string[];
-  /** The regions that have the leaf list. Without it, readers verify whole shards only. */
+  /** The regions of the leaf list. Without it, readers verify whole shards only, and cannot read an object of pages. */
   readonly leaves?: readonly string[];
+  /** Where the shard hashes are in pages of the leaf list: how many stripes each page has, a power of two. */
+  readonly pageStripes?: number;
   /** Chunks that the put could not store, ascending: readers ask for them last. */
   readonly missing?: readonly number[];
   /** Base64 of the object itself, which then has no chunks. */
@@ -120,7 +124,10 @@ export interface Manifest extends Generation, Code {
   readonly gzip?: Gzip;
   /** Features that a reader must know to use this manifest (`FEATURES`). */
   readonly requires?: readonly string[];
-  /** Per stripe: base64 of the n concatenated hashes of its shards, in chunk order. */
+  /**
+   * Per stripe: base64 of the n concatenated hashes of its shards, in chunk order. With `pageStripes`: per page, base64
+   * of its root.
+   */
   readonly hashes: readonly string[];
 }
 
@@ -152,12 +159,6 @@ export function isTombstone(record: ManifestRecord): record is Tombstone {
  */
 export function isFunctional({ k, m }: Code, chunk: number): boolean {
   return chunk >= k + m;
-}
-
-/** The 32-byte hash of chunk `chunk` (< n) in stripe `stripe`. */
-export function chunkHash(manifest: Manifest, stripe: number, chunk: number): Uint8Array {
-  const hashes = fromBase64(manifest.hashes[stripe] ?? "");
-  return hashes.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES);
 }
 
 /** The object itself where its manifest holds it; undefined for an object in chunks. */

@@ -4,7 +4,6 @@
  */
 import { HAS_MESSAGES } from "../../errors.ts";
 import { HAS_ENCRYPTION } from "../../features.ts";
-import { concat } from "../hash-tree.ts";
 import { decodeUtf8 } from "../shape.ts";
 import {
   checkCode,
@@ -17,7 +16,6 @@ import {
 } from "./check.ts";
 import { checksum, refuseTooLarge } from "./encode.ts";
 import { invalid, newer } from "./errors.ts";
-import { checkExcerpt, type Excerpt } from "./excerpt.ts";
 import { checkFields, FIELDS, GENERATION_FIELDS } from "./fields.ts";
 import { signedBytes } from "./identity.ts";
 import { FORMAT_VERSION, isTombstone, type ExpectedManifest, type Manifest, type ManifestRecord } from "./manifest.ts";
@@ -32,22 +30,12 @@ export async function parseManifest(input: Uint8Array | string, expected: Expect
   refuseTooLarge(input.length);
   const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
   checkTrailer(bytes);
-  const { head, hashes } = splitHashes(bytes);
-  const { crc32: _crc32, ...fields } = parseJson(head) as { crc32?: unknown; hashes?: unknown };
-  if (!hashes) return checkRecord(fields, expected);
-  // The first list of that name was taken out, so what is there now is of another one, or somewhere else.
-  if (!Array.isArray(fields.hashes) || fields.hashes.length > 0)
-    throw invalid(HAS_MESSAGES && "has two lists of hashes");
-  // Whose it is comes first: a list of eight MiB is parsed for nobody else.
-  await expected.trust(coveredBytes(fields as ManifestRecord), (fields as Partial<Manifest>).signature);
-  return checkRecord({ ...fields, hashes: parseJson(hashes) }, expected);
+  const { crc32: _crc32, ...fields } = parseJson(bytes) as { crc32?: unknown };
+  return checkRecord(fields, expected);
 }
 
-/** All but the hashes of a manifest, and its fields have bounds of their own, has at most this many bytes. */
-const HEAD_BYTES_MAX = 128 * 1024;
 /** No white space that a program puts behind a manifest is longer. */
 const TRAILER_BYTES_MAX = 1024;
-const HASHES = new TextEncoder().encode('"hashes":[');
 
 /** Refuses bytes that do not end in their own CRC-32. */
 function checkTrailer(bytes: Uint8Array): void {
@@ -63,36 +51,6 @@ function checkTrailer(bytes: Uint8Array): void {
   );
 }
 
-/**
- * Takes the list of hashes out of a large manifest, unparsed. Base64 has neither quotes nor brackets, so the list ends
- * at the first one. Throws MANIFEST_INVALID when the rest is larger than any can be.
- */
-function splitHashes(bytes: Uint8Array): { readonly head: Uint8Array; readonly hashes?: Uint8Array } {
-  if (bytes.length <= HEAD_BYTES_MAX) return { head: bytes };
-  const from = indexOf(bytes, HASHES) + HASHES.length - 1;
-  const end = bytes.indexOf(CLOSING, from) + 1;
-  const headBytes = bytes.length - (end - from) + 2;
-  if (from < HASHES.length - 1 || end === 0 || headBytes > HEAD_BYTES_MAX) {
-    throw invalid(
-      HAS_MESSAGES && `has more than ${HEAD_BYTES_MAX} bytes beside its hashes (${bytes.length} bytes in all)`,
-      { bytes: bytes.length, max: HEAD_BYTES_MAX },
-    );
-  }
-  const head = concat([bytes.subarray(0, from + 1), bytes.subarray(end - 1)]);
-  return { head, hashes: bytes.subarray(from, end) };
-}
-
-/** Of `]`. */
-const CLOSING = 0x5d;
-
-/** Where `part` is in the first HEAD_BYTES_MAX of `bytes`; -1 for nowhere. */
-function indexOf(bytes: Uint8Array, part: Uint8Array): number {
-  for (let at = bytes.indexOf(part[0]!); at >= 0 && at < HEAD_BYTES_MAX; at = bytes.indexOf(part[0]!, at + 1)) {
-    if (part.every((byte, i) => bytes[at + i] === byte)) return at;
-  }
-  return -1;
-}
-
 function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(decodeUtf8(bytes)) as unknown;
@@ -101,20 +59,16 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/**
- * `parseManifest` for a manifest that is already parsed, as in a plan. A tombstone is MANIFEST_INVALID there.
- *
- * @param excerpt where it has the hashes of some stripes: the manifest that is returned has `""` for the others.
- */
-export async function checkManifest(json: unknown, expected: ExpectedManifest, excerpt?: Excerpt): Promise<Manifest> {
-  const record = await checkRecord(json, expected, excerpt);
+/** `parseManifest` for a manifest that is already parsed, as in a plan. A tombstone is MANIFEST_INVALID there. */
+export async function checkManifest(json: unknown, expected: ExpectedManifest): Promise<Manifest> {
+  const record = await checkRecord(json, expected);
   if (isTombstone(record)) throw invalid(HAS_MESSAGES && "is of an object that was removed");
   return record;
 }
 
-async function checkRecord(json: unknown, expected: ExpectedManifest, excerpt?: Excerpt): Promise<ManifestRecord> {
+async function checkRecord(json: unknown, expected: ExpectedManifest): Promise<ManifestRecord> {
   await checkFormat(json, expected);
-  let record = json as ManifestRecord;
+  const record = json as ManifestRecord;
   checkFields(record, isTombstone(record) ? GENERATION_FIELDS : FIELDS);
   // So it is a key: the caller has checked the one that it asked for.
   if (record.key !== expected.key) {
@@ -130,11 +84,8 @@ async function checkRecord(json: unknown, expected: ExpectedManifest, excerpt?: 
     checkCode(record);
     checkGzip(record);
     checkPlacement(record, expected.regions);
-    if (excerpt) record = await checkExcerpt(record, excerpt, expected.sha256);
-    else {
-      checkHashes(record);
-      await checkHashesSha256(record, expected.sha256);
-    }
+    checkHashes(record);
+    await checkHashesSha256(record, expected.sha256);
     checkHeaders(record.headers);
     await checkVersion(record, expected.sha256);
   }
@@ -161,7 +112,12 @@ async function checkFormat(json: unknown, expected: ExpectedManifest): Promise<v
 }
 
 /** Features that this program knows of those that a manifest can require. */
-export const FEATURES: ReadonlySet<string> = new Set(["inline", "gzip", ...(HAS_ENCRYPTION ? ["encryption"] : [])]);
+export const FEATURES: ReadonlySet<string> = new Set([
+  "inline",
+  "gzip",
+  "pages",
+  ...(HAS_ENCRYPTION ? ["encryption"] : []),
+]);
 
 async function checkRequired(manifest: Manifest, expected: ExpectedManifest): Promise<void> {
   const features = manifest.requires?.filter((feature) => !FEATURES.has(feature)) ?? [];

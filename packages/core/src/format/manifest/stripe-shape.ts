@@ -49,14 +49,43 @@ export function blockCount({ blockBytes }: Pick<Manifest, "blockBytes">, { shard
   return Math.ceil(shardBytes / blockBytes);
 }
 
+/** Whether the blocks of an object have hashes of their own: where a shard has one block, that is the shard's hash. */
+export function hasLeaves(object: Code & Pick<Manifest, "bytes" | "stripeBytes" | "blockBytes">): boolean {
+  return object.bytes > 0 && blockCount(object, stripeShape(object, 0)) > 1;
+}
+
+/** What the shape of a leaf list depends on. */
+export type HashedObject = Code & Pick<Manifest, "bytes" | "stripeBytes" | "blockBytes" | "pageStripes">;
+
 /** The part of the leaf list that stripe `index` has: of each of its n shards, the hash of each block. */
-export function leafShape(
-  object: Code & Pick<Manifest, "bytes" | "stripeBytes" | "blockBytes">,
-  index: number,
-): StripeShape {
+export function leafShape(object: HashedObject, index: number): StripeShape {
   const stripe = stripeShape(object, index);
-  const bytesOf = (shape: StripeShape): number => (object.k + object.m) * blockCount(object, shape) * HASH_BYTES;
-  return { ...stripe, chunkOffset: index * bytesOf(stripeShape(object, 0)), shardBytes: bytesOf(stripe) };
+  const first = stripeShape(object, 0);
+  const hashBytes = (object.k + object.m) * HASH_BYTES;
+  const bytesOf = (shape: StripeShape): number => (hasLeaves(object) ? hashBytes * blockCount(object, shape) : 0);
+  const { pageStripes } = object;
+  const pagesBytes = pageStripes ? (index - (index % pageStripes)) * hashBytes : 0;
+  return { ...stripe, chunkOffset: index * bytesOf(first) + pagesBytes, shardBytes: bytesOf(stripe) };
+}
+
+/** The part of the leaf list that page `page` has, behind the leaves of its stripes: the hashes of their shards. */
+export function pageShape(object: HashedObject & { readonly pageStripes: number }, page: number): StripeShape {
+  const from = page * object.pageStripes;
+  const to = Math.min(from + object.pageStripes, stripeCount(object));
+  const last = leafShape(object, to - 1);
+  const shardBytes = (to - from) * (object.k + object.m) * HASH_BYTES;
+  return { ...last, index: from, chunkOffset: last.chunkOffset + last.shardBytes, shardBytes };
+}
+
+/** Length of a leaf list in bytes; 0 where an object has none. */
+export function leafListBytes(object: HashedObject): number {
+  const stripes = stripeCount(object);
+  if (stripes === 0) return 0;
+  const { pageStripes } = object;
+  const last = pageStripes
+    ? pageShape({ ...object, pageStripes }, Math.floor((stripes - 1) / pageStripes))
+    : leafShape(object, stripes - 1);
+  return last.chunkOffset + last.shardBytes;
 }
 
 /** Length of each chunk of an object: the sum of its shards. */

@@ -34,7 +34,7 @@ describe("a version", () => {
     const changes: Partial<Manifest>[] = [
       { sha256: other.sha256 },
       { hashes: other.hashes },
-      { hashes: other.hashes, hashesSha256: other.hashesSha256 },
+      { hashes: other.hashes, hashesSha256: other.hashesSha256! },
       { blockBytes: 4096 },
       { stripeBytes: 299 },
       { version: other.version },

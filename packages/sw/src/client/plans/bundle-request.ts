@@ -6,7 +6,6 @@ import { HAS_MESSAGES } from "@agarose/core/features";
 import {
   BUNDLE_CONTENT_TYPE,
   encodeKey,
-  hasHashes,
   parsePlan,
   type ExpectedManifest,
   type Frame,
@@ -54,9 +53,6 @@ export interface Bundle {
   /** The plan to remember, where the PoP sends other chunks now than those that it has cached. */
   readonly lasting?: FullPlan | undefined;
 }
-
-/** Hashes of more stripes take longer than the further request for those of a range. */
-const WHOLE_STRIPES_MAX = 1024;
 
 /** How a manifest from outside is checked. */
 export type ManifestChecks = Pick<ExpectedManifest, "trust" | "sha256">;
@@ -132,14 +128,10 @@ export function sentBehind({ chunk: length }: Frame, lasting: FullPlan): Pick<Bu
 }
 
 function bundleUrl({ key, pop, known, span, range, leaves = false, trace }: BundleRequest): string {
-  // A range that is read from a known plan has the hashes of its stripes.
-  const isEnough = known && (leaves || hasHashes(known.manifest));
-  // A second range of the object comes with all hashes, so that the next ones need no request for a plan.
-  const excerpt = !known || known.manifest.hashes.length > WHOLE_STRIPES_MAX;
   const query = {
-    ...(isEnough && { version: known.version }),
+    ...(known && { version: known.version }),
     ...span,
-    ...(range && { range, leaves, ...(excerpt && { excerpt }) }),
+    ...(range && { range, leaves }),
     trace,
   } as Record<string, unknown> as Record<string, string>;
   return `${pop.url}/v1/read/${encodeKey(key)}?${new URLSearchParams(query)}`;

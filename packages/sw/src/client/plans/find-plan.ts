@@ -4,14 +4,7 @@
  */
 import { AgaroseError, type Clock, type FetchPort } from "@agarose/core";
 import { HAS_MESSAGES } from "@agarose/core/features";
-import {
-  findManifest,
-  isUnusable,
-  staggeredRace,
-  type Attempt,
-  type FailedAttempt,
-  type ByteBudget,
-} from "@agarose/core/sources";
+import { findManifest, isUnusable, staggeredRace, type Attempt, type FailedAttempt } from "@agarose/core/sources";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { StripeSpan } from "../stripe-span.ts";
 import { isAnswer, type Bundle, type FullPlan, type ManifestChecks } from "./bundle-request.ts";
@@ -57,8 +50,6 @@ export interface PlanPorts extends ManifestChecks {
   readonly plans: PlanStore;
   readonly latencies: LatencyTracker;
   readonly clock: Clock;
-  /** What look-ups of large manifests hold. */
-  readonly budget: ByteBudget;
 }
 
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */

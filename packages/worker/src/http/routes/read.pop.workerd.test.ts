@@ -55,46 +55,6 @@ describe("the bundle", () => {
     expect(plan.manifest).toEqual(uncached);
   });
 
-  describe("of a small range of a large object", () => {
-    const STRIPES = 200;
-    const STRIPE_BYTES = 65_536;
-    let large: Manifest;
-
-    beforeAll(async () => {
-      large = await world.put("large", randomBytes(STRIPES * STRIPE_BYTES));
-    });
-
-    const plansOf = async (stripe: number, query = "&excerpt=true") => {
-      const url = `${world.url}/v1/read/large?range=bytes%3D${stripe * STRIPE_BYTES}-${stripe * STRIPE_BYTES + 99}`;
-      const response = await fetch(`${url}${query}`);
-      const bytes = (await response.arrayBuffer()).byteLength;
-      return { ...(await readBundle(`${url}${query}`, "large")), bytes };
-    };
-
-    test("has the hashes of its stripes and a proof, for a client that takes an excerpt", async () => {
-      for (const stripe of [0, 57, STRIPES - 1]) {
-        const { plan, bytes } = await plansOf(stripe);
-        expect(plan.manifest!.hashes.map((hash, i) => (hash === "" ? [] : [i])).flat()).toEqual([stripe]);
-        expect(plan.manifest!.hashes[stripe]).toBe(large.hashes[stripe]);
-        expect(bytes).toBeLessThan(0.5 * large.hashes.join("").length);
-      }
-    });
-
-    test("has all hashes for any other client, for a large range, and for a small object", async () => {
-      expect((await plansOf(57, "")).plan.manifest).toEqual(large);
-      const most = `${world.url}/v1/read/large?excerpt=true`;
-      expect((await readBundle(most, "large")).plan.manifest).toEqual(large);
-      expect((await readBundle(`${most}&range=bytes%3D99-`, "large")).plan.manifest).toEqual(large);
-      const small = await readBundle(`${world.url}/v1/read/new?excerpt=true&range=bytes%3D0-9`, "new");
-      expect(small.plan.manifest).toEqual(uncached);
-    });
-
-    test("has no manifest for a client that names the version", async () => {
-      const { plan } = await plansOf(57, `&excerpt=true&version=${large.version}`);
-      expect([plan.manifest, plan.excerpt]).toEqual([undefined, undefined]);
-    });
-  });
-
   test("beyond the last stripe is a plan and an end", async () => {
     const { frames } = await readBundle(`${world.url}/v1/read/page?from=99`, "page");
     expect(frames.map(({ type }) => type)).toEqual(["end"]);

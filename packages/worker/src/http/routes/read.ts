@@ -1,11 +1,10 @@
-/** `GET /v1/read/<key>?version=&from=&to=&range=&excerpt=`: the bundle, which is a plan and the chunks cached here. */
-import { AgaroseError, systemSha256 } from "@agarose/core";
+/** `GET /v1/read/<key>?version=&from=&to=&range=`: the bundle, which is a plan and the chunks cached here. */
+import { AgaroseError } from "@agarose/core";
 import { shownBytes, storedRangeOf } from "@agarose/core/content";
 import {
   BUNDLE_CONTENT_TYPE,
   encodeFrame,
   encodePlan,
-  excerptOf,
   stripeCount,
   type Manifest,
   type Plan,
@@ -28,8 +27,6 @@ const PREFIX = "/v1/read/";
 /** Stripes that are read ahead of the client, within the room that other reads leave. */
 const STRIPES_AHEAD = 3;
 const EMPTY = new Uint8Array(0);
-/** An excerpt leaves out more than that: as much as a connection sends at first (RFC 6928). */
-const HASHES_CHARACTERS_MAX = 14_600;
 
 /** Answers with the bundle. Throws REQUEST_INVALID for stripes that are none; rejects as `planFor` does. */
 export async function read(c: Context<AppEnv>): Promise<Response> {
@@ -62,8 +59,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const lease =
     hasChunks || pieceBytes > 0 ? memory.tryAcquire({ version: manifest.version, bytes, client }) : undefined;
   // Without memory for them, the plan promises no cached chunks: the buckets have them too.
-  const excerpt = pieces && query.excerpt && planned.manifest && (await largeExcerpt(manifest, from, last));
-  const plan = { ...planned, ...excerpt, ...(hasChunks && !lease && { cached: [] }) };
+  const plan = { ...planned, ...(hasChunks && !lease && { cached: [] }) };
   const recovered = lease ? recoveredChunks(manifest, plan.cached, (await invocation.configuration()).regions) : [];
   const readStripe = async (stripe: number): Promise<CachedStripe> => {
     const found = await cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext);
@@ -89,8 +85,6 @@ interface Query {
   readonly range: string | null;
   /** Whether a small range wants only what is cached, and the leaves. */
   readonly leaves: boolean;
-  /** Whether the plan of a small range may have the hashes of its stripes alone. */
-  readonly excerpt: boolean;
 }
 
 function parseReadQuery(query: URLSearchParams): Query {
@@ -108,7 +102,6 @@ function parseReadQuery(query: URLSearchParams): Query {
     to,
     range: query.get("range"),
     leaves: query.get("leaves") === "true",
-    excerpt: query.get("excerpt") === "true",
   };
 }
 
@@ -121,13 +114,6 @@ function rangeOf(range: string | null, manifest: Manifest): ByteRange | undefine
   } catch {
     return undefined;
   }
-}
-
-/** The manifest as an excerpt of the stripes from..to; undefined where that saves little. */
-async function largeExcerpt(manifest: Manifest, from: number, to: number): ReturnType<typeof excerptOf> {
-  const { hashes } = manifest;
-  const leftOut = (hashes.length - (to - from + 1)) * hashes[0]!.length;
-  return leftOut > HASHES_CHARACTERS_MAX ? excerptOf(manifest, { from, to }, systemSha256) : undefined;
 }
 
 function stripeIndex(query: URLSearchParams, name: string): number | undefined {

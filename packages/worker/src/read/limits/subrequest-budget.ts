@@ -11,7 +11,7 @@ import { SPAN_BYTES_MAX } from "@agarose/core/sources";
 export interface ReadCost {
   /** Subrequests for each stripe. */
   readonly stripe: number;
-  /** Subrequests for each run of stripes that one GET of a bucket brings. */
+  /** Subrequests for each run of stripes that one GET of a bucket brings, and for the hashes of these. */
   readonly span: number;
   /** Stripes in such a run. */
   readonly spanStripes: number;
@@ -29,15 +29,17 @@ const CACHE_OPERATIONS = 3;
  * @param atPeers number of chunks that only peers' caches have.
  */
 export function readCost(
-  { k, stripeBytes }: Pick<Manifest, "k" | "stripeBytes">,
+  { k, stripeBytes, pageStripes, hashes = [] }: Pick<Manifest, "k" | "stripeBytes"> & Partial<Manifest>,
   { delta, cached, atPeers }: { readonly delta: number; readonly cached: number; readonly atPeers: number },
 ): ReadCost {
   // A request that is overtaken or late at one stripe may be repeated at a later one.
   const repeated = Math.max(1, delta);
+  const spanStripes = Math.max(1, Math.floor(SPAN_BYTES_MAX / stripeBytes));
+  const pages = pageStripes ? Math.min(hashes.length, Math.ceil(spanStripes / pageStripes)) : 0;
   return {
     stripe: (cached > 0 ? CACHE_OPERATIONS : 0) + Math.min(k, atPeers) + repeated,
-    span: k + delta,
-    spanStripes: Math.max(1, Math.floor(SPAN_BYTES_MAX / stripeBytes)),
+    span: k + delta + pages,
+    spanStripes,
   };
 }
 
