@@ -12,12 +12,13 @@ import { keyIdOf, rawPublicKey } from "@agarose/core/format";
 import { confirm, sampleOf } from "../../ui/confirm.ts";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
+import { READING, withContext } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../ui/output.ts";
 import { configuredPublicKey } from "@agarose/storage/config/signing";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { putInForce, WRITERS } from "./in-force.ts";
 import { createKey } from "./new-key.ts";
-import { objectsLeft } from "./objects-left.ts";
+import { objectsLeft } from "@agarose/storage/maintenance/objects-left";
 import type { Values } from "../../command.ts";
 import type { rotateArgs } from "./index.ts";
 
@@ -112,7 +113,9 @@ async function finish(file: string, config: Config, options: RotateOptions): Pro
 }
 
 async function refuseLeft(file: string, keyId: string, options: RotateOptions): Promise<void> {
-  const left = await objectsLeft("", ({ signature }) => signature?.keyId !== keyId, options);
+  const left = await withContext(options, READING, (context) =>
+    objectsLeft("", ({ signature }) => signature?.keyId !== keyId, context),
+  );
   if (left.length === 0) return;
   const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
   throw new AgaroseError("USAGE", `${message}: run \`agarose keys apply\`, which signs them with ${file}, first`, {

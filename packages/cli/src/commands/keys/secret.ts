@@ -16,11 +16,12 @@ import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { Config, SecretLocation } from "@agarose/storage/config/config-schema";
 import { readSecret } from "@agarose/storage/encryption/secrets-of";
+import { READING, withContext } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../ui/output.ts";
 import { writeNewSecret } from "@agarose/storage/files/whole-file";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { putInForce, tryPutInForce, WRITERS, type InForce } from "./in-force.ts";
-import { objectsLeft } from "./objects-left.ts";
+import { objectsLeft } from "@agarose/storage/maintenance/objects-left";
 import { checkDryRun } from "./rotate.ts";
 import type { Values } from "../../command.ts";
 import type { secretArgs } from "./index.ts";
@@ -159,7 +160,7 @@ async function encryptedByOthers(id: string, options: StepOptions): Promise<stri
     if (secret === undefined) return false;
     return !after.some((rule) => record.key.startsWith(rule.prefix) && rule.ids.includes(secret));
   };
-  return objectsLeft(prefix, isLeft, options);
+  return withContext(options, READING, (context) => objectsLeft(prefix, isLeft, context));
 }
 
 /** Writes a new secret that only its owner may read. Throws USAGE. */

@@ -17,10 +17,10 @@ import { EXIT_OK, printResult } from "../../ui/output.ts";
 import { checkRate } from "../recode/recode.ts";
 import { recodeObjects, type RecodeWalk } from "../recode/recode-objects.ts";
 import { checkDeployed } from "./deployed.ts";
-import { checkFinished } from "./finish.ts";
+import { checkFinished } from "@agarose/storage/maintenance/migrate/finished";
 import { renameControl } from "@agarose/storage/maintenance/rename";
-import { checkSettled } from "./settled.ts";
-import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
+import { checkSettled } from "@agarose/storage/maintenance/migrate/settled";
+import { transitionOf, type ConfigFile, type Transition } from "@agarose/storage/maintenance/migrate/transition";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 

@@ -10,7 +10,7 @@ import { layoutOf } from "@agarose/storage/layout/object-layout";
 import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLine } from "../../ui/output.ts";
 import { reportWalk, type ReportOptions } from "../../ui/report-stream.ts";
 import { walkObjects, type Walk, type WalkOptions } from "@agarose/storage/listing/walk-objects";
-import { addEffort, effortOf, NO_EFFORT, type Effort } from "./estimate.ts";
+import { addEffort, effortOf, NO_EFFORT, type Effort } from "@agarose/storage/maintenance/recode-effort";
 import { recodeListed, type RecodeOutcome } from "@agarose/storage/maintenance/recode-listed";
 
 /** What to do, and how. */

@@ -11,7 +11,7 @@ import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, l
 import { reportWalk, type ReportStream } from "../../ui/report-stream.ts";
 import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
 import { waitFor } from "@agarose/storage/maintenance/scrub/deep-reads";
-import { HotObjects, type HotOutcome, type HotTotals } from "./hot-objects.ts";
+import { HotObjects, type HotOutcome, type HotTotals } from "@agarose/storage/maintenance/scrub/hot-objects";
 import { checkMetricsPath, writeMetrics } from "@agarose/storage/maintenance/scrub/metrics";
 import { redundancyLines } from "@agarose/storage/maintenance/scrub/redundancy";
 import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
@@ -63,7 +63,7 @@ async function walkOnce(options: Options, report: ReportStream, context: Command
   const isWhole = totals.regionsUnreachable.length === 0;
   if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses the code of `hot`");
   const heat = isWhole
-    ? await hot?.settle(options.prefix ?? "", context, { dryRun: options.dryRun ?? false, item })
+    ? await hot?.settle(options.prefix ?? "", context, { dryRun: options.dryRun ?? false, item, onWarning: logLine })
     : undefined;
   if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
   const { objects: checked, ...counts } = totals;

@@ -3,9 +3,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, relative } from "node:path";
 import { parseConfig } from "@agarose/storage/config/config";
 import { writeWholeFile } from "@agarose/storage/files/whole-file";
-
-/** A configuration as its file has it, without defaults. */
-export type ConfigFields = Readonly<Record<string, unknown>>;
+import type { ConfigFields } from "@agarose/storage/maintenance/migrate/transition";
 
 /** The fields of the file at `path`; undefined where there is none. Throws a SyntaxError when it is not JSON. */
 export async function readFields(path: string): Promise<ConfigFields | undefined> {

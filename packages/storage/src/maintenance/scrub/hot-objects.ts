@@ -7,15 +7,13 @@
  */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { chunkBytes, LEAF_LIST, type Manifest } from "@agarose/core/format";
-import { PopClient } from "@agarose/storage/pops/pop-client";
-import type { Config } from "@agarose/storage/config/config";
-import { hotConfig, layoutOf, type ObjectLayout } from "@agarose/storage/layout/object-layout";
-import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { logLine } from "../../ui/output.ts";
-import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import type { DeploymentParts } from "@agarose/storage/parts";
-import { recodeObject } from "@agarose/storage/maintenance/recode-object";
-import { popReport } from "../status/pop-report.ts";
+import { PopClient } from "../../pops/pop-client.ts";
+import type { Config } from "../../config/config.ts";
+import { hotConfig, layoutOf, type ObjectLayout } from "../../layout/object-layout.ts";
+import { checkManifests } from "../../objects/verify-object.ts";
+import type { KeyGroup } from "../../listing/key-groups.ts";
+import type { DeploymentParts } from "../../parts.ts";
+import { recodeObject } from "../recode-object.ts";
 
 /** What a walk has done for `hot`. */
 export interface HotTotals {
@@ -31,6 +29,14 @@ export interface HotTotals {
 export type HotOutcome = { readonly key: string } & (
   { readonly outcome: "heated" | "cooled" } | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
+
+/** How `settle` works, and what it tells. */
+export interface HotOptions {
+  /** Whether to tell what would be done in place of doing it. */
+  readonly dryRun: boolean;
+  readonly item: (object: HotOutcome) => Promise<void>;
+  readonly onWarning: (line: string) => void;
+}
 
 /** Requests per period, by key. */
 type Popularity = ReadonlyMap<string, number>;
@@ -72,11 +78,11 @@ export class HotObjects {
   async settle(
     prefix: string,
     context: DeploymentParts,
-    { dryRun, item }: { readonly dryRun: boolean; readonly item: (object: HotOutcome) => Promise<void> },
+    { dryRun, item, onWarning }: HotOptions,
   ): Promise<HotTotals | undefined> {
     const config = this.#config;
     const { popularity, silent } = await askPops(config.pops);
-    for (const problem of silent) logLine(`warning: ${problem}: no object gets or loses the code of \`hot\``);
+    for (const problem of silent) onWarning(`warning: ${problem}: no object gets or loses the code of \`hot\``);
     if (silent.length > 0) return undefined;
     const manifests = new Map<string, Manifest>();
     for (const key of new Set([...this.#suspects, ...popularity.keys()])) {
@@ -164,12 +170,16 @@ async function manifestOf(key: string, context: DeploymentParts): Promise<Manife
 async function askPops(pops: Config["pops"]): Promise<{ popularity: Popularity; silent: readonly string[] }> {
   const popularity = new Map<string, number>();
   const silent: string[] = [];
-  const reports = pops.map((pop) => popReport(new PopClient(pop), Date.now()));
-  for (const { name, state, problems, notes } of await Promise.all(reports)) {
-    if (!state) silent.push(`PoP ${name} does not say what is popular (${[...problems, ...notes].join(", ")})`);
-    for (const { key, popularity: requests } of state?.popular.slice(0, POPULAR_MAX) ?? []) {
-      popularity.set(key, (popularity.get(key) ?? 0) + requests);
+  const ask = async (pop: Config["pops"][number]): Promise<void> => {
+    try {
+      const { lastPeriod } = (await new PopClient(pop).status()).answer;
+      for (const { key, popularity: requests } of lastPeriod?.popular?.slice(0, POPULAR_MAX) ?? []) {
+        popularity.set(key, (popularity.get(key) ?? 0) + requests);
+      }
+    } catch (error) {
+      silent.push(`PoP ${pop.name} does not say what is popular (${toAgaroseError(error, "SOURCE_FAILED").message})`);
     }
-  }
+  };
+  await Promise.all(pops.map(ask));
   return { popularity, silent };
 }

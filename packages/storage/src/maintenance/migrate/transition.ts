@@ -4,11 +4,13 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { AgaroseError } from "@agarose/core";
-import { configOfFields, type Config, type RegionConfig } from "@agarose/storage/config/config";
-import type { ConfigFields } from "../../lib/files/config-fields.ts";
-import { majorityOf } from "@agarose/storage/commit/write-context";
+import { configOfFields, type Config, type RegionConfig } from "../../config/config.ts";
+import { majorityOf } from "../../commit/write-context.ts";
 
-/** A configuration as its file has it. */
+/** A configuration as its file has it, without defaults. */
+export type ConfigFields = Readonly<Record<string, unknown>>;
+
+/** A configuration and its file. */
 export interface ConfigFile {
   readonly path: string;
   readonly fields: ConfigFields;

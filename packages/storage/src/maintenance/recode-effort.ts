@@ -2,10 +2,10 @@
  * What it takes to store an object again, before anything is done.
  */
 import { chunkBytes, type Manifest } from "@agarose/core/format";
-import type { Config, RegionConfig } from "@agarose/storage/config/config";
-import { COMMIT_REQUESTS } from "@agarose/storage/maintenance/recode-listed";
-import { currentNames } from "@agarose/storage/buckets/region-names";
-import type { ObjectLayout } from "@agarose/storage/layout/object-layout";
+import type { Config, RegionConfig } from "../config/config.ts";
+import { COMMIT_REQUESTS } from "./recode-listed.ts";
+import { currentNames } from "../buckets/region-names.ts";
+import type { ObjectLayout } from "../layout/object-layout.ts";
 
 /** Sums over objects. */
 export interface Effort {

@@ -1,13 +1,12 @@
 /** Whether the regions and names that a migration leaves out may go. */
 import { AgaroseError } from "@agarose/core";
 import { CHUNK_PREFIX, isTombstone } from "@agarose/core/format";
-import type { CommandContext } from "../../lib/context.ts";
-import { keptVersions } from "@agarose/storage/history/kept-versions";
-import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { formatCount } from "../../ui/output.ts";
-import { hasFormerName } from "@agarose/storage/buckets/region-names";
-import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
-import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
+import type { DeploymentParts } from "../../parts.ts";
+import { keptVersions } from "../../history/kept-versions.ts";
+import { checkManifests } from "../../objects/verify-object.ts";
+import { hasFormerName } from "../../buckets/region-names.ts";
+import { keyGroups, type KeyGroup } from "../../listing/key-groups.ts";
+import { mapOrdered } from "../../listing/ordered-pool.ts";
 
 const OBJECTS_AT_A_TIME = 16;
 const SHOWN_MAX = 100;
@@ -17,7 +16,7 @@ const SHOWN_MAX = 100;
  * and nothing has a former name of a region. Throws USAGE when that is not so, and what listing a region throws: only
  * there may something be.
  */
-export async function checkFinished(left: readonly string[], context: CommandContext): Promise<void> {
+export async function checkFinished(left: readonly string[], context: DeploymentParts): Promise<void> {
   const { stores, signal } = context;
   for (const store of stores.filter(({ region }) => left.includes(region.name))) {
     for await (const { name } of store.list(CHUNK_PREFIX, signal)) {
@@ -40,21 +39,21 @@ export async function checkFinished(left: readonly string[], context: CommandCon
   if (keys.length > 0) {
     throw new AgaroseError(
       "USAGE",
-      `${formatCount(keys.length, "object")} did not arrive in every region, such as ${JSON.stringify(keys[0])}: run --move again`,
+      `objects that did not arrive in every region: ${keys.length}, such as ${JSON.stringify(keys[0])}; run --move again`,
       { keys: keys.slice(0, SHOWN_MAX) },
     );
   }
   if (kept.length === 0) return;
   throw new AgaroseError(
     "USAGE",
-    `versions that \`keep\` keeps of ${formatCount(kept.length, "object")}, such as ${JSON.stringify(kept[0])}, have the ` +
+    `objects of which \`keep\` keeps versions: ${kept.length}, such as ${JSON.stringify(kept[0])}. These have the ` +
       "former name of a region: run --finish again once their time is over and `agarose gc --delete` has removed them",
     { keys: kept.slice(0, SHOWN_MAX) },
   );
 }
 
 /** Whether every region but those of `left` has the newest manifest of a key, and it names none of `left`. */
-async function isFinished({ key }: KeyGroup, left: readonly string[], context: CommandContext): Promise<boolean> {
+async function isFinished({ key }: KeyGroup, left: readonly string[], context: DeploymentParts): Promise<boolean> {
   const { verdicts, newest } = await checkManifests(key, context);
   if (verdicts.some(({ region, state }) => state !== "sound" && !left.includes(region))) return false;
   if (!newest || isTombstone(newest)) return true;
@@ -63,7 +62,7 @@ async function isFinished({ key }: KeyGroup, left: readonly string[], context: C
 }
 
 /** Whether a kept version of a key has a name that a region had before. */
-async function keepsFormerName({ key, history }: KeyGroup, context: CommandContext): Promise<boolean> {
+async function keepsFormerName({ key, history }: KeyGroup, context: DeploymentParts): Promise<boolean> {
   const { regions } = context.config;
   if (history.length === 0 || regions.every(({ formerly }) => formerly === undefined)) return false;
   const { versions, problems } = await keptVersions(key, context.stores.length, context);

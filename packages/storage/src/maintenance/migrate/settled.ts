@@ -1,13 +1,12 @@
 /** Whether a migration may begin: that of the regions before has to be over. */
 import { AgaroseError } from "@agarose/core";
-import type { CommandContext } from "../../lib/context.ts";
-import { majorityOf } from "@agarose/storage/commit/write-context";
-import { requireMajority, type FailedRegion } from "@agarose/storage/listing/keys";
-import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { formatCount } from "../../ui/output.ts";
-import type { Store } from "@agarose/storage/buckets/store";
-import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
-import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
+import type { DeploymentParts } from "../../parts.ts";
+import { majorityOf } from "../../commit/write-context.ts";
+import { requireMajority, type FailedRegion } from "../../listing/keys.ts";
+import { checkManifests } from "../../objects/verify-object.ts";
+import type { Store } from "../../buckets/store.ts";
+import { keyGroups, type KeyGroup } from "../../listing/key-groups.ts";
+import { mapOrdered } from "../../listing/ordered-pool.ts";
 
 const OBJECTS_AT_A_TIME = 16;
 const SHOWN_MAX = 100;
@@ -18,7 +17,7 @@ const SHOWN_MAX = 100;
  * region that does not answer counts as one without. Throws USAGE when some key is in fewer, and
  * NO_QUORUM when too few regions can be listed.
  */
-export async function checkSettled(context: CommandContext): Promise<void> {
+export async function checkSettled(context: DeploymentParts): Promise<void> {
   const { stores, signal } = context;
   const needed = majorityOf(stores);
   const failed: FailedRegion[] = [];
@@ -37,8 +36,8 @@ export async function checkSettled(context: CommandContext): Promise<void> {
   if (keys.length === 0) return;
   throw new AgaroseError(
     "USAGE",
-    `${formatCount(keys.length, "object")} are in fewer than ${needed} of ${stores.length} regions, such as ` +
-      `${JSON.stringify(keys[0])}: end the migration before with --move, or run \`agarose scrub\``,
+    `objects that are in fewer than ${needed} of ${stores.length} regions: ${keys.length}, such as ` +
+      `${JSON.stringify(keys[0])}; end the migration before with --move, or run \`agarose scrub\``,
     { keys: keys.slice(0, SHOWN_MAX), needed },
   );
 }

@@ -1,0 +1,38 @@
+/**
+ * Finds what a step of a rotation would make unreadable: objects, removed ones included, and versions that are kept.
+ */
+import type { ManifestRecord } from "@agarose/core/format";
+import type { DeploymentParts } from "../parts.ts";
+import { keepMsOf } from "../commit/history.ts";
+import { keptVersions, refuseUnread } from "../history/kept-versions.ts";
+import { checkManifests } from "../objects/verify-object.ts";
+import { keyGroups, type KeyGroup } from "../listing/key-groups.ts";
+import { mapOrdered } from "../listing/ordered-pool.ts";
+
+const OBJECTS_AT_A_TIME = 16;
+
+/**
+ * Keys below `prefix` of which `isLeft` says so: for the newest record, or for a version whose time is not over.
+ *
+ * @throws what a region answers that cannot be listed or read: only there may an object be.
+ */
+export async function objectsLeft(
+  prefix: string,
+  isLeft: (record: ManifestRecord) => boolean,
+  context: DeploymentParts,
+): Promise<string[]> {
+  const { stores, signal, config, nowMs } = context;
+  const listed = keyGroups(stores, prefix, signal, { kinds: ["manifests"] });
+  const look = async ({ key }: KeyGroup): Promise<string[]> => {
+    const { newest } = await checkManifests(key, context);
+    if (newest && isLeft(newest)) return [key];
+    if (keepMsOf(key, config) === 0) return [];
+    const kept = await keptVersions(key, stores.length, context);
+    refuseUnread(kept, context);
+    const young = kept.versions.filter(({ keptUntilMs }) => keptUntilMs > nowMs());
+    return young.some(({ manifest }) => isLeft(manifest)) ? [key] : [];
+  };
+  const left: string[] = [];
+  for await (const keys of mapOrdered(listed, OBJECTS_AT_A_TIME, look)) left.push(...keys);
+  return left.toSorted();
+}
