@@ -9,7 +9,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
-import { entriesBelow, type InputFile, type SkippedEntry } from "../../lib/files/folder-entries.ts";
+import { entriesBelow, type InputFile, type SkippedEntry } from "@agarose/storage/files/folder-entries";
 import { makeTempFolder } from "@agarose/storage/files/owned-files";
 import { logLeftover } from "../../ui/leftovers.ts";
 

@@ -19,7 +19,7 @@ import {
 import { startProgress, type Progress } from "../../ui/progress.ts";
 import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.ts";
 import { findAbsentKeys } from "./absent-keys.ts";
-import type { InputFile, SkippedEntry } from "../../lib/files/folder-entries.ts";
+import type { InputFile, SkippedEntry } from "@agarose/storage/files/folder-entries";
 import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
 import { mapAdaptive } from "@agarose/storage/listing/adaptive-pool";
 import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";

@@ -5,9 +5,9 @@ import { realpath, stat } from "node:fs/promises";
 import { relative, sep } from "node:path";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
-import { entriesBelow, type InputFile, type SkippedEntry } from "../../lib/files/folder-entries.ts";
+import { entriesBelow, type InputFile, type SkippedEntry } from "@agarose/storage/files/folder-entries";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { statusOf, type FileStatus } from "./known-equal.ts";
+import { statusOf, type FileStatus } from "@agarose/storage/sync/known-equal";
 import type { SyncContext, SyncJob } from "./sync-job.ts";
 
 /** A file, its key, and what was known of it before it was read. */

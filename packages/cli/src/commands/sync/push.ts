@@ -25,7 +25,7 @@ import { mapAdaptive } from "@agarose/storage/listing/adaptive-pool";
 import type { KeyGroup } from "@agarose/storage/listing/key-groups";
 import { commonEtag, currentManifest } from "@agarose/storage/listing/listed-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { areKnown, knownOf, signatureOf, type Known } from "./known-equal.ts";
+import { areKnown, knownOf, signatureOf, type Known } from "@agarose/storage/sync/known-equal";
 import { LocalFolder, pathBelow, unreadable, type LocalFile } from "./local-folder.ts";
 import { pairsOf, withKnown, type Pair } from "./pairs.ts";
 import { removalOf, type SyncContext, type SyncJob, type SyncResult } from "./sync-job.ts";

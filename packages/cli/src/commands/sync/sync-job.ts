@@ -4,13 +4,13 @@
 import type { AgaroseError } from "@agarose/core";
 import { sampleOf, type Danger } from "../../ui/confirm.ts";
 import type { CommandContext } from "../../lib/context.ts";
-import type { SkippedEntry } from "../../lib/files/folder-entries.ts";
+import type { SkippedEntry } from "@agarose/storage/files/folder-entries";
 import type { Consistency } from "@agarose/storage/objects/manifests";
 import { formatCount } from "../../ui/output.ts";
 import type { AdaptiveWidth } from "@agarose/storage/listing/adaptive-pool";
 import type { Progress } from "../../ui/progress.ts";
-import type { Filter } from "./filter.ts";
-import type { KnownEqual } from "./known-equal.ts";
+import type { Filter } from "@agarose/storage/sync/filter";
+import type { KnownEqual } from "@agarose/storage/sync/known-equal";
 
 /** A sync between a folder and the keys that begin with a prefix. */
 export interface SyncJob {

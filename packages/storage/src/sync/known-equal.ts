@@ -12,7 +12,7 @@ import { open } from "node:fs/promises";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { encodeKey } from "@agarose/core/format";
-import { writeWholeFile, type WritePart } from "@agarose/storage/files/whole-file";
+import { writeWholeFile, type WritePart } from "../files/whole-file.ts";
 
 /** A file and an object that were equal. */
 export interface Known {

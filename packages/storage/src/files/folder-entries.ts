@@ -1,5 +1,5 @@
 /**
- * The files of a folder, as commands store them.
+ * The files of a folder, as they are stored.
  */
 import { isUtf8 } from "node:buffer";
 import type { Dirent } from "node:fs";
@@ -7,8 +7,8 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { encodeKey } from "@agarose/core/format";
-import { withDescriptors } from "@agarose/storage/files/descriptors";
-import { isBeingWritten } from "@agarose/storage/files/owned-files";
+import { withDescriptors } from "./descriptors.ts";
+import { isBeingWritten } from "./owned-files.ts";
 
 /** A file, and its key. */
 export interface InputFile {

@@ -1,9 +1,9 @@
 /**
- * Which names a sync is about: `--include` and `--exclude`.
+ * Which names a sync is about: `include` and `exclude`.
  */
 import { Minimatch } from "minimatch";
 
-/** The patterns of a command. */
+/** The patterns of a sync. */
 export interface Patterns {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
