@@ -167,8 +167,25 @@ export function addCommand(
   });
 }
 
+/** Text of the library, which quotes its options, with the flags that the command has for them. */
+export function inFlags(text: string, args: Args): string {
+  return text.replaceAll(/`(\w+)`/g, (quoted, name: string) =>
+    args[name]?.kind === "option" ? flagOf(name, args[name]) : quoted,
+  );
+}
+
+/** The same for what an error of the library says. Any other error is as it was. */
+export function errorInFlags<E>(cause: E, args: Args): E | AgaroseError {
+  if (!(cause instanceof AgaroseError)) return cause;
+  return new AgaroseError(cause.code, inFlags(cause.message, args), cause.details, cause);
+}
+
+function flagOf(name: string, { negated }: Arg<unknown>): string {
+  return `--${negated ? "no-" : ""}${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
 function optionOf(name: string, arg: Arg<unknown>): Option {
-  const long = `--${arg.negated ? "no-" : ""}${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const long = flagOf(name, arg);
   const short = arg.short === undefined ? "" : `-${arg.short}, `;
   const made = new Option(`${short}${long}${arg.value && ` ${arg.value}`}`, arg.description);
   const { parse = (text: string): unknown => text } = arg;

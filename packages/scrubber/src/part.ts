@@ -63,6 +63,7 @@ export async function scrubPart(
       fence: new Fence(withNewBreaker(context)),
       codec: codecOf,
       encoder: encoderOf,
+      widths: new Set(),
     },
   );
   return { ...cursor.position, totals };

@@ -1,67 +1,24 @@
 /** What a program does with a deployment, over a real S3 endpoint with three regions. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Store } from "./buckets/store.ts";
+import { allOf, listingOtherwise, REGIONS, startThreeRegions, type ThreeRegions } from "../test/three-regions.ts";
 import { CLOCK_PREFIX } from "./commit/names.ts";
-import { configOfFields } from "./config/config.ts";
-import { Deployment, openDeployment } from "./deployment.ts";
-import { openParts } from "./parts.ts";
+import { openDeployment, type Deployment } from "./deployment.ts";
 
-const REGIONS = ["frankfurt", "dublin", "tokyo"];
-const KEYS = { accessKeyId: "storage", secretAccessKey: "storage-secret" };
-
-let endpoint: S3Endpoint;
+let world: ThreeRegions;
 let store: Deployment;
-let folder: string;
-let config: object;
-let down: Set<string>;
-let refused: number;
 
 beforeEach(async () => {
-  down = new Set();
-  refused = 0;
-  endpoint = await startS3Endpoint({
-    ...KEYS,
-    buckets: [...REGIONS, "paris"],
-    async intercept(request, response) {
-      if (![...down].some((bucket) => request.url!.startsWith(`/${bucket}`))) return false;
-      refused++;
-      response.writeHead(500).end();
-      return true;
-    },
-  });
-  folder = await mkdtemp(join(tmpdir(), "agarose-storage-"));
-  const credentialsFile = join(folder, "credentials");
-  await writeFile(
-    credentialsFile,
-    `[default]\naws_access_key_id = ${KEYS.accessKeyId}\naws_secret_access_key = ${KEYS.secretAccessKey}\n`,
-  );
-  config = {
-    regions: REGIONS.map((name) => ({ name, provider: name, endpoint: endpoint.url, bucket: name })),
-    code: { k: 2, m: 1 },
-    stripeBytes: 10_000,
-    survive: { regions: 1, providers: 1 },
-    credentials: { credentialsFile, profile: "default" },
-    unsigned: true,
-  };
-  store = await openDeployment(config);
+  world = await startThreeRegions();
+  store = await openDeployment(world.config);
 });
 
 afterEach(async () => {
   store.close();
-  await endpoint.close();
-  await rm(folder, { recursive: true });
+  await world.close();
 });
-
-async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
 
 async function bytesOf(body: ReadableStream<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(await allOf(body));
@@ -73,16 +30,16 @@ async function keysOf(prefix?: string): Promise<string[]> {
 
 test("stores text, bytes and files, and reads, lists and removes them, with a region down", async () => {
   const film = randomBytes(95_000);
-  await writeFile(join(folder, "film"), film);
+  await writeFile(join(world.folder, "film"), film);
   await store.put("note.txt", "Käse", { contentType: "text/plain", headers: { "cache-control": "no-cache" } });
-  await store.put("films/a", { file: join(folder, "film") });
+  await store.put("films/a", { file: join(world.folder, "film") });
   await store.put("films/b", film.subarray(0, 5));
   expect(await store.stat("note.txt")).toMatchObject({
     bytes: 5,
     contentType: "text/plain; charset=utf-8",
     headers: { "cache-control": "no-cache" },
   });
-  down.add("dublin");
+  world.down.add("dublin");
   expect((await bytesOf((await store.get("note.txt")).body)).toString()).toBe("Käse");
   // Parts are kept while later ones are read, so that a part whose memory is used again would show.
   expect((await bytesOf((await store.get("films/a")).body)).equals(film)).toBe(true);
@@ -95,7 +52,7 @@ test("stores text, bytes and files, and reads, lists and removes them, with a re
   expect(await store.remove("films/none")).toBeUndefined();
   await expect(store.get("films/b")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
   expect(await keysOf("films/")).toEqual(["films/a"]);
-  expect(refused, "the fault fired").toBeGreaterThan(0);
+  expect(world.refused.requests, "the fault fired").toBeGreaterThan(0);
 });
 
 test("a range ends with the object, and one that has no byte of it is refused", async () => {
@@ -117,12 +74,12 @@ test("a range ends with the object, and one that has no byte of it is refused", 
 });
 
 test("repairs what a region missed, and says what it did", async () => {
-  down.add("tokyo");
+  world.down.add("tokyo");
   const content = randomBytes(25_000);
   for (const key of ["a", "b"]) expect(await store.put(key, content)).toMatchObject({ missing: [expect.any(Number)] });
-  down.clear();
+  world.down.clear();
   // Another program, which has not seen the region fail.
-  const other = await openDeployment(config);
+  const other = await openDeployment(world.config);
   expect(await other.verify("a")).toMatchObject({ sound: false, readable: true });
   const outcomes = await allOf(other.repair());
   expect(outcomes.map(({ key, outcome }) => [key, outcome])).toEqual([
@@ -131,11 +88,11 @@ test("repairs what a region missed, and says what it did", async () => {
   ]);
   expect(await other.verify("a")).toMatchObject({ sound: true });
   other.close();
-  expect(refused, "the fault fired").toBeGreaterThan(0);
+  expect(world.refused.requests, "the fault fired").toBeGreaterThan(0);
 });
 
 test("lists versions that `keep` keeps, and puts one of them again", async () => {
-  const kept = await openDeployment({ ...config, keep: [{ prefix: "", time: "30d" }] });
+  const kept = await openDeployment({ ...world.config, keep: [{ prefix: "", time: "30d" }] });
   await kept.put("a", "first");
   await kept.put("a", "second");
   const { versions } = await kept.versions("a");
@@ -151,21 +108,11 @@ test("lists versions that `keep` keeps, and puts one of them again", async () =>
 
 /** The same deployment, as if all that it holds had been stored 25 hours earlier. */
 function aDayLater(own: object): Deployment {
-  const parts = openParts(configOfFields(own, "test"), { attempts: 3 }, new AbortController().signal);
-  const later = (region: Store): Store => {
-    const list: Store["list"] = async function* (...args) {
-      for await (const found of region.list(...args)) {
-        yield found.name.startsWith(CLOCK_PREFIX) ? found : { ...found, modifiedMs: found.modifiedMs - 25 * 3_600_000 };
-      }
-    };
-    return new Proxy(region, {
-      get(target, property) {
-        const value: unknown = property === "list" ? list : Reflect.get(target, property, target);
-        return typeof value === "function" ? (value.bind(target) as unknown) : value;
-      },
-    });
-  };
-  return new Deployment({ ...parts, stores: parts.stores.map(later) });
+  return listingOtherwise(own, async function* (listing) {
+    for await (const found of listing) {
+      yield found.name.startsWith(CLOCK_PREFIX) ? found : { ...found, modifiedMs: found.modifiedMs - 25 * 3_600_000 };
+    }
+  });
 }
 
 test("removes an object only while it is the one that was looked at, and leaves what has replaced it", async () => {
@@ -179,7 +126,7 @@ test("removes an object only while it is the one that was looked at, and leaves 
 });
 
 test("removes what is too old, and what no manifest names once it was marked for long enough", async () => {
-  const expiring = { ...config, expire: [{ prefix: "tmp/", time: "1d" }] };
+  const expiring = { ...world.config, expire: [{ prefix: "tmp/", time: "1d" }] };
   const today = await openDeployment(expiring);
   await today.put("tmp/a", "text".repeat(10_000));
   for (const text of ["first", "second"]) await today.put("b", text.repeat(10_000));
@@ -198,27 +145,27 @@ test("removes what is too old, and what no manifest names once it was marked for
 });
 
 test("a scrub repairs what a region missed, and returns the sums", async () => {
-  down.add("tokyo");
+  world.down.add("tokyo");
   await store.put("a", randomBytes(25_000));
-  down.clear();
-  const other = await openDeployment(config);
+  world.down.clear();
+  const other = await openDeployment(world.config);
   const walk = other.scrub();
   expect(await walk.next()).toMatchObject({ value: { key: "a", outcome: "repaired" } });
   expect(await walk.next()).toMatchObject({ done: true, value: { objects: 1, repaired: 1, failed: 0 } });
   expect(await other.verify("a")).toMatchObject({ sound: true });
   other.close();
-  expect(refused, "the fault fired").toBeGreaterThan(0);
+  expect(world.refused.requests, "the fault fired").toBeGreaterThan(0);
 });
 
 test("stores objects again under another code, and moves them into a new region", async () => {
   const content = randomBytes(25_000);
   for (const key of ["a", "b"]) await store.put(key, content);
-  const coded = await openDeployment({ ...config, code: { k: 1, m: 2 } });
+  const coded = await openDeployment({ ...world.config, code: { k: 1, m: 2 } });
   expect(await allOf(coded.recode("a"))).toMatchObject([{ key: "a", outcome: "recoded", layout: { k: 1 } }]);
   expect(await allOf(coded.recode("a"))).toEqual([]);
   coded.close();
-  const regions = [...REGIONS, "paris"].map((name) => ({ name, provider: name, endpoint: endpoint.url, bucket: name }));
-  const wider = await openDeployment({ ...config, regions });
+  const regions = world.regionsOf([...REGIONS, "paris"]);
+  const wider = await openDeployment({ ...world.config, regions });
   const moved = await allOf(wider.migrate());
   expect(moved.map(({ key }) => key)).toEqual(["a", "b"]);
   expect(moved.filter(({ outcome }) => outcome === "failed")).toEqual([]);
@@ -236,18 +183,18 @@ test("a body errors where too few regions answer, and a reader who leaves ends i
   await reader.read();
   await reader.cancel();
   const { body } = await store.get("a");
-  down = new Set(REGIONS);
+  for (const region of REGIONS) world.down.add(region);
   await expect(bytesOf(body)).rejects.toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
   await expect(keysOf()).rejects.toMatchObject({ code: expect.stringMatching(/NO_QUORUM|STORE_FAILED|SOURCE_FAILED/) });
-  expect(refused, "the fault fired").toBeGreaterThan(0);
+  expect(world.refused.requests, "the fault fired").toBeGreaterThan(0);
 });
 
 test("a configuration file, and a field that is wrong in one", async () => {
-  const path = join(folder, "agarose.config.json");
-  await writeFile(path, JSON.stringify(config));
+  const path = join(world.folder, "agarose.config.json");
+  await writeFile(path, JSON.stringify(world.config));
   const opened = await openDeployment(path);
   await opened.put("a", "text");
   expect(await keysOf()).toEqual(["a"]);
   opened.close();
-  await expect(openDeployment({ ...config, regions: [] })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+  await expect(openDeployment({ ...world.config, regions: [] })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
 });

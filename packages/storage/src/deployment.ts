@@ -31,6 +31,8 @@ import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
 import type { ObjectVerdict } from "./objects/verify-object.ts";
 import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
 import { repairOne, type RepairOutcome } from "./repair/repair-outcome.ts";
+import { syncFolder } from "./sync/sync-folder.ts";
+import type { SyncEnd, SyncOptions, SyncOutcome, SyncTotals } from "./sync/sync-job.ts";
 import { bytesSource } from "./upload/bytes-source.ts";
 import { fileSource, type Source } from "./upload/file-source.ts";
 
@@ -266,6 +268,17 @@ export class Deployment {
    */
   migrate(): AsyncGenerator<RecodeOutcome> {
     return this.#recode("", { moves: true });
+  }
+
+  /**
+   * Makes `to` equal to `from`, one outcome for each key that needs something: a folder and the keys below a prefix, in
+   * either direction. A failure is an outcome too, and nothing is removed unless `delete` says so. The sums are
+   * returned at the end. It throws as `syncFolder` does.
+   */
+  sync(from: SyncEnd, to: SyncEnd, options: SyncOptions = {}): AsyncGenerator<SyncOutcome, SyncTotals> {
+    return outcomesOf(this.#parts.signal, (report, signal) =>
+      syncFolder(from, to, options, report, { ...this.#parts, signal }),
+    );
   }
 
   /** Closes the connections. What is under way fails. */

@@ -26,4 +26,5 @@ export type { PutResult } from "./objects/put-object.ts";
 export type { RemoveResult } from "./objects/remove-object.ts";
 export type { ObjectVerdict } from "./objects/verify-object.ts";
 export type { RepairOutcome } from "./repair/repair-outcome.ts";
+export type { SyncEnd, SyncOptions, SyncOutcome, SyncRemoval, SyncTotals } from "./sync/sync-job.ts";
 export type { Source, SourceReader } from "./upload/file-source.ts";

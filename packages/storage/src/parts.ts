@@ -9,6 +9,7 @@ import { Fence } from "./commit/fence.ts";
 import { writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
 import { signerOf, trustOf } from "./config/signing.ts";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
+import type { AdaptiveWidth } from "./listing/adaptive-pool.ts";
 import { openStores } from "./buckets/stores.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
 
@@ -16,30 +17,33 @@ import type { Encoder } from "./upload/stripe-encoder.ts";
 export interface DeploymentParts extends WriteContext {
   readonly codec: () => Promise<Codec>;
   readonly encoder: () => Promise<Encoder>;
+  /** Of the transfers under way: each narrows when a store asks for fewer requests. */
+  readonly widths: Set<AdaptiveWidth>;
 }
 
 /** What a deployment can be opened with in place of the system's clock, and in place of the codec of Node. */
-export type GivenParts = WriteOptions & Partial<Pick<DeploymentParts, "codec" | "encoder">>;
+export type GivenParts = WriteOptions & Partial<Pick<DeploymentParts, "codec" | "encoder" | "widths">>;
 
 /** Fills in what is not given. */
 export function partsOf(given: GivenParts): DeploymentParts {
-  const { codec = loadCodec, encoder = loadEncoder } = given;
-  return { ...writeContextOf(given), codec, encoder };
+  const { codec = loadCodec, encoder = loadEncoder, widths = new Set() } = given;
+  return { ...writeContextOf(given), codec, encoder, widths };
 }
 
 /** Opens the buckets of a configuration. Nothing is requested before the first read or write. */
 export function openParts(
   config: Config,
-  storeOptions: S3StoreOptions,
+  storeOptions: Omit<S3StoreOptions, "onThrottle">,
   signal: AbortSignal,
   { clock = systemClock, ...ports }: Pick<WriteOptions, "clock" | "nowMs" | "random"> = {},
 ): DeploymentParts {
-  const stores = openStores(config, storeOptions);
+  const widths = new Set<AdaptiveWidth>();
+  const stores = openStores(config, { ...storeOptions, onThrottle: () => widths.forEach((width) => width.throttle()) });
   const sign = signerOf(config);
   const keys = { trust: trustOf(config), ...(sign && { sign }) };
   // It asks nothing before a writer does. A look at the records must not be cut short by what other requests have met.
   const fence = new Fence({ config, stores, signal, clock, breaker: new Breaker(clock), ...keys });
-  return partsOf({ config, stores, ...keys, fence, signal, clock, ...ports });
+  return partsOf({ config, stores, ...keys, fence, signal, clock, widths, ...ports });
 }
 
 /** Closes the connections to its buckets. */

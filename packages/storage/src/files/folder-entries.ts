@@ -111,7 +111,7 @@ async function* entriesBehindLink(
   const status = real === undefined ? undefined : await stat(real).catch(() => undefined);
   if (real === undefined || status === undefined) yield { path, reason: "it is a broken link" };
   else if (!`${real}/`.startsWith(limit === "/" ? "/" : `${limit}/`)) {
-    yield { path, reason: `it links to ${real}, outside of the folder: --follow takes it` };
+    yield { path, reason: `it links to ${real}, outside of the folder: \`follow\` takes it` };
   } else if (status.isFile()) yield { path, key };
   else if (!status.isDirectory()) yield { path, reason: "it links to neither a file nor a folder" };
   else if (above.includes(real)) yield { path, reason: "it links to a folder above it" };

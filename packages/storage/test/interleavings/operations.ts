@@ -405,7 +405,8 @@ export function storing(context: OperationContext): DeploymentParts {
   const fence = own && new context.engines.Fence(own);
   const { publicKeys: _keys, ...keys } = publisher ?? {};
   const usual = { config, stores: stores.writing, signal: process.signal, nowMs, clock, random, newUpload };
-  return { ...context.engines.writeContextOf({ ...usual, ...keys, ...(fence && { fence }) }), codec, encoder };
+  const parts = context.engines.writeContextOf({ ...usual, ...keys, ...(fence && { fence }) });
+  return { ...parts, codec, encoder, widths: new Set() };
 }
 
 /** Undefined where no schedule rotates keys. */

@@ -11,7 +11,9 @@ import { AgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { entriesBelow, type InputFile, type SkippedEntry } from "@agarose/storage/files/folder-entries";
 import { makeTempFolder } from "@agarose/storage/files/owned-files";
+import { inFlags } from "../../command.ts";
 import { logLeftover } from "../../ui/leftovers.ts";
+import { args } from "./index.ts";
 
 /** What `collectInputs` found. */
 export interface Inputs {
@@ -69,7 +71,7 @@ export async function collectInputs(paths: readonly string[], options: InputOpti
     const root = await realpath(path);
     for await (const entry of entriesBelow({ path, key, real: root, above: [root] }, options.follow ? "/" : root)) {
       if ("reason" in entry && entry.error) throw entry.error;
-      if ("reason" in entry) skipped.push(entry);
+      if ("reason" in entry) skipped.push({ ...entry, reason: inFlags(entry.reason, args) });
       else files.push(entry);
       if (!("reason" in entry) && entry.key.slice(key.length).includes("/.")) dotFiles.push(entry.path);
     }

@@ -1,34 +1,29 @@
 /**
- * `agarose sync DIR PREFIX`: makes the keys below a prefix equal to the files of a folder.
+ * From a folder to objects: makes the keys below a prefix equal to the files of a folder.
  */
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import mime from "mime";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { isTombstone, type Manifest } from "@agarose/core/format";
-import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
-import { enqueueRepair } from "@agarose/storage/commit/repair-queue";
-import { majorityOf } from "@agarose/storage/commit/write-context";
-import { isRemoved, KeyListing } from "@agarose/storage/listing/keys";
-import { isAsConfigured, shownManifest } from "@agarose/storage/encryption/opened";
-import { layoutOf } from "@agarose/storage/layout/object-layout";
-import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
-import { removeObject } from "@agarose/storage/objects/remove-object";
-import { completeLate } from "@agarose/storage/repair/late-regions";
-import { hashFile } from "@agarose/storage/upload/file-hash";
-import { fileSource } from "@agarose/storage/upload/file-source";
-import { isChecksum } from "@agarose/storage/upload/object-headers";
-import { unitsOf } from "@agarose/storage/upload/put-options";
-import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { formatCount, logLine } from "../../ui/output.ts";
-import { mapAdaptive } from "@agarose/storage/listing/adaptive-pool";
-import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import { commonEtag, currentManifest } from "@agarose/storage/listing/listed-object";
-import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { areKnown, knownOf, signatureOf, type Known } from "@agarose/storage/sync/known-equal";
-import { LocalFolder, pathBelow, unreadable, type LocalFile } from "./local-folder.ts";
+import { enqueueRepair } from "../commit/repair-queue.ts";
+import { majorityOf } from "../commit/write-context.ts";
+import { isRemoved, KeyListing } from "../listing/keys.ts";
+import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
+import { putObject, type PutResult } from "../objects/put-object.ts";
+import { removeObject } from "../objects/remove-object.ts";
+import { hashFile } from "../upload/file-hash.ts";
+import { fileSource } from "../upload/file-source.ts";
+import { isChecksum } from "../upload/object-headers.ts";
+import { storeFiles, type StoreOutcome } from "../upload/transfers.ts";
+import { checkManifests } from "../objects/verify-object.ts";
+import type { KeyGroup } from "../listing/key-groups.ts";
+import { commonEtag, currentManifest } from "../listing/listed-object.ts";
+import { mapOrdered } from "../listing/ordered-pool.ts";
+import { areKnown, knownOf, signatureOf, type Known } from "./known-equal.ts";
+import { LocalFolder, unreadable, type LocalFile } from "./local-folder.ts";
 import { pairsOf, withKnown, type Pair } from "./pairs.ts";
-import { removalOf, type SyncContext, type SyncJob, type SyncResult } from "./sync-job.ts";
+import type { SyncContext, SyncJob, SyncTotals } from "./sync-job.ts";
 
 interface Difference {
   /** Files without an object, or with another one. */
@@ -54,53 +49,39 @@ const REMOVED_AT_A_TIME = 8;
 const TRIES = 3;
 
 /** Stores what is new or has changed, then removes what is gone. A file that fails does not stop the others. */
-export async function push(job: SyncJob, context: SyncContext): Promise<SyncResult> {
-  let failures = 0;
-  const report: SyncContext["report"] = (event) => {
-    if (event.outcome === "failed") failures++;
-    return context.report(event);
-  };
-  const own = { ...context, report };
-  const folder = new LocalFolder(job, own);
-  const difference = await compare(job, folder, own);
-  const { changed, extra, listed, isComplete } = difference;
+export async function push(job: SyncJob, context: SyncContext): Promise<SyncTotals> {
+  const folder = new LocalFolder(job, context);
+  const difference = await compare(job, folder, context);
+  const { changed, extra, isComplete } = difference;
   if (job.delete && !job.dryRun && isComplete && extra.length > 0 && folder.count > 0) {
-    const where = job.prefix === "" ? "the deployment" : JSON.stringify(job.prefix);
     // Of what is there, nothing has a file: the folder is another one, most likely.
-    await own.confirm(removalOf(extra, where, "object", difference.matched === 0));
+    await context.confirm({ names: extra, isTotal: difference.matched === 0 });
   }
   const isPage = ({ key }: LocalFile): boolean => typeOf(key) === PAGE;
+  const stored: StoreOutcome[] = [];
   // Pages name the other files, so they come after them.
-  const stored = await storeAll(
-    job,
-    changed.filter((file) => !isPage(file)),
-    difference,
-    own,
-  );
-  stored.push(...(await storeAll(job, changed.filter(isPage), difference, own)));
-  const outcomes = stored.filter((outcome) => outcome !== undefined);
-  const replaced = outcomes.filter(({ key, outcome }) => outcome === "stored" && listed.has(key));
+  for (const files of [changed.filter((file) => !isPage(file)), changed.filter(isPage)]) {
+    stored.push(...(await storeAll(job, files, difference, context)));
+  }
+  const numberOf = (outcome: StoreOutcome["outcome"]): number => stored.filter((one) => one.outcome === outcome).length;
   const result = {
-    unchanged: difference.unchanged + outcomes.filter(({ outcome }) => outcome === "unchanged").length,
-    kept: difference.kept,
-    skipped: folder.skipped,
+    unchanged: difference.unchanged + numberOf("unchanged"),
+    kept: difference.kept + numberOf("kept"),
   };
-  const stale = replaced.map(({ key }) => key);
-  if (!job.delete || extra.length === 0) return { ...result, stale };
-  const reason = !isComplete
-    ? "too few regions could be listed"
-    : failures > 0
-      ? `${failures} of the files failed`
-      : undefined;
-  if (reason !== undefined) return { ...result, stale, notRemoved: reason };
+  if (!job.delete || extra.length === 0) return result;
+  if (!isComplete) return { ...result, notRemoved: "too few regions could be listed" };
+  if (context.failures() > 0) return { ...result, notRemoved: `${context.failures()} of the files failed` };
   if (folder.count === 0) {
-    const message = `${job.folder} has no file for this sync, and --delete would remove all ${extra.length} objects: use \`agarose rm -r\` if that is meant`;
+    const message =
+      `${job.folder} has no file for this sync, and \`delete\` would remove all ${extra.length} objects: check the ` +
+      "folder, or remove the objects by themselves if that is meant";
     throw new AgaroseError("USAGE", message, { objects: extra.length });
   }
-  return { ...result, stale: [...stale, ...(await removeAll(job, extra, own))] };
+  await removeAll(job, extra, context);
+  return result;
 }
 
-/** One ordered walk of the folder beside one ordered listing. Of what needs nothing, it holds nothing. */
+/** One ordered walk of the folder beside one ordered listing. Files that are already equal take no memory. */
 async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext): Promise<Difference> {
   const { prefix, filter } = job;
   const listing = new KeyListing(prefix, context);
@@ -134,9 +115,8 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
     // Those of removed objects too: their generations count.
     if (group) listed.add(key);
   }
-  listing.warn(logLine);
-  const left = folder.skipped.map(({ path }) => `${prefix}${pathBelow(job.folder, path)}`);
-  const isLeft = (key: string): boolean => left.some((path) => key === path || key.startsWith(`${path}/`));
+  listing.warn(context.onWarning);
+  const isLeft = (key: string): boolean => folder.skipped.some((path) => key === path || key.startsWith(`${path}/`));
   return {
     changed,
     extra: found.filter((key) => !isLeft(key)),
@@ -260,58 +240,45 @@ async function storeAll(
   files: readonly LocalFile[],
   { listed, isAbsenceKnown }: Difference,
   context: SyncContext,
-): Promise<(PutResult | undefined)[]> {
-  const { config, width, hasJobs, progress } = context;
+): Promise<StoreOutcome[]> {
+  const { transfer, progress, report } = context;
   if (job.dryRun) {
-    for (const { key, status } of files) await context.report({ key, outcome: "stored", bytes: status.size });
+    for (const { key, status } of files) await report({ key, outcome: "stored", bytes: status.size });
     return [];
   }
-  for (const { key, status } of files) {
-    const { k, placement } = layoutOf(config, key, status.size);
-    progress.addTotal(Math.round(status.size * (1 + placement.length / k)));
-  }
-  const claimRemovals = new ClaimRemovals(context);
-  const stored = await mapAdaptive(
+  const stored = await storeFiles(
     files,
-    width,
-    ({ status }) => (hasJobs ? 1 : unitsOf(status.size)),
-    async (file) => {
-      const isAbsent = isAbsenceKnown && !listed.has(file.key);
-      try {
-        const result = await storeSettled(file, isAbsent, job, { ...context, claimRemovals });
-        if (result.outcome === "kept") {
-          const regions = result.regionsWithoutManifest.map(({ region }) => region);
-          await context.report({ key: file.key, outcome: "kept", regions });
-        } else if (result.outcome !== "unchanged") {
-          await context.report({ key: file.key, outcome: "stored", bytes: result.bytes });
+    {
+      transfer,
+      progress,
+      bytesOf: ({ status }) => status.size,
+      store: (file, parts) =>
+        storeSettled(file, isAbsenceKnown && !listed.has(file.key), job, { ...context, ...parts }),
+      onOutcome: async (outcome) => {
+        const { key } = outcome;
+        if (outcome.outcome === "failed") await report(outcome);
+        else if (outcome.outcome === "kept") {
+          const regions = outcome.regionsWithoutManifest.map(({ region }) => region);
+          await report({ key, outcome: "kept", regions });
+        } else if (outcome.outcome !== "unchanged") {
+          const { bytes, generation } = outcome;
+          await report({ key, outcome: "stored", bytes, generation });
         }
-        return result;
-      } catch (error) {
-        if (context.signal.aborted) throw error;
-        await context.report({ key: file.key, outcome: "failed", error: toAgaroseError(error) });
-        return undefined;
-      }
+      },
     },
+    context,
   );
-  await claimRemovals.flush();
-  await completeAll(stored, context);
+  const incomplete = stored.filter(isIncomplete).length;
+  if (incomplete > 0) context.onIncomplete(incomplete);
+  // An interruption ends the completion of late regions early. Pages and removals, which would follow, must not begin.
+  context.signal.throwIfAborted();
   return stored;
 }
 
-/** Gives late regions what they were left out of, and warns of what they still lack. */
-async function completeAll(results: readonly (PutResult | undefined)[], context: SyncContext): Promise<void> {
-  const stored = results.filter((result) => result !== undefined).filter(({ outcome }) => outcome !== "kept");
-  const complete = await completeLate(stored, context);
-  const isLacking = ({ key, missing, regionsWithoutManifest }: PutResult): boolean =>
-    missing.length + regionsWithoutManifest.length > 0 && !complete.has(key);
-  const lacking = stored.filter(isLacking).length;
-  if (lacking > 0) {
-    logLine(
-      `warning: ${formatCount(lacking, "object")} not whole in every region: run \`agarose repair --queued\` later`,
-    );
-  }
-  // An interruption ends `completeLate` early. Pages and removals, which would follow, must not begin.
-  context.signal.throwIfAborted();
+/** Whether some region lacks a part of what was stored. */
+function isIncomplete(result: StoreOutcome): boolean {
+  if (result.outcome === "failed" || result.outcome === "kept") return false;
+  return result.missing.length + result.regionsWithoutManifest.length > 0;
 }
 
 /** Stores a file again when it has changed meanwhile, so that what is stored is what the folder has in the end. */
@@ -350,22 +317,17 @@ async function storeSettled(
   throw new AgaroseError("FILE_UNREADABLE", message, { path });
 }
 
-/** Returns the keys that are removed. */
-async function removeAll(job: SyncJob, keys: readonly string[], context: SyncContext): Promise<string[]> {
-  const removed: string[] = [];
+async function removeAll(job: SyncJob, keys: readonly string[], context: SyncContext): Promise<void> {
   const removing = mapOrdered(keys, REMOVED_AT_A_TIME, async (key) => {
     try {
       if (!job.dryRun) await removeObject(key, context);
       await context.report({ key, outcome: "removed" });
-      return key;
     } catch (error) {
       context.signal.throwIfAborted();
       await context.report({ key, outcome: "failed", error: toAgaroseError(error) });
-      return undefined;
     }
   });
-  for await (const key of removing) if (key !== undefined && !job.dryRun) removed.push(key);
-  return removed;
+  for await (const _ of removing);
 }
 
 function typeOf(key: string): string {

@@ -1,5 +1,5 @@
 /**
- * `agarose sync --get PREFIX DIR`: makes the files of a folder equal to the objects below a prefix.
+ * From objects to a folder: makes the files of a folder equal to the objects below a prefix.
  */
 import type { Stats } from "node:fs";
 import { lstat, mkdir, readdir, rm, rmdir, utimes, writeFile } from "node:fs/promises";
@@ -7,26 +7,22 @@ import { basename, dirname, join } from "node:path";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { shownBytes } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
-import { isBeingWritten, partialPathOf } from "@agarose/storage/files/owned-files";
-import { writeWholeFile, type WritePart } from "@agarose/storage/files/whole-file";
-import { shownManifest } from "@agarose/storage/encryption/opened";
-import { getObject } from "@agarose/storage/objects/get-object";
-import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
-import { readManifest } from "@agarose/storage/objects/manifests";
-import { hashFile } from "@agarose/storage/upload/file-hash";
-import { fileSource } from "@agarose/storage/upload/file-source";
-import { unitsOf } from "@agarose/storage/upload/put-options";
-import { mapAdaptive } from "@agarose/storage/listing/adaptive-pool";
-import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import { commonEtag, currentManifest } from "@agarose/storage/listing/listed-object";
-import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { clashes } from "@agarose/storage/sync/clashes";
-import { areKnown, knownOf, type Known } from "@agarose/storage/sync/known-equal";
+import { isBeingWritten, partialPathOf } from "../files/owned-files.ts";
+import { writeWholeFile, type WritePart } from "../files/whole-file.ts";
+import { shownManifest } from "../encryption/opened.ts";
+import { getObject } from "../objects/get-object.ts";
+import { KeyListing, liveGroups } from "../listing/keys.ts";
+import { readManifest } from "../objects/manifests.ts";
+import { hashFile } from "../upload/file-hash.ts";
+import { fileSource } from "../upload/file-source.ts";
+import type { KeyGroup } from "../listing/key-groups.ts";
+import { commonEtag, currentManifest } from "../listing/listed-object.ts";
+import { mapOrdered } from "../listing/ordered-pool.ts";
+import { clashes } from "./clashes.ts";
+import { areKnown, knownOf, type Known } from "./known-equal.ts";
 import { pathBelow } from "./local-folder.ts";
 import { withKnown } from "./pairs.ts";
-import { removalOf, type SyncContext, type SyncJob, type SyncResult } from "./sync-job.ts";
-import { logLeftover } from "../../ui/leftovers.ts";
-import { logLine } from "../../ui/output.ts";
+import type { SyncContext, SyncJob, SyncTotals } from "./sync-job.ts";
 
 interface Wanted {
   readonly key: string;
@@ -38,35 +34,29 @@ interface Wanted {
 const COMPARED_AT_A_TIME = 32;
 
 /** Fetches what is new or has changed, then deletes what is gone. An object that fails does not stop the others. */
-export async function pull(job: SyncJob, context: SyncContext): Promise<SyncResult> {
-  let failures = 0;
-  const report: SyncContext["report"] = (event) => {
-    if (event.outcome === "failed") failures++;
-    return context.report(event);
-  };
-  const own = { ...context, report };
+export async function pull(job: SyncJob, context: SyncContext): Promise<SyncTotals> {
   if (!job.dryRun) await mkdir(job.folder, { recursive: true });
-  const { wanted, paths, unchanged, listing } = await compare(job, own);
+  const { wanted, paths, unchanged, listing } = await compare(job, context);
   const isComplete = listing.complete;
   // Known before anything is fetched: what comes into the folder meanwhile stays.
   const extra = job.delete ? await extraFiles(job, paths) : [];
   if (!job.dryRun && isComplete && extra.length > 0 && paths.size > 0) {
     const there = await Promise.all(wanted.map(({ path }) => isFile(join(job.folder, path))));
     const isTotal = unchanged === 0 && !there.includes(true);
-    await own.confirm(removalOf(extra, job.folder, "file", isTotal));
+    await context.confirm({ names: extra, isTotal });
   }
-  await fetchAll(job, wanted, own);
-  const result = { unchanged, kept: 0, stale: [], skipped: [] };
+  await fetchAll(job, wanted, context);
+  const result = { unchanged, kept: 0 };
   // What these regions have is in the folder, which is less than all.
-  if (extra.length === 0 && context.consistency === "strong") listing.requireComplete();
+  if (extra.length === 0 && job.consistency === "strong") listing.requireComplete();
   if (extra.length === 0) return result;
   if (!isComplete) return { ...result, notRemoved: "too few regions could be listed" };
-  if (failures > 0) return { ...result, notRemoved: `${failures} of the objects failed` };
+  if (context.failures() > 0) return { ...result, notRemoved: `${context.failures()} of the objects failed` };
   if (paths.size === 0) {
-    const message = `no object is below ${JSON.stringify(job.prefix)}, and --delete would remove all ${extra.length} files: check the prefix with \`agarose ls\``;
+    const message = `no object is below ${JSON.stringify(job.prefix)}, and \`delete\` would remove all ${extra.length} files: check the prefix with \`agarose ls\``;
     throw new AgaroseError("USAGE", message, { files: extra.length });
   }
-  await removeFiles(job, extra, own);
+  await removeFiles(job, extra, context);
   return result;
 }
 
@@ -84,7 +74,7 @@ async function compare(job: SyncJob, context: SyncContext): Promise<Difference> 
   const paths = new Set<string>();
   const found: Wanted[] = [];
   let unchanged = 0;
-  const groups = withKnown(liveGroups(listing, context, context), context.known);
+  const groups = withKnown(liveGroups(listing, context, job), context.known);
   const judged = mapOrdered(groups, COMPARED_AT_A_TIME, async ({ item: group, known }) => {
     const path = group.key.slice(prefix.length);
     if (path === "" || !filter.takes(path)) return undefined;
@@ -104,7 +94,7 @@ async function compare(job: SyncJob, context: SyncContext): Promise<Difference> 
     if (one.isEqual) unchanged++;
     else if (manifest) found.push({ key, path, manifest });
   }
-  listing.warn(logLine);
+  listing.warn(context.onWarning);
   const refused = clashes(paths, await foldsCase(job.folder));
   const wanted: Wanted[] = [];
   for (const one of found) {
@@ -137,8 +127,8 @@ async function judge(
   const status = isFolder ? undefined : await lstat(file).catch(() => undefined);
   const etag = commonEtag(group, context);
   if (status?.isFile() && !job.checksum && areKnown(known, status, etag)) return { isEqual: true, known };
-  const isStrong = context.consistency === "strong";
-  const manifest = await (isStrong ? currentManifest(group, context) : readManifest(group.key, context, context));
+  const isStrong = job.consistency === "strong";
+  const manifest = await (isStrong ? currentManifest(group, context) : readManifest(group.key, context, job));
   if (manifest === undefined) {
     const message = `no region has a usable manifest of ${JSON.stringify(group.key)}: run \`agarose verify\``;
     throw new AgaroseError("NO_SOURCE", message, { key: group.key });
@@ -159,7 +149,7 @@ async function keepFolder(path: string, manifest: Manifest, { folder, dryRun }: 
     const { key } = manifest;
     const message =
       `${JSON.stringify(key)} has ${bytes} bytes and the name of a folder, so it cannot be a file in this one: fetch it ` +
-      "with `agarose get` and a file of another name, or leave it out with --exclude";
+      "with `agarose get` and a file of another name, or leave it out by `exclude`";
     throw new AgaroseError("KEY_INVALID", message, { key, bytes });
   }
   if (dryRun) return;
@@ -191,13 +181,12 @@ async function hasContent(
 }
 
 async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncContext): Promise<void> {
-  const { width, hasJobs, progress } = context;
+  const { transfer, progress, onLeftover } = context;
   if (!job.dryRun) for (const { manifest } of wanted) progress.addTotal(shownBytes(manifest));
   const folders = new Map<string, Promise<void>>();
-  await mapAdaptive(
+  await transfer(
     wanted,
-    width,
-    ({ manifest }) => (hasJobs ? 1 : unitsOf(shownBytes(manifest))),
+    ({ manifest }) => shownBytes(manifest),
     async ({ key, path, manifest }) => {
       try {
         if (!job.dryRun) {
@@ -206,7 +195,7 @@ async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncCo
           const fetchInto = (write: WritePart): Promise<unknown> =>
             getObject(manifest, undefined, write, context, { onBytes: (bytes) => progress.add(bytes) });
           // What a link leads to may be outside of the folder.
-          await writeWholeFile(file, fetchInto, { follow: false, onLeftover: logLeftover });
+          await writeWholeFile(file, fetchInto, { follow: false, onLeftover });
           await setTime(file, manifest.modified);
         }
         await context.report({ key, outcome: "fetched", bytes: shownBytes(manifest) });
@@ -303,7 +292,7 @@ async function foldsCase(folder: string): Promise<boolean> {
 }
 
 function clashOf(key: string, other: string): AgaroseError {
-  const message = `${JSON.stringify(key)} cannot be a file beside ${JSON.stringify(other)} in this folder: leave one out with --exclude`;
+  const message = `${JSON.stringify(key)} cannot be a file beside ${JSON.stringify(other)} in this folder: leave one out by \`exclude\``;
   return new AgaroseError("KEY_INVALID", message, { key, other });
 }
 

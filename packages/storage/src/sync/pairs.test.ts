@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import { entriesBelow } from "@agarose/storage/files/folder-entries";
-import { placeOf } from "@agarose/storage/sync/known-equal";
+import type { KeyGroup } from "../listing/key-groups.ts";
+import { entriesBelow } from "../files/folder-entries.ts";
+import { placeOf } from "./known-equal.ts";
 import type { LocalFile } from "./local-folder.ts";
 import { pairsOf, type Pair } from "./pairs.ts";
 

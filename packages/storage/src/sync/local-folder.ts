@@ -5,9 +5,9 @@ import { realpath, stat } from "node:fs/promises";
 import { relative, sep } from "node:path";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
-import { entriesBelow, type InputFile, type SkippedEntry } from "@agarose/storage/files/folder-entries";
-import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { statusOf, type FileStatus } from "@agarose/storage/sync/known-equal";
+import { entriesBelow, type InputFile, type SkippedEntry } from "../files/folder-entries.ts";
+import { mapOrdered } from "../listing/ordered-pool.ts";
+import { statusOf, type FileStatus } from "./known-equal.ts";
 import type { SyncContext, SyncJob } from "./sync-job.ts";
 
 /** A file, its key, and what was known of it before it was read. */
@@ -19,8 +19,8 @@ const LOOKED_AT_A_TIME = 32;
 
 /** The files that a sync is about, in constant memory. */
 export class LocalFolder {
-  /** What was left out so far. */
-  readonly skipped: SkippedEntry[] = [];
+  /** Keys of what was left out so far. */
+  readonly skipped: string[] = [];
   /** Files so far. */
   count = 0;
   readonly #job: SyncJob;
@@ -60,10 +60,13 @@ export class LocalFolder {
 
   async #skip(entry: SkippedEntry): Promise<void> {
     const { folder, prefix, filter } = this.#job;
-    const path = pathBelow(folder, entry.path);
-    if (entry.error === undefined && (path === "" || filter.takes(path))) this.skipped.push(entry);
-    if (entry.error === undefined) return;
-    await this.#context.report({ key: `${prefix}${path}`, outcome: "failed", error: entry.error });
+    const { path, reason, error } = entry;
+    const below = pathBelow(folder, path);
+    const key = `${prefix}${below}`;
+    if (error) return this.#context.report({ key, outcome: "failed", error });
+    if (below !== "" && !filter.takes(below)) return;
+    this.skipped.push(key);
+    await this.#context.report({ key, outcome: "skipped", path, reason });
   }
 }
 

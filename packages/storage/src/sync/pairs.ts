@@ -1,7 +1,7 @@
 /** A folder and a listing, as one list of keys: what both have of each. In constant memory. */
 import { AgaroseError, type ErrorCode } from "@agarose/core";
-import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import { placeOf, type Known, type KnownEqual } from "@agarose/storage/sync/known-equal";
+import type { KeyGroup } from "../listing/key-groups.ts";
+import { placeOf, type Known, type KnownEqual } from "./known-equal.ts";
 import type { LocalFile } from "./local-folder.ts";
 
 /** A file, an object, or both. */
