@@ -192,7 +192,7 @@ describe("a machine with the configuration from before a rotation", () => {
   });
 
   test.each(COMPLETING)("completes nothing by %s", async (_verb, lost, args) => {
-    await put("one".repeat(50_000));
+    await put("one".repeat(15_000));
     await run("put", "upload-page", "--key", "gone");
     await run("rm", "gone");
     await rotate("start", "sign", "apply");
@@ -231,7 +231,7 @@ describe("a machine with the configuration from before a rotation", () => {
 });
 
 test("a machine without the private key gives no bucket a record that no one has signed", async () => {
-  await put("one".repeat(50_000));
+  await put("one".repeat(15_000));
   const { signing: _signing, ...keyless } = JSON.parse(await readFile(world.configPath, "utf8")) as { signing: object };
   await writeFile(old, JSON.stringify(keyless));
   const lost = (await world.names("")).filter((name) => /^tokyo\/(chunks|control)\//.test(name));
