@@ -28,7 +28,7 @@ const USAGE_CODES: ReadonlySet<ErrorCode> = new Set([
 export interface OutputOptions {
   /** One JSON document on stdout in place of lines. */
   readonly json?: boolean;
-  /** No lines for people and no progress. What went wrong is still on stderr. */
+  /** No lines for people and no progress, but errors are still written to stderr. */
   readonly quiet?: boolean;
 }
 
@@ -74,7 +74,7 @@ export function formatCount(count: number, noun: string, plural = `${noun}s`): s
   return `${count} ${count === 1 ? noun : plural}`;
 }
 
-/** What came of one key, for people. Keys stand below each other. */
+/** The outcome of one key, for people. Keys stand below each other. */
 export function itemLine(outcome: string, key: string, ...rest: readonly string[]): string {
   return [outcome.padEnd(10), printable(key), ...rest].join("  ");
 }

@@ -22,7 +22,7 @@ export interface ProgressReport {
 export interface ProgressOptions extends OutputOptions {
   /** Gets a report every five seconds in which bytes moved. */
   readonly onReport?: ((report: ProgressReport) => void) | undefined;
-  /** What the user can do to wait less, for the first line. */
+  /** How the user can wait less, for the first line. */
   readonly hint?: string;
   /** Default: whether stderr is one. */
   readonly isTerminal?: boolean;

@@ -97,7 +97,7 @@ export class LeafListUpload {
 
   /** Ends the pass without completing any copy. */
   giveUp(reason: AgaroseError): void {
-    this.#held = [];
+    this.#held = undefined;
     for (const upload of this.#uploads) upload.giveUp(reason);
   }
 

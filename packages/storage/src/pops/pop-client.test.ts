@@ -12,7 +12,7 @@ const STATUS = {
   isolate: { chunkCache: { hits: 0, misses: 0 } },
 };
 
-/** What the client has requested: method, path, admin token and body. */
+/** The requests of the client: method, path, admin token and body. */
 let requested: unknown[];
 beforeEach(() => {
   requested = [];

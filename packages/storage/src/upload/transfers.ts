@@ -43,7 +43,7 @@ export async function withTransfers<R>(
   }
 }
 
-/** What came of one file. */
+/** The outcome of one file. */
 export type StoreOutcome =
   PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 

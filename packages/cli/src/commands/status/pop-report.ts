@@ -68,7 +68,7 @@ const FILL_EGRESS_SHARE = 0.8;
 /** The Cron Trigger runs each minute: one that is missed may be Cloudflare's, three are not. */
 export const PERIOD_AGE_SECONDS_MAX = 240;
 
-/** What the PoP says, and what follows from it at `nowMs` since 1970. Never rejects. */
+/** The report of a PoP, and the conclusions from it at `nowMs` since 1970. Never rejects. */
 export async function popReport(client: PopClient, nowMs: number): Promise<PopReport> {
   const { name, url, placement: wanted } = client.pop;
   const empty = { name, url, problems: [], warnings: [], notes: [], state: undefined };

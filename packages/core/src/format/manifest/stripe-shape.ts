@@ -54,7 +54,7 @@ export function hasLeaves(object: Code & Pick<Manifest, "bytes" | "stripeBytes" 
   return object.bytes > 0 && blockCount(object, stripeShape(object, 0)) > 1;
 }
 
-/** What the shape of a leaf list depends on. */
+/** The fields on which the shape of a leaf list depends. */
 export type HashedObject = Code & Pick<Manifest, "bytes" | "stripeBytes" | "blockBytes" | "pageStripes">;
 
 /** The part of the leaf list that stripe `index` has: of each of its n shards, the hash of each block. */
