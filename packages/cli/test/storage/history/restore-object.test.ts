@@ -97,7 +97,7 @@ test("rm --undelete brings removed objects back, under the code of today", async
   world.faults.clear();
   await world.run(["rm", ...keys]);
   const text = await world.run(["rm", "--undelete", ...keys]);
-  expect(text.stdout.toString()).toMatch(/^restored {3}kept\/one .* generation 3 of \S+, now generation 5\nrestored/u);
+  expect(text.stdout.toString()).toMatch(/^restored {4}kept\/one .* generation 3 of \S+, now generation 5\nrestored/u);
 });
 
 test("an empty object and one in its manifest come back, too", async () => {

@@ -168,7 +168,7 @@ function holdManifests(): string[] {
 }
 
 test("chunks are requested by the first manifest while a majority answers, and each of them once", async () => {
-  const bytes = randomBytes(300_000);
+  const bytes = randomBytes(30_000);
   await world.put("early", bytes);
   const chunks = holdManifests();
   const { code, stdout } = await world.run(["get", "early", "-"]);
