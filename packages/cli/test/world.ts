@@ -129,6 +129,16 @@ export async function startTestWorld(options: WorldOptions = {}) {
       return Buffer.from(await new Response(response.body).arrayBuffer());
     },
 
+    async holders(name: string, bytes: Buffer): Promise<string[]> {
+      const found = await Promise.all(
+        REGIONS.map(async (region) => {
+          const held = await this.read(region, name).catch(() => undefined);
+          return held?.equals(bytes) ? [region] : [];
+        }),
+      );
+      return found.flat();
+    },
+
     async names(prefix = ""): Promise<string[]> {
       const names: string[] = [];
       for (const store of stores)

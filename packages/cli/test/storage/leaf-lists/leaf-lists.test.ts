@@ -28,15 +28,7 @@ afterEach(() => world.close());
 const repair = (quick = false) => repairObject(KEY, world.parts(), { quick });
 
 /** The regions that have the list now, as it was put. */
-async function holders(): Promise<string[]> {
-  const found = await Promise.all(
-    REGIONS.map(async (region) => {
-      const bytes = await world.read(region, listName).catch(() => undefined);
-      return bytes?.equals(list) ? [region] : [];
-    }),
-  );
-  return found.flat();
-}
+const holders = (): Promise<string[]> => world.holders(listName, list);
 
 test("a garbage collection keeps it as long as the object, and takes it with a version that was replaced", async () => {
   const collect = async () => {
