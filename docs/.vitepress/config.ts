@@ -9,7 +9,8 @@ const root = dirname(docs);
 
 export default defineConfig({
   title: "Agarose",
-  description: "Erasure-coded object storage that a web app reads as fast as a replica nearby",
+  description:
+    "Keep serving files from your own buckets when a region or a cloud goes down, for 1.2 to 1.5 times the storage",
   cleanUrls: true,
   rewrites: { "README.md": "index.md" },
   themeConfig: {

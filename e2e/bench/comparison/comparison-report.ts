@@ -101,7 +101,7 @@ export function describe(
     `${run.objects} objects of 0.1 to 8 MB (sizes even over their logarithm), Zipf ${ZIPF}, ${run.reads} reads of each phase from each PoP ` +
       `after as many uncounted ones, one after another from one page; every contestant caches ${(run.cacheBytes / 1e6).toFixed(1)} MB per PoP ` +
       `(${100 * CACHE_SHARE}% of all bytes). Links: latencies times ${layout.scale}, lognormal sigma ${layout.jitterSigma}, ` +
-      `${layout.mbitPerSecond} Mbit/s per transfer. The CDN is a Worker with a least-recently-used cache of whole objects in KV, its one copy ` +
+      `${layout.mbitPerSecond} Mbit/s per transfer, and no limit on the reader's own line, which favours many transfers at once. The CDN is a Worker with a least-recently-used cache of whole objects in KV, its one copy ` +
       "in the region nearest to each PoP (which flatters it: one copy can be nearest to one PoP only), two copies in the two nearest. " +
       "*Agarose* chooses a code by size, as it does by default; *one code* is " +
       `RS(${k},${m}) for all sizes. ` +

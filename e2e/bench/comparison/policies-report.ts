@@ -41,8 +41,8 @@ export function describeRuns({ scenario, trace, rows, atATime, workMs }: Runs): 
       `trace through \`agarose lab simulate\`'s model, ${scenario.runs} times: the median, and for the 99th percentile ` +
       `the range too. A simulated read takes ${workMs.toFixed(0)} ms of work: so much longer than simulated without ` +
       "work do single reads take in the same places, with neither noise nor caches. " +
-      `Changes are against *${baseline.system.name}*. *${DEFAULTS}* is what PoPs do without settings; ` +
-      "the rows that begin with it change one setting.",
+      `Changes are against *${baseline.system.name}*. *${DEFAULTS}* is what PoPs do without settings, for objects stored as ` +
+      `RS(${scenario.code.k},${scenario.code.m}): \`code: "auto"\` would choose codes with fewer chunks. The rows that begin with it change one setting.`,
     table(
       [
         "system",

@@ -63,7 +63,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 /** The program with the verb that `argv` calls, or with all verbs when it calls none. */
 export async function buildProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command("agarose")
-    .description("Erasure-coded storage that is as fast to read as a replica next door")
+    .description("Keep serving files from your own buckets when a region or a cloud goes down")
     .exitOverride()
     .showHelpAfterError("run `agarose --help` for all commands")
     .commandsGroup("More:")

@@ -50,6 +50,11 @@ export const HEAD = [
       "an option of weight 2 is valued by its own saving",
       "only that option: read literally, it has the value of weight 3",
     ],
+    [
+      "Agar VI",
+      "PoPs never stop the heuristic early",
+      "none: `agar` takes all its passes at a PoP, and the default solves the knapsack in under a millisecond",
+    ],
     ["Agar IV-B", "`exact` solves the knapsack exactly", "the heuristic loses 3.6% of the value"],
     ["Liu, Algorithm 3", "exact knapsack inside", "the same optimum, checked against Algorithms 1 and 2"],
     [
@@ -66,6 +71,16 @@ export const HEAD = [
       "Sprout, Algorithm 1",
       "exact d by knapsack and exchanges; spectral gradient steps",
       "within 0.1% of the optimum in 24 small cases; [large ones](policies-measured.md#sprouts-optimiser-at-a-pop) lose 0 to 12% to longer searches",
+    ],
+    [
+      "Sprout III",
+      "no time bins that begin where a change of the request rates is detected: rates are a moving average over fixed periods",
+      "not measured; plans follow a change one period later",
+    ],
+    [
+      "Sprout, Lemma 2",
+      "the objective is not convex in all variables at once, as the lemma has it, when files of different z share a server",
+      "the best round is kept, and single chunks are exchanged at the end",
     ],
     [
       "Sprout IV-A",
@@ -91,6 +106,16 @@ export const HEAD = [
       "EC-Cache 6.1",
       "more rows of hot objects are in caches, within `CACHE_BYTES`, and chosen by the time that they save; buckets store more rows where `hot` says so, by `scrub` or `recode --hottest`",
       "regions are less even: lambda of `five-together`'s first PoP is 20% without a cache, 64% with one, and a read takes 1.1 s instead of 2.9",
+    ],
+    [
+      "C2P 3.2",
+      "peers are listed by `agarose deploy`; they do not discover each other",
+      "a new PoP has peers from its deployment on",
+    ],
+    [
+      "C2P 6",
+      "no prefetch: PoPs fill only what readers have asked for",
+      "not measured; a client cannot have chunks fetched that nobody reads",
     ],
     [
       "C2P 3.3",
