@@ -2,7 +2,6 @@
  * `agarose repair`: verifies objects and rewrites what is missing or damaged.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { parseKey } from "@agarose/core/format";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { verifyWithHistory } from "@agarose/storage/history/verify-history";
 import type { RepairHow, RepairReport } from "@agarose/storage/repair/repair-object";
@@ -14,14 +13,13 @@ import {
   type UnreachableRegion,
 } from "@agarose/storage/objects/verdicts";
 import { repairLines, unreachableLine } from "../../ui/verdict-lines.ts";
-import { requireMajority, type FailedRegion } from "@agarose/storage/listing/keys";
+import type { FailedRegion } from "@agarose/storage/listing/keys";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
-import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
+import { QueuedKeys } from "@agarose/storage/repair/queued-keys";
 import { quickKinds, quickVerdict } from "@agarose/storage/listing/listed-verdict";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { ReportStream } from "../../ui/report-stream.ts";
 import { walkObjects, type Walk } from "@agarose/storage/listing/walk-objects";
-import { keysBehind } from "@agarose/storage/pops/pop-client";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -71,7 +69,25 @@ export async function repair({ keys, ...options }: RepairOptions): Promise<numbe
       onWarning: logLine,
     };
     try {
-      const queued = keys.length > 0 ? NONE : await emptyQueue(walk, repairKey, done, report, context);
+      let queued = NONE;
+      const repairAll = async (waiting: AsyncIterable<{ readonly key: string }>): Promise<void> => {
+        const repairQueued = async ({ key }: { readonly key: string }) =>
+          done.has(key) ? undefined : repairKey(key, context, { quick: true });
+        for await (const outcome of mapOrdered(waiting, walk.objectsAtATime, repairQueued)) {
+          if (outcome === undefined) continue;
+          await report.item(outcome, repairLines(outcome));
+          queued = add(queued, outcome);
+          if (done.size < QUEUED_REMEMBERED_MAX) done.add(outcome.key);
+        }
+      };
+      if (keys.length === 0) {
+        const queue = new QueuedKeys(options.prefix ?? "", context);
+        const onFailure = ({ region, problem }: FailedRegion): void =>
+          logLine(`warning: the repair queue of ${region} cannot be listed: ${problem}`);
+        await repairAll(queue.entries(onFailure));
+        await repairAll(queue.seenByPops());
+        queue.requireComplete();
+      }
       const walked = options.queued ? NONE : await walkObjects(walk, NONE, context);
       const { regionsUnreachable, ...counts } = sumOf(queued, walked);
       const objects = counts.sound + counts.repaired + counts.damaged + counts.failed;
@@ -96,64 +112,6 @@ async function lookAt(key: string, context: CommandContext, { quick = false }: R
   } catch (error) {
     context.signal.throwIfAborted();
     return { key, outcome: "failed", error: toAgaroseError(error) };
-  }
-}
-
-/**
- * Repairs what the repair queue of any region names, and then what PoPs name. An entry goes when its object is whole.
- *
- * @throws NO_QUORUM when so few regions can be listed that entries may be missing.
- */
-async function emptyQueue(
-  walk: Walk<RepairOutcome, Totals>,
-  repairKey: typeof repairOne | typeof lookAt,
-  done: Set<string>,
-  report: ReportStream,
-  context: CommandContext,
-): Promise<Totals> {
-  const { stores, signal, breaker } = context;
-  const failed: FailedRegion[] = [];
-  const prefix = walk.options.prefix ?? "";
-  const entries: AsyncIterable<KeyGroup> = keyGroups(stores, prefix, signal, {
-    kinds: ["repairs"],
-    onFailure({ region: { name } }, error) {
-      breaker.open(name);
-      failed.push({ region: name, problem: error.message });
-      logLine(`warning: the repair queue of ${name} cannot be listed: ${error.message}`);
-    },
-  });
-  let totals = NONE;
-  const repairAll = async (keys: AsyncIterable<{ readonly key: string }>): Promise<void> => {
-    for await (const outcome of mapOrdered(keys, walk.objectsAtATime, ({ key }) =>
-      repairKey(key, context, { quick: true }),
-    )) {
-      await report.item(outcome, repairLines(outcome));
-      totals = add(totals, outcome);
-      if (done.size < QUEUED_REMEMBERED_MAX) done.add(outcome.key);
-    }
-  };
-  await repairAll(entries);
-  await repairAll(seenByPops(prefix, done, context));
-  requireMajority(prefix, failed, stores);
-  return totals;
-}
-
-/** What PoPs have found regions to lack: they cannot write to the queue. */
-async function* seenByPops(
-  prefix: string,
-  done: ReadonlySet<string>,
-  { config }: CommandContext,
-): AsyncGenerator<{ readonly key: string }> {
-  const keys = await keysBehind(config.pops);
-  for (const key of keys) if (key.startsWith(prefix) && !done.has(key) && isKey(key)) yield { key };
-}
-
-/** Whether a PoP names something that can be a key. */
-function isKey(text: string): boolean {
-  try {
-    return parseKey(text) === text;
-  } catch {
-    return false;
   }
 }
 
