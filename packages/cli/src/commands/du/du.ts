@@ -2,9 +2,9 @@
  * `agarose du`: what objects take in the buckets, and what that costs.
  */
 import { READING, withContext } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printResult } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../ui/output.ts";
 import { tableLines } from "../../ui/table.ts";
-import { measureUse, type RegionUse, type Use } from "./measure-use.ts";
+import { measureUse, type RegionUse, type Use } from "@agarose/storage/maintenance/measure-use";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -14,7 +14,10 @@ export type DuOptions = Values<typeof args>;
 /** Runs `agarose du [PREFIX]`. The command exits with 1 when a region or a manifest could not be read. */
 export async function du({ prefix, ...options }: DuOptions): Promise<number> {
   return withContext(options, READING, async (context) => {
-    const { use, unknown, problems } = await measureUse(prefix, options, context);
+    const { use, unknown, firstUnknown, problems } = await measureUse(prefix, options, context);
+    if (firstUnknown) {
+      logLine(`warning: chunks of ${printable(firstUnknown.key)} count as named: ${firstUnknown.problem}`);
+    }
     printResult(context, { ...use, unknown }, linesOf(use, options));
     for (const [region, problem] of problems) logLine(`warning: ${region} is missing in these sums: ${problem}`);
     if (unknown > 1) logLine(`warning: so do those of ${formatCount(unknown - 1, "other key")}`);
