@@ -22,7 +22,8 @@ import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
-import { majorityOf, type WriteContext } from "../commit/write-context.ts";
+import { majorityOf, type RegionParts, type WriteContext } from "../commit/write-context.ts";
+import { checkManifests } from "./verify-object.ts";
 
 /** What `removeObject` did. */
 export interface RemoveResult {
@@ -34,6 +35,13 @@ export interface RemoveResult {
   readonly regionsWithoutTombstone: readonly RegionProblem[];
   /** Chunks that could not be removed. */
   readonly leftovers: readonly { readonly region: string; readonly name: string; readonly problem: string }[];
+}
+
+/** Whether there is anything that `removeObject` would remove. It throws as `checkManifests` does. */
+export async function isRemovable(key: string, context: RegionParts): Promise<boolean> {
+  const { newest, verdicts } = await checkManifests(key, context);
+  const isGone = newest !== undefined && isTombstone(newest) && verdicts.every(({ state }) => state === "sound");
+  return !isGone && verdicts.some(({ state }) => state !== "missing" && state !== "unreachable");
 }
 
 /**

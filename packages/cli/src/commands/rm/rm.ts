@@ -2,13 +2,12 @@
  * `agarose rm`: removes objects. A tombstone takes the place of each manifest, so that no region brings it back.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { isTombstone, parseKey } from "@agarose/core/format";
+import { parseKey } from "@agarose/core/format";
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { removableKeys } from "@agarose/storage/listing/keys";
-import { removeObject, type RemoveResult } from "@agarose/storage/objects/remove-object";
-import { checkManifests } from "@agarose/storage/objects/verify-object";
+import { isRemovable, removeObject, type RemoveResult } from "@agarose/storage/objects/remove-object";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../ui/output.ts";
 import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
@@ -44,8 +43,7 @@ export async function rm({ keys: names, ...options }: RmOptions): Promise<number
     const keys = isMany ? await keysBelow(all ? [""] : names, context) : names;
     if (isMany && keys.length > 0) await confirm(dangerOf(keys, names, all), options, context.signal);
     const found: (RmReport | undefined)[] = [];
-    const act = dryRun ? lookAtOne : removeOne;
-    const removing = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, (key) => act(key, context));
+    const removing = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, (key) => act(key, dryRun, context));
     for await (const report of removing) found.push(report);
     const reports = found.flatMap((report) => report ?? []);
     if (!isMany) refuseUnknown(keys[found.indexOf(undefined)]);
@@ -126,24 +124,12 @@ async function keysBelow(prefixes: readonly string[], context: CommandContext): 
   return [...new Set(found.flat())];
 }
 
-/** Removes one object. A failure is reported and does not keep the others from being removed. */
-async function removeOne(key: string, context: CommandContext): Promise<RmReport | undefined> {
+/** Removes one object, or says that there is one. A failure does not keep the others from being removed. */
+async function act(key: string, dryRun: boolean, context: CommandContext): Promise<RmReport | undefined> {
   try {
+    if (dryRun) return (await isRemovable(key, context)) ? { key, outcome: "due" } : undefined;
     const result = await removeObject(key, context);
     return result && { ...result, outcome: "removed" };
-  } catch (error) {
-    context.signal.throwIfAborted();
-    return { key, outcome: "failed", error: toAgaroseError(error) };
-  }
-}
-
-/** Whether there is anything to remove, for a dry run. */
-async function lookAtOne(key: string, context: CommandContext): Promise<Due | Failed | undefined> {
-  try {
-    const { newest, verdicts } = await checkManifests(key, context);
-    const isGone = newest !== undefined && isTombstone(newest) && verdicts.every(({ state }) => state === "sound");
-    const isAbsent = verdicts.every(({ state }) => state === "missing" || state === "unreachable");
-    return isGone || isAbsent ? undefined : { key, outcome: "due" };
   } catch (error) {
     context.signal.throwIfAborted();
     return { key, outcome: "failed", error: toAgaroseError(error) };
