@@ -13,8 +13,7 @@ import { shownManifest } from "../encryption/opened.ts";
 import { getObject } from "../objects/get-object.ts";
 import { KeyListing, liveGroups } from "../listing/keys.ts";
 import { readManifest } from "../objects/manifests.ts";
-import { hashFile } from "../upload/file-hash.ts";
-import { fileSource } from "../upload/file-source.ts";
+import { sha256Of } from "../upload/file-hash.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { commonEtag, currentManifest } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
@@ -169,13 +168,7 @@ async function hasContent(
   if (status.size !== bytes) return false;
   // A sync gives its files the time of their objects.
   if (!checksum && Math.round(status.mtimeMs) === Date.parse(modified)) return true;
-  const reader = await fileSource(file).open();
-  try {
-    const hash = await hashFile(reader, signal, () => {});
-    if (hash.sha256 !== sha256) return false;
-  } finally {
-    await reader.close();
-  }
+  if ((await sha256Of(file, signal)) !== sha256) return false;
   if (!dryRun) await setTime(file, modified);
   return true;
 }

@@ -3,7 +3,6 @@
  */
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
-import mime from "mime";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { isTombstone, type Manifest } from "@agarose/core/format";
 import { enqueueRepair } from "../commit/repair-queue.ts";
@@ -12,9 +11,10 @@ import { isRemoved, KeyListing } from "../listing/keys.ts";
 import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
 import { putObject, type PutResult } from "../objects/put-object.ts";
 import { removeObject } from "../objects/remove-object.ts";
-import { hashFile } from "../upload/file-hash.ts";
+import { sha256Of } from "../upload/file-hash.ts";
 import { fileSource } from "../upload/file-source.ts";
-import { isChecksum } from "../upload/object-headers.ts";
+import type { Described } from "../upload/object-headers.ts";
+import { contentTypeOf, isDescribedAs } from "../upload/content-type.ts";
 import { storeFiles, type StoreOutcome } from "../upload/transfers.ts";
 import { checkManifests } from "../objects/verify-object.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
@@ -41,7 +41,6 @@ interface Difference {
   readonly kept: number;
 }
 
-const CONTENT_TYPE_DEFAULT = "application/octet-stream";
 const PAGE = "text/html";
 const COMPARED_AT_A_TIME = 32;
 const REMOVED_AT_A_TIME = 8;
@@ -57,7 +56,7 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncTota
     // Of what is there, nothing has a file: the folder is another one, most likely.
     await context.confirm({ names: extra, isTotal: difference.matched === 0 });
   }
-  const isPage = ({ key }: LocalFile): boolean => typeOf(key) === PAGE;
+  const isPage = ({ key }: LocalFile): boolean => contentTypeOf(key) === PAGE;
   const stored: StoreOutcome[] = [];
   // Pages name the other files, so they come after them.
   for (const files of [changed.filter((file) => !isPage(file)), changed.filter(isPage)]) {
@@ -181,7 +180,7 @@ async function equality(
   job: SyncJob,
   context: SyncContext,
 ): Promise<Equality | undefined> {
-  const { signal, stores } = context;
+  const { stores } = context;
   const isEverywhere = group.manifests.length === stores.length;
   const etag =
     group.manifests.length < stores.length - listing.regionsFailed.length ? undefined : commonEtag(group, context);
@@ -194,17 +193,11 @@ async function equality(
   if (held === undefined || !(await isAsConfigured(held.manifest, context.config))) return undefined;
   // What cannot be decrypted is stored again.
   const shown = await shownManifest(held.manifest, context.config).catch(() => undefined);
-  if (shown?.bytes !== file.status.size || !hasHeaders(shown, job)) return undefined;
+  if (shown?.bytes !== file.status.size || !isDescribedAs(shown, descriptionOf(file, job))) return undefined;
   const same = { generation: held.manifest.generation, silent: held.silent };
   if (!job.checksum && areKnown(known, file.status, etag)) return { ...same, known };
   const readMs = Date.now();
-  const reader = await fileSource(file.path).open();
-  try {
-    const { sha256 } = await hashFile(reader, signal, () => {});
-    if (sha256 !== shown.sha256) return undefined;
-  } finally {
-    await reader.close();
-  }
+  if ((await sha256Of(file.path, context.signal)) !== shown.sha256) return undefined;
   return { ...same, known: knownOf(file.status, etag, readMs) };
 }
 
@@ -222,17 +215,6 @@ async function heldByMajority(
   const isInAll = sound + silent.length === verdicts.length;
   if (!isInAll || sound < majorityOf(verdicts) || newest === undefined || isTombstone(newest)) return undefined;
   return { manifest: newest, silent };
-}
-
-function hasHeaders(manifest: Manifest, { headers }: SyncJob): boolean {
-  const textOf = (record: Readonly<Record<string, string>>): string =>
-    JSON.stringify(
-      Object.entries(record)
-        .filter(([name]) => !isChecksum(name))
-        .toSorted(([a], [b]) => (a < b ? -1 : 1)),
-    );
-  const type = manifest.contentType.replace(/; charset=utf-8$/, "");
-  return type === typeOf(manifest.key) && textOf(manifest.headers) === textOf(headers);
 }
 
 async function storeAll(
@@ -283,13 +265,14 @@ function isIncomplete(result: StoreOutcome): boolean {
 
 /** Stores a file again when it has changed meanwhile, so that what is stored is what the folder has in the end. */
 async function storeSettled(
-  { path, key }: LocalFile,
+  file: LocalFile,
   wasAbsent: boolean,
-  { headers }: SyncJob,
+  job: SyncJob,
   context: SyncContext,
 ): Promise<PutResult> {
   const { progress } = context;
-  const object = { key, source: fileSource(path), contentType: typeOf(key), headers, force: false, examine: true };
+  const { path, key } = file;
+  const object = { key, source: fileSource(path), ...descriptionOf(file, job), force: false, examine: true };
   const onBytes = (_pass: string, bytes: number): void => progress.add(bytes);
   const look = (): Promise<Stats> =>
     stat(path).catch((error: unknown) => {
@@ -330,6 +313,6 @@ async function removeAll(job: SyncJob, keys: readonly string[], context: SyncCon
   for await (const _ of removing);
 }
 
-function typeOf(key: string): string {
-  return mime.getType(key) ?? CONTENT_TYPE_DEFAULT;
+function descriptionOf({ key }: LocalFile, { headers }: SyncJob): Described {
+  return { contentType: contentTypeOf(key), headers };
 }

@@ -3,7 +3,7 @@
  */
 import { createHash } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
-import type { FileHash, SourceReader } from "./file-source.ts";
+import { fileSource, type FileHash, type SourceReader } from "./file-source.ts";
 
 const BLOCK_BYTES = 1024 * 1024;
 /** A small file must not take a large block: thousands of them make the garbage collector busy. */
@@ -21,6 +21,16 @@ export async function readWhole(file: SourceReader, key: string, { bytes, sha256
     `the file of ${JSON.stringify(key)} changed during the put (SHA-256 ${sha256}, then ${actual}): put it again`,
     { key, expected: sha256, actual },
   );
+}
+
+/** The SHA-256 of the file at `path`. FILE_UNREADABLE, or the reason of an aborted `signal`. */
+export async function sha256Of(path: string, signal: AbortSignal): Promise<string> {
+  const reader = await fileSource(path).open();
+  try {
+    return (await hashFile(reader, signal, () => {})).sha256;
+  } finally {
+    await reader.close();
+  }
 }
 
 /** Reads the whole file once. Throws FILE_UNREADABLE, or the reason of an aborted `signal`. */

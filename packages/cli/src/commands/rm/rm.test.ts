@@ -151,16 +151,16 @@ describe("sync --delete", () => {
 });
 
 test("put --dry-run says what would be new, replaced and unchanged, and stores nothing", async () => {
-  await writeFile(join(world.dir, "same"), "as it is");
-  expect((await world.run(["put", "same", "--prefix", "a/"])).code).toBe(0);
+  await writeFile(join(world.dir, "same.txt"), "as it is");
+  expect((await world.run(["put", "same.txt", "--prefix", "a/"])).code).toBe(0);
   await writeFile(join(world.dir, "1"), "another content");
   await writeFile(join(world.dir, "fresh"), "new");
   const before = await world.names();
-  const run = await world.run(["put", "1", "same", "fresh", "--prefix", "a/", "--dry-run", "--json"]);
+  const run = await world.run(["put", "1", "same.txt", "fresh", "--prefix", "a/", "--dry-run", "--json"]);
   expect(jsonOf(run)).toEqual({
     objects: [
       { key: "a/1", outcome: "replaced", generation: 1 },
-      { key: "a/same", outcome: "unchanged", generation: 1 },
+      { key: "a/same.txt", outcome: "unchanged", generation: 1 },
       { key: "a/fresh", outcome: "new" },
     ],
     dryRun: true,

@@ -3,9 +3,9 @@
  */
 import type { AgaroseError } from "@agarose/core";
 import { encodeKey } from "@agarose/core/format";
-import { majorityOf, type RegionParts } from "@agarose/storage/commit/write-context";
-import type { Store } from "@agarose/storage/buckets/store";
-import { keyGroups } from "@agarose/storage/listing/key-groups";
+import { majorityOf, type RegionParts } from "../commit/write-context.ts";
+import type { Store } from "../buckets/store.ts";
+import { keyGroups } from "./key-groups.ts";
 
 /** Below it, looking at each key is as quick. */
 const KEYS_MIN = 10;

@@ -1,0 +1,20 @@
+/**
+ * What is said of a file that is stored: its type by the extension of its key, and whether an object says the same.
+ */
+import mime from "mime";
+import { isChecksum, type Described } from "./object-headers.ts";
+
+/** The content type that the extension of a key stands for. */
+export function contentTypeOf(key: string): string {
+  return mime.getType(key) ?? "application/octet-stream";
+}
+
+/** Whether an object is described as a put of `wanted` would describe it. Checksums follow from its bytes. */
+export function isDescribedAs(stored: Described, wanted: Described): boolean {
+  const textOf = ({ contentType, headers }: Described): string => {
+    const own = Object.entries(headers).filter(([name]) => !isChecksum(name));
+    // A put adds the character set where it finds it.
+    return JSON.stringify([contentType.replace(/; charset=utf-8$/, ""), own.toSorted(([a], [b]) => (a < b ? -1 : 1))]);
+  };
+  return textOf(stored) === textOf(wanted);
+}
