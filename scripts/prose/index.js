@@ -6,19 +6,13 @@ import { execFileSync } from "node:child_process";
 import { TextlintKernelDescriptor } from "@textlint/kernel";
 import markdown from "@textlint/textlint-plugin-markdown";
 import { createLinter, loadLinterFormatter } from "textlint";
-import lineLength from "./line-length.js";
 import links from "./links.js";
-import sentenceLength from "./sentence-length.js";
 
 /** Not our prose: licences of the sample files, and what changesets writes into packages. */
 const EXEMPT = /^(demo\/samples\/|packages\/[^/]+\/CHANGELOG\.md|docs\/reference\/api\/)/;
 
 const descriptor = new TextlintKernelDescriptor({
-  rules: [
-    { ruleId: "links", rule: links },
-    { ruleId: "line-length", rule: lineLength },
-    { ruleId: "sentence-length", rule: sentenceLength, options: { max: 40 } },
-  ],
+  rules: [{ ruleId: "links", rule: links }],
   plugins: [{ pluginId: "@textlint/markdown", plugin: markdown.default ?? markdown }],
   filterRules: [],
 });
