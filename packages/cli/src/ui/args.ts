@@ -47,10 +47,11 @@ export const HEADER = repeatable(
   `response header "name: value", repeatable: ${[...HEADERS_ALLOWED].join(", ")}`,
 );
 
-/** `widthOf` takes its value. */
-export const JOBS = option("<count>", "objects at a time; default: as many as the stores take", {
-  parse: parseCount({ min: 1, max: 64 }),
-});
+/** How many objects a verb works on at a time. `usual` is how many without the option. */
+export const jobs = (usual: string) =>
+  option("<count>", `objects at a time; default ${usual}`, { parse: parseCount({ min: 1, max: 64 }) });
+/** Of a verb whose stores slow it down when they ask for fewer requests. */
+export const JOBS = jobs("as many as the stores take");
 
 /** The format of an access log. */
 export const LOG_FORMAT = option<LogFormat>("<format>", `of the log: ${LOG_FORMATS.join(", ")} (default: recognised)`, {

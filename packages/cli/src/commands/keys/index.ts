@@ -1,6 +1,6 @@
 /** The definitions of `agarose keys` and its verbs. */
 import { defineCommand, flag, positional, valued, type CommandGroup } from "../../command.ts";
-import { CURSOR, DRY_RUN, JOBS, JSON_LINES, KEYS, KEY_PREFIX, YES } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, KEYS, KEY_PREFIX, YES, jobs } from "../../ui/args.ts";
 
 const FINISH_DRY_RUN = { ...DRY_RUN, description: "with --finish: check, and say what would be dropped" };
 
@@ -71,7 +71,7 @@ export const applyArgs = {
   vouch: flag("sign also what no trusted key has signed: you vouch for it"),
   acceptNewest: flag("with --vouch: where regions hold different manifests, take the newest"),
   dryRun: DRY_RUN,
-  jobs: JOBS,
+  jobs: jobs("4"),
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

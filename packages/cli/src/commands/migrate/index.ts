@@ -1,6 +1,6 @@
 /** The definition of `agarose migrate`. */
 import { defineCommand, flag, option, positional } from "../../command.ts";
-import { CURSOR, DRY_RUN, JOBS, JSON_LINES, YES } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, YES, jobs } from "../../ui/args.ts";
 import { parseRate } from "@agarose/storage/maintenance/amounts";
 
 /** Its arguments and options. */
@@ -14,7 +14,7 @@ export const args = {
   move: flag("the second step: store objects where the next configuration wants them"),
   finish: flag("the third step: leave out the regions that are empty"),
   yes: YES,
-  jobs: JOBS,
+  jobs: jobs("2, or 16 with --dry-run"),
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

@@ -1,6 +1,6 @@
 /** The definition of `agarose recode`. */
 import { defineCommand, option, repeatable } from "../../command.ts";
-import { CURSOR, DRY_RUN, JOBS, JSON_LINES, LOG_FORMAT, PREFIX } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, LOG_FORMAT, PREFIX, jobs } from "../../ui/args.ts";
 import { parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
 import { parseCode } from "../../ui/units.ts";
 
@@ -17,7 +17,7 @@ export const args = {
   logPrefix: option("<text>", "what the log has before every key, such as ec/"),
   dryRun: { ...DRY_RUN, description: "print the bytes, requests and dollars that it takes, and store nothing" },
   rate: option("<rate>", "with --dry-run: print the hours that it takes at this, such as 50MB/s", { parse: parseRate }),
-  jobs: JOBS,
+  jobs: jobs("2, or 16 with --dry-run"),
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

@@ -1,6 +1,6 @@
 /** The definition of `agarose repair`. */
 import { defineCommand, flag } from "../../command.ts";
-import { CURSOR, DRY_RUN, JOBS, JSON_LINES, KEYS, KEY_PREFIX } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, KEYS, KEY_PREFIX, jobs } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
@@ -9,7 +9,7 @@ export const args = {
   queued: flag("only what the repair queue and PoPs name: what puts and removals could not finish"),
   quick: flag("find damage by what the regions list, without reading chunks of sound objects"),
   dryRun: DRY_RUN,
-  jobs: JOBS,
+  jobs: jobs("1, or 8 with --quick"),
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

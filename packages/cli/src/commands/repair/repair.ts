@@ -73,7 +73,7 @@ export async function repair({ keys, ...options }: RepairOptions): Promise<numbe
       const repairAll = async (waiting: AsyncIterable<{ readonly key: string }>): Promise<void> => {
         const repairQueued = async ({ key }: { readonly key: string }) =>
           done.has(key) ? undefined : repairKey(key, context, { quick: true });
-        for await (const outcome of mapOrdered(waiting, walk.objectsAtATime, repairQueued)) {
+        for await (const outcome of mapOrdered(waiting, options.jobs ?? walk.objectsAtATime, repairQueued)) {
           if (outcome === undefined) continue;
           await report.item(outcome, repairLines(outcome));
           queued = add(queued, outcome);

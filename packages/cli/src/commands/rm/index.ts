@@ -1,6 +1,6 @@
 /** The definition of `agarose rm`. */
 import { defineCommand, flag, positional } from "../../command.ts";
-import { DRY_RUN, JOBS, NO_PURGE, YES } from "../../ui/args.ts";
+import { DRY_RUN, NO_PURGE, YES, jobs } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
@@ -9,7 +9,7 @@ export const args = {
   recursive: flag("take each key as a prefix and remove every object whose key begins with it", { short: "r" }),
   purge: NO_PURGE,
   all: flag("remove every object of the deployment; takes no key"),
-  jobs: JOBS,
+  jobs: jobs("4"),
   dryRun: DRY_RUN,
   yes: YES,
 };

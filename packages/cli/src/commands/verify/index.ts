@@ -1,13 +1,13 @@
 /** The definition of `agarose verify`. */
 import { defineCommand, flag } from "../../command.ts";
-import { CURSOR, JOBS, JSON_LINES, KEYS, KEY_PREFIX } from "../../ui/args.ts";
+import { CURSOR, JSON_LINES, KEYS, KEY_PREFIX, jobs } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
   keys: KEYS,
   prefix: KEY_PREFIX,
   quick: flag("by what the regions list, without reading chunks: finds what is missing or has another length"),
-  jobs: JOBS,
+  jobs: jobs("2, or 16 with --quick"),
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };
