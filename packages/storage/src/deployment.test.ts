@@ -161,7 +161,7 @@ test("stores objects again under another code, and moves them into a new region"
   const content = randomBytes(25_000);
   for (const key of ["a", "b"]) await store.put(key, content);
   const coded = await openDeployment({ ...world.config, code: { k: 1, m: 2 } });
-  expect(await allOf(coded.recode("a"))).toMatchObject([{ key: "a", outcome: "recoded", layout: { k: 1 } }]);
+  expect(await allOf(coded.recode("a"))).toMatchObject([{ key: "a", outcome: "recoded", from: "2+1", to: "1+2" }]);
   expect(await allOf(coded.recode("a"))).toEqual([]);
   coded.close();
   const regions = world.regionsOf([...REGIONS, "paris"]);

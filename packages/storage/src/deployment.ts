@@ -11,8 +11,7 @@ import { shownManifest } from "./encryption/opened.ts";
 import { verifyWithHistory } from "./history/verify-history.ts";
 import { listVersions, type Versions } from "./history/list-versions.ts";
 import { findRestorable, restoreVersion, type RestoreWish } from "./history/restore-object.ts";
-import { layoutOf } from "./layout/object-layout.ts";
-import { modifiedOf, type KeyGroup } from "./listing/key-groups.ts";
+import { modifiedOf } from "./listing/key-groups.ts";
 import { KeyListing, liveGroups } from "./listing/keys.ts";
 import { mapOrdered } from "./listing/ordered-pool.ts";
 import { outcomesOf } from "./listing/outcomes.ts";
@@ -20,7 +19,8 @@ import type { ExpireOutcome } from "./maintenance/expire-object.ts";
 import { expireObjects, type ExpireTotals } from "./maintenance/expire-objects.ts";
 import { collectGarbage } from "./maintenance/gc/collect-garbage.ts";
 import type { GarbageReport, GarbageSearch, GarbageUpload } from "./maintenance/gc/search.ts";
-import { recodeListed, type RecodeHow, type RecodeOutcome } from "./maintenance/recode-listed.ts";
+import type { RecodeOutcome } from "./maintenance/recode-listed.ts";
+import { recodeObjects, type RecodeOptions, type RecodeTotals } from "./maintenance/recode-objects.ts";
 import type { DeepOptions } from "./maintenance/scrub/deep-reads.ts";
 import { scrubObjects } from "./maintenance/scrub/scrub-objects.ts";
 import type { Totals as ScrubTotals } from "./maintenance/scrub/totals.ts";
@@ -94,7 +94,6 @@ export interface ListedKey {
 /** One reads, encodes and uploads with all there is. */
 const REPAIRS_AT_A_TIME = 1;
 const QUICK_REPAIRS_AT_A_TIME = 8;
-const RECODES_AT_A_TIME = 2;
 const DAY_MS = 86_400_000;
 /** Regions that cannot be listed end a walk with NO_QUORUM where keys may be missing, and are no matter otherwise. */
 const onWarning = (): void => {};
@@ -254,20 +253,20 @@ export class Deployment {
 
   /**
    * Stores the objects again whose code or placement is not what the configuration says, one outcome each. Of those
-   * that are as they should be there is none, and a failure is an outcome too.
+   * that are as they should be there is none, and a failure is an outcome too. The sums are returned at the end.
    *
    * @throws LAYOUT_UNSAFE, and NO_QUORUM at the end when so few regions could be listed that keys may be missing.
    */
-  recode(prefix = ""): AsyncGenerator<RecodeOutcome> {
-    return this.#recode(prefix, {});
+  recode(prefix = ""): AsyncGenerator<RecodeOutcome, RecodeTotals> {
+    return this.#recode({ name: "recode", prefix });
   }
 
   /**
    * Moves all objects to where the configuration wants them, whose regions may be new, drained or renamed: `recode`,
    * and every region gets the manifests that it lacks. It throws as `recode` does.
    */
-  migrate(): AsyncGenerator<RecodeOutcome> {
-    return this.#recode("", { moves: true });
+  migrate(): AsyncGenerator<RecodeOutcome, RecodeTotals> {
+    return this.#recode({ name: "migrate", moves: true });
   }
 
   /**
@@ -286,14 +285,10 @@ export class Deployment {
     closeParts(this.#parts);
   }
 
-  async *#recode(prefix: string, how: RecodeHow): AsyncGenerator<RecodeOutcome> {
-    layoutOf(this.#parts.config, prefix, 0);
-    const listing = new KeyListing(prefix, this.#parts);
-    const recode = (group: KeyGroup) => recodeListed(group, this.#parts, how);
-    for await (const outcome of mapOrdered(listing.groups(), RECODES_AT_A_TIME, recode)) {
-      if (outcome && outcome.outcome !== "current") yield outcome;
-    }
-    listing.requireComplete();
+  #recode(options: Pick<RecodeOptions, "name" | "prefix" | "moves">): AsyncGenerator<RecodeOutcome, RecodeTotals> {
+    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
+      recodeObjects({ ...options, onOutcome, onWarning }, { ...this.#parts, signal }),
+    );
   }
 
   #read(manifest: Manifest, range: ByteRange | undefined): ReadableStream<Uint8Array> {

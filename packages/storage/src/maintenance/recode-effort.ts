@@ -3,7 +3,6 @@
  */
 import { chunkBytes, type Manifest } from "@agarose/core/format";
 import type { Config, RegionConfig } from "../config/config.ts";
-import { COMMIT_REQUESTS } from "./recode-listed.ts";
 import { currentNames } from "../buckets/region-names.ts";
 import type { ObjectLayout } from "../layout/object-layout.ts";
 
@@ -24,6 +23,8 @@ export interface Effort {
 /** None. */
 export const NO_EFFORT: Effort = { readBytes: 0, writtenBytes: 0, requests: 0, readUsdMax: 0, usdPerMonth: 0 };
 
+/** To each region: a look, a claim, a manifest, and the removal of the claim. */
+export const COMMIT_REQUESTS = 4;
 const GB = 1e9;
 /** A read asks a region for so much of an object in one request at most. */
 const READ_BYTES_MAX = 16 * 1024 * 1024;

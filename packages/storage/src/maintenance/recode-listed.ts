@@ -3,15 +3,16 @@
  * object, and the second step of `migrate`, which copies manifests into new regions as well.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import type { Manifest } from "@agarose/core/format";
+import type { Code, Manifest } from "@agarose/core/format";
 import { hasFormerName } from "../buckets/region-names.ts";
 import type { Config } from "../config/config.ts";
-import { storedLayout, type ObjectLayout } from "../layout/object-layout.ts";
+import { storedLayout } from "../layout/object-layout.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { currentManifest } from "../listing/listed-object.ts";
 import type { PutResult } from "../objects/put-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { repairOne } from "../repair/repair-outcome.ts";
+import { COMMIT_REQUESTS, effortOf, NO_EFFORT, type Effort } from "./recode-effort.ts";
 import { isLaidOut, recodeObject } from "./recode-object.ts";
 import { renameRegions } from "./rename.ts";
 
@@ -19,18 +20,11 @@ import { renameRegions } from "./rename.ts";
 export type RecodeOutcome = { readonly key: string } & (
   | { readonly outcome: "current" }
   /** Its manifest was copied into regions that lacked it, or with `dryRun` is to be. */
-  | { readonly outcome: "completed" | "incomplete"; readonly requests: number }
-  | ({ readonly outcome: "recoded" | "due" } & LayoutChange)
+  | { readonly outcome: "completed" | "incomplete"; readonly effort: Effort }
+  /** It was stored again, or with `dryRun` is to be. Codes are as `9+3`, or `inline`. */
+  | { readonly outcome: "recoded" | "due"; readonly from: string; readonly to: string; readonly effort: Effort }
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
-
-/** How an object was stored, and how it is to be. */
-export interface LayoutChange {
-  readonly before: Manifest;
-  readonly layout: ObjectLayout;
-  /** Where `layout` is from. */
-  readonly config: Config;
-}
 
 /** What is done beside recoding. */
 export interface RecodeHow {
@@ -41,9 +35,6 @@ export interface RecodeHow {
   /** The configuration of the object. Default: that of the deployment. */
   readonly config?: Config;
 }
-
-/** To each region: a look, a claim, a manifest, and the removal of the claim. */
-export const COMMIT_REQUESTS = 4;
 
 /** Undefined for an object that was removed, unless `moves`. A failure is an outcome. Rejects only when aborted. */
 export async function recodeListed(
@@ -59,7 +50,7 @@ export async function recodeListed(
     if ((moves || dryRun) && (await isLaidOut(before, layout, config))) {
       return moves ? await complete(group, before, dryRun, context) : { key, outcome: "current" };
     }
-    const change = { before, layout, config };
+    const change = { from: codeText(before), to: codeText(layout), effort: effortOf(before, layout, config) };
     if (dryRun) return { key, outcome: "due", ...change };
     const result = await recodeObject(key, { ...context, config });
     if (moves && result) requireWhole(result);
@@ -82,11 +73,12 @@ async function complete(
   const isEverywhere = missing === 0 && manifests.every(({ etag }) => etag && etag === manifests[0]!.etag);
   if (isEverywhere && !hasOldName) return { key, outcome: "current" };
   const planned = hasOldName ? COMMIT_REQUESTS * context.stores.length : missing;
-  if (dryRun) return planned > 0 ? { key, outcome: "incomplete", requests: planned } : { key, outcome: "current" };
+  const cameOf = (outcome: "completed" | "incomplete", requests: number): RecodeOutcome =>
+    requests > 0 ? { key, outcome, effort: { ...NO_EFFORT, requests } } : { key, outcome: "current" };
+  if (dryRun) return cameOf("incomplete", planned);
   const isRenamed = hasOldName && (await renameRegions(key, context));
   const written = await copyManifests(key, context);
-  const requests = isRenamed ? planned : written;
-  return requests > 0 ? { key, outcome: "completed", requests } : { key, outcome: "current" };
+  return cameOf("completed", isRenamed ? planned : written);
 }
 
 /** Returns how many regions took a manifest. */
@@ -113,6 +105,10 @@ function requireWhole({ key, regionsWithoutManifest, missing }: PutResult): void
     `${JSON.stringify(key)} is stored, but ${countOf(regions.length, "region")} (${regions.join(", ")}) lack its manifest ` +
     `and ${countOf(missing.length, "chunk")} are missing: run the command again when all regions answer`;
   throw new AgaroseError("STORE_FAILED", message, { key, regions, chunks: missing });
+}
+
+function codeText({ k, m, inline }: Code & { readonly inline?: unknown }): string {
+  return inline === true || typeof inline === "string" ? "inline" : `${k}+${m}`;
 }
 
 function countOf(count: number, noun: string): string {

@@ -15,7 +15,7 @@ import { READING, withConfig, WRITING } from "../../lib/context.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { EXIT_OK, printResult } from "../../ui/output.ts";
 import { checkRate } from "../recode/recode.ts";
-import { recodeObjects, type RecodeWalk } from "../recode/recode-objects.ts";
+import { reportRecode, type RecodeReportOptions } from "../recode/recode-report.ts";
 import { checkDeployed } from "./deployed.ts";
 import { checkFinished } from "@agarose/storage/maintenance/migrate/finished";
 import { renameControl } from "@agarose/storage/maintenance/rename";
@@ -87,7 +87,8 @@ function walk(
   { path, config: next }: ConfigFile,
   options: Omit<Options, "next">,
 ): Promise<number> {
-  const moving: RecodeWalk = {
+  const moving: RecodeReportOptions = {
+    ...options,
     name: `migrate ${next.regions.map(({ name }) => name).join()}`,
     moves: true,
     next: options.dryRun
@@ -98,7 +99,7 @@ function walk(
           `then: agarose migrate ${path} --finish`,
         ],
   };
-  return withConfig(config, options, WRITING, (context) => recodeObjects(moving, { ...options, prefix: "" }, context));
+  return withConfig(config, options, WRITING, (context) => reportRecode(moving, context));
 }
 
 async function readConfigFile(path: string): Promise<ConfigFile> {

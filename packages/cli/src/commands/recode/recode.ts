@@ -7,7 +7,7 @@ import type { Config } from "@agarose/storage/config/config";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { layoutOf } from "@agarose/storage/layout/object-layout";
 import { hottestKeys } from "./hottest.ts";
-import { recodeObjects, type RecodeOptions } from "./recode-objects.ts";
+import { reportRecode, type RecodeReportOptions } from "./recode-report.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -24,14 +24,14 @@ export async function recode(options: Options): Promise<number> {
   const hot = await hottestKeys(options);
   return withContext(options, WRITING, async (command) => {
     const { config } = command;
-    if (code === undefined) return recodeObjects({ name: "recode" }, options, command);
+    if (code === undefined) return reportRecode({ ...options, name: "recode" }, command);
     if (code !== "auto") checkCode({ ...code, stripeBytes: config.stripeBytes });
     const coded: Config = { ...config, code, codes: [], hot: undefined };
-    if (!hot) return recodeObjects({ name: "recode" }, options, { ...command, config: coded });
+    if (!hot) return reportRecode({ ...options, name: "recode" }, { ...command, config: coded });
     // Refuses a code that is unsafe before anything happens.
     layoutOf(coded, prefix, 0);
     const configOf = (key: string): Config => (hot.has(key) ? coded : config);
-    return recodeObjects({ name: `recode hottest ${codeName(code)}`, configOf }, options, command);
+    return reportRecode({ ...options, name: `recode hottest ${codeName(code)}`, configOf }, command);
   });
 }
 
@@ -40,7 +40,7 @@ function codeName(code: Code | "auto"): string {
 }
 
 /** Throws USAGE for a rate without --dry-run. */
-export function checkRate({ rate, dryRun }: Pick<RecodeOptions, "rate" | "dryRun">): void {
+export function checkRate({ rate, dryRun }: Pick<RecodeReportOptions, "rate" | "dryRun">): void {
   if (rate === undefined || dryRun) return;
   throw new AgaroseError("USAGE", "--rate is for --dry-run: add it, or leave --rate out");
 }
