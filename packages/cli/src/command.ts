@@ -68,11 +68,15 @@ export function negatedFlag(description: string): Arg<boolean, true> {
   return { kind: "option", value: "", description, negated: true };
 }
 
-/** An option with a value. `parse` throws USAGE, whose message begins with the text. */
+/** An option with a value, of `choices` if they are given. `parse` throws USAGE, whose message begins with the text. */
 export function option<T = string>(
   value: `<${string}>` | `[${string}]`,
   description: string,
-  more: { readonly parse?: (text: string) => T; readonly short?: string } = {},
+  more: {
+    readonly parse?: (text: string) => T;
+    readonly short?: string;
+    readonly choices?: readonly (T & string)[];
+  } = {},
 ): Arg<T, false> {
   return { kind: "option", value, description, ...more };
 }

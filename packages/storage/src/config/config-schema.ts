@@ -336,10 +336,10 @@ export const configSchema = v.pipe(
         v.title("`none`, `small` or `all`"),
         v.description(
           "Which objects are stored compressed where that saves a tenth: `small` are those of one stripe. Readers see " +
-            "no difference, but a small range takes a whole segment.",
+            "no difference, but a small range takes a whole segment. Encrypted objects are compressed too.",
         ),
       ),
-      "none",
+      "small",
     ),
     survive: v.optional(
       v.pipe(

@@ -51,7 +51,7 @@ test("defaults are filled in", () => {
     code: { k: 4, m: 2 },
     unsigned: true,
     codes: [],
-    compress: "none",
+    compress: "small",
     auto: {},
     stripeBytes: 4 * 1024 * 1024,
     survive: { regions: 1, providers: 0 },

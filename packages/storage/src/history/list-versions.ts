@@ -2,6 +2,7 @@
  * The versions of a key that manifests in any region still name or that its history keeps, and what is left of their
  * chunks.
  */
+import { shownBytes } from "@agarose/core/content";
 import { isTombstone, type ManifestRecord } from "@agarose/core/format";
 import type { UnreachableRegion } from "../objects/verdicts.ts";
 import { listChunks } from "../objects/chunk-listing.ts";
@@ -25,6 +26,7 @@ export interface VersionEntry {
   readonly modified: string;
   /** Undefined, like all that follows from the content, of a tombstone. */
   readonly version?: string;
+  /** Of the content. */
   readonly bytes?: number;
   readonly k?: number;
   readonly m?: number;
@@ -108,7 +110,7 @@ async function describe(
 ): Promise<VersionEntry> {
   const { generation, modified } = record;
   if (isTombstone(record)) return { generation, modified, state: "deleted", chunksListed: 0, chunks: 0, regions };
-  const { version, bytes, k, m } = record;
+  const { version, k, m } = record;
   const chunks = await listChunks(record, context);
   const chunksListed = chunks.filter(({ code }) => code === undefined).length;
   const isUnknown = chunks.some(({ code }) => code !== undefined && !GONE.has(code));
@@ -116,5 +118,6 @@ async function describe(
   if (chunksListed === chunks.length) state = "whole";
   else if (isUnknown) state = "unchecked";
   else if (chunksListed < k) state = "unreadable";
+  const bytes = shownBytes(record);
   return { generation, modified, version, bytes, k, m, state, chunksListed, chunks: chunks.length, regions };
 }

@@ -9,7 +9,7 @@ import { listChunks } from "../objects/chunk-listing.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { shownManifest } from "../encryption/opened.ts";
-import { putObject, type PutObject, type PutResult } from "../objects/put-object.ts";
+import { asBefore, putObject, type PutObject, type PutResult } from "../objects/put-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { objectSource } from "../upload/object-source.ts";
 import { keptVersions } from "./kept-versions.ts";
@@ -70,8 +70,8 @@ export async function restoreVersion(
     if ((newest?.generation ?? 0) !== seen) throw replacedMeanwhile(key, {}, "look at it with `agarose versions`");
   };
   const source = objectSource(kept, context);
-  const object = { key, source, contentType, headers, force: false, onlyIf, ...(onBytes && { onBytes }) };
-  return putObject(object, context);
+  const object = { key, source, contentType, headers, force: false, onlyIf };
+  return putObject({ ...object, ...asBefore(kept), ...(onBytes && { onBytes }) }, context);
 }
 
 async function haveOneContent(a: Manifest, b: Manifest, { config }: WriteContext): Promise<boolean> {

@@ -17,7 +17,7 @@ import type { WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
 import { hasDrainedLeaves, storedLayout, type ObjectLayout } from "../layout/object-layout.ts";
-import { putObject, type PutResult } from "../objects/put-object.ts";
+import { asBefore, putObject, type PutResult } from "../objects/put-object.ts";
 import { currentNames } from "../buckets/region-names.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { objectSource } from "../upload/object-source.ts";
@@ -58,7 +58,7 @@ export async function recodeVersion(before: Manifest, context: DeploymentParts):
   };
   const { contentType, headers } = await shownManifest(before, context.config);
   const source = objectSource(before, context);
-  return putObject({ key, source, contentType, headers, force: false, onlyIf }, context);
+  return putObject({ key, source, contentType, headers, force: false, onlyIf, ...asBefore(before) }, context);
 }
 
 /** Whether an object is stored as a put would store it now. Rejects with CONFIG_INVALID. */

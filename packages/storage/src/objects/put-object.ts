@@ -80,6 +80,11 @@ export interface PutObject {
   readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
 }
 
+/** A version that is stored again stays compressed where `put --compress` has asked for it. */
+export function asBefore({ gzip }: Manifest): Pick<PutObject, "compress"> {
+  return gzip ? { compress: "all" } : {};
+}
+
 /** The parts that a put works with. */
 export type PutParts = WriteContext & Pick<DeploymentParts, "encoder">;
 

@@ -130,7 +130,7 @@ export class DeploymentBackend implements Backend {
     const context = { ...this.#context, signal };
     const early = new EarlyRead();
     const onFirst = (first: Manifest): void => {
-      early.begin(first, () => rangeOf?.({ ...validatorsOf(first), bytes: first.bytes }), context);
+      early.begin(first, () => rangeOf?.({ ...validatorsOf(first), bytes: shownBytes(first) }), context);
     };
     try {
       const manifest = await readManifest(

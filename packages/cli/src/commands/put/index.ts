@@ -11,7 +11,9 @@ export const args = {
   header: HEADER,
   jobs: JOBS,
   force: flag("upload objects that are stored unchanged, too"),
-  compress: flag("store objects of any size compressed where that saves a tenth; default: as the configuration says"),
+  compress: option<"none" | "small" | "all">("<which>", "as `compress` of the configuration, for this put alone", {
+    choices: ["none", "small", "all"],
+  }),
   follow: FOLLOW,
   purge: NO_PURGE,
   dryRun: { ...DRY_RUN, description: "say which objects would be new, replaced or unchanged, and store nothing" },

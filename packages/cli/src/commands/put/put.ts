@@ -141,7 +141,7 @@ async function putFile(
       ...own,
       force: options.force ?? false,
       examine: true,
-      ...(options.compress && { compress: "all" as const }),
+      ...(options.compress && { compress: options.compress }),
       onBytes: (_pass: string, bytes: number) => progress.add(bytes),
     };
     return await putObject(object, context);

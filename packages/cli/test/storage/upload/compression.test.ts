@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
+import { restoreVersion } from "@agarose/storage/history/restore-object";
 import { recodeObject } from "@agarose/storage/maintenance/recode-object";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startTestWorld, type World } from "../../world.ts";
@@ -87,11 +88,11 @@ test.each<[string, Buffer, "none" | "small" | "all", Record<string, string>]>([
   expect((await world.get("a")).equals(content)).toBe(true);
 });
 
-test("`put --compress` is for objects of any size, and `ls --long` and `du` show both sizes", async () => {
+test("`put --compress all` is for objects of any size, and `ls --long` and `du` show both sizes", async () => {
   const bytes = 2_700_000;
   const content = textOf(bytes);
   await writeFile(join(world.dir, "file"), content);
-  expect((await world.run(["put", "file", "--key", "a", "--compress"])).code).toBe(0);
+  expect((await world.run(["put", "file", "--key", "a", "--compress", "all"])).code).toBe(0);
   const { bytes: compressedBytes } = await manifestOf("a");
   expect(compressedBytes).toBeLessThan(0.65 * bytes);
   const listed = JSON.parse(String((await world.run(["ls", "--long", "--json"])).stdout));
@@ -102,6 +103,19 @@ test("`put --compress` is for objects of any size, and `ls --long` and `du` show
   expect(used.storedBytes).toBeGreaterThan(compressedBytes);
   expect((await world.run(["get", "a", "out"])).code).toBe(0);
   expect((await readFile(join(world.dir, "out"))).equals(content)).toBe(true);
+});
+
+test("what was compressed on request stays so when it is stored again, and `versions` shows its length", async () => {
+  const content = textOf(2_700_000);
+  await world.put("a", content, { ...configOf("small"), compress: "all" });
+  expect(await recodeObject("a", world.parts({ config: { ...world.config, code: { k: 2, m: 2 } } }))).toBeDefined();
+  expect((await manifestOf("a")).gzip?.bytes).toBe(content.length);
+  const listed = JSON.parse(String((await world.run(["versions", "a", "--json"])).stdout));
+  expect(listed.versions).toMatchObject([{ generation: 2, bytes: content.length }]);
+  const kept = await manifestOf("a");
+  await world.put("a", textOf(2_000));
+  await restoreVersion({ kept, seen: 3 }, world.parts(configOf("small")));
+  expect((await manifestOf("a")).gzip?.bytes).toBe(content.length);
 });
 
 test("another type takes a new manifest of the same chunks", async () => {
