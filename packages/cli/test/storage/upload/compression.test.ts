@@ -1,12 +1,22 @@
 /** Objects that are stored compressed, over six buckets. */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
+import { gzipSync } from "node:zlib";
+import { chunkName, encodeManifest, manifestName, sealManifest, type Manifest } from "@agarose/core/format";
+import { nodeSha256 } from "@agarose/storage/objects/sha256";
 import { restoreVersion } from "@agarose/storage/history/restore-object";
 import { recodeObject } from "@agarose/storage/maintenance/recode-object";
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { startTestWorld, type World } from "../../world.ts";
+import { GATEWAY_KEYS, gatewayOver } from "../../gateway.ts";
+import { REGIONS, startTestWorld, type World } from "../../world.ts";
 
 const STRIPE_BYTES = 200_000;
 
@@ -77,6 +87,9 @@ test.each<[string, Buffer, "none" | "small" | "all", Record<string, string>]>([
   ["text that saves less than 512 bytes", textOf(500), "all", {}],
   ["nothing", Buffer.alloc(0), "all", {}],
   ["content with a coding of its own", textOf(60_000), "all", { "content-encoding": "identity" }],
+  ["what its headers name gzip", gzipSync(textOf(60_000)), "all", { "content-encoding": "gzip" }],
+  ["what is compressed already", gzipSync(textOf(60_000)), "all", {}],
+  ["one byte", Buffer.from("a"), "all", {}],
   ["text of several stripes", textOf(STRIPE_BYTES + 2), "small", {}],
   ["text, where the configuration says none", textOf(60_000), "none", {}],
   ["random bytes with a head of text", Buffer.concat([textOf(4_096), randomBytes(90_000)]), "small", {}],
@@ -118,6 +131,37 @@ test("what was compressed on request stays so when it is stored again, and `vers
   expect((await manifestOf("a")).gzip?.bytes).toBe(content.length);
 });
 
+test("clients of the gateway see the content, its length, its ranges and its MD5", async () => {
+  const gateway = await gatewayOver(world, {});
+  const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1, endpoint: gateway.url };
+  const client = new S3Client({ ...shared, credentials: GATEWAY_KEYS });
+  try {
+    const content = textOf(60_000);
+    const object = { Bucket: "agarose", Key: "a" };
+    const ETag = `"${createHash("md5").update(content).digest("hex")}"`;
+    await client.send(new PutObjectCommand({ ...object, Body: content }));
+    expect(await manifestOf("a")).toHaveProperty("gzip");
+    expect(await client.send(new HeadObjectCommand(object))).toMatchObject({ ContentLength: 60_000, ETag });
+    const listed = await client.send(new ListObjectsV2Command({ Bucket: "agarose" }));
+    expect(listed.Contents).toMatchObject([{ Key: "a", Size: 60_000, ETag }]);
+    for (const [Range, start] of [
+      ["bytes=0-", 0],
+      ["bytes=-7", 59_993],
+      ["bytes=45000-", 45_000],
+    ] as const) {
+      const { Body, ContentRange } = await client.send(new GetObjectCommand({ ...object, Range }));
+      expect(ContentRange).toBe(`bytes ${start}-59999/60000`);
+      expect(content.subarray(start).equals(await Body!.transformToByteArray())).toBe(true);
+    }
+    await forge("a", gzipSync(content.subarray(1)), content);
+    const { Body } = await client.send(new GetObjectCommand(object));
+    await expect(Body!.transformToByteArray()).rejects.toThrow("aborted");
+  } finally {
+    client.destroy();
+    await gateway.close(0);
+  }
+});
+
 test("another type takes a new manifest of the same chunks", async () => {
   const content = textOf(60_000);
   const { upload } = await world.put("a", content, configOf("small"));
@@ -145,4 +189,42 @@ test("an object under another code has the same content, compressed", async () =
   expect(await recodeObject("a", world.parts({ config }))).toBeUndefined();
   expect((await manifestOf("a")).gzip?.bytes).toBe(180_000);
   expect((await world.get("a")).equals(content)).toBe(true);
+});
+
+/** Stores `stored` as one segment of gzip that its manifest says is of `content`, under the code of the world. */
+async function forge(key: string, stored: Uint8Array, content: Uint8Array): Promise<void> {
+  await world.put(key, stored, configOf("none"));
+  const { version: _v, hashesSha256: _s, hashesRoot: _r, agarose: _a, ...draft } = await manifestOf(key);
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const gzip = { bytes: content.length, sha256, segmentBytes: content.length, segments: [stored.length] };
+  const forged = encodeManifest(await sealManifest({ ...draft, gzip, requires: ["gzip"] }, nodeSha256));
+  for (const region of REGIONS) await world.tamper(region, manifestName(key), () => forged);
+}
+
+const CONTENT = textOf(60_000);
+const MEMBER = gzipSync(CONTENT);
+
+test.each<[string, Uint8Array]>([
+  ["inflates to more than signed", gzipSync(Buffer.concat([CONTENT, Buffer.alloc(1)]))],
+  ["inflates to a thousand times that", gzipSync(Buffer.alloc(60_000_000))],
+  ["inflates to less", gzipSync(CONTENT.subarray(1))],
+  ["is cut off", MEMBER.subarray(0, -9)],
+  ["has bytes behind its member", Buffer.concat([MEMBER, Buffer.from("more")])],
+  ["is two members", Buffer.concat([gzipSync(CONTENT.subarray(0, 9)), gzipSync(CONTENT.subarray(9))])],
+  ["is other content of this length", gzipSync(textOf(60_000))],
+])("no command shows a segment that %s", async (_name, stored) => {
+  await forge("bad", stored, CONTENT);
+  const got = await world.run(["get", "bad", "out", "--json"]);
+  expect([got.code, JSON.parse(String(got.stdout)).error?.code]).toEqual([1, "OBJECT_CORRUPT"]);
+  await expect(readFile(join(world.dir, "out"))).rejects.toThrow("ENOENT");
+  // A put of the content mends it.
+  await world.put("bad", CONTENT, { ...configOf("small"), force: true });
+  expect((await world.get("bad")).equals(CONTENT)).toBe(true);
+});
+
+test("what is not the content that its manifest names is not stored again", async () => {
+  await forge("bad", gzipSync(textOf(60_000)), CONTENT);
+  const parts = world.parts({ config: { ...world.config, code: { k: 2, m: 2 } } });
+  await expect(recodeObject("bad", parts)).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
+  expect((await manifestOf("bad")).generation).toBe(1);
 });

@@ -18,16 +18,17 @@ beforeAll(async () => {
     [0, 1, 2].map((i) => Math.min(100_000, BYTES - i * 100_000)),
     100_000,
   );
-  await put("longer", [BYTES], BYTES, Buffer.concat([CONTENT, Buffer.alloc(1)]));
-  await put("shorter", [BYTES], BYTES, CONTENT.subarray(1));
 });
 afterAll(() => world.close());
 
-/** Stores segments of these lengths, of `content` that need not be what the manifest says. */
-async function put(key: string, lengths: readonly number[], segmentBytes: number, content = CONTENT): Promise<void> {
-  const cut = (i: number) =>
-    content.subarray(i * segmentBytes, i + 1 < lengths.length ? (i + 1) * segmentBytes : undefined);
-  const segments = lengths.map((_, i) => gzipSync(cut(i)));
+/** Stores segments of these lengths. */
+function put(key: string, lengths: readonly number[], segmentBytes: number): Promise<void> {
+  const segments = lengths.map((length, i) => gzipSync(CONTENT.subarray(i * segmentBytes, i * segmentBytes + length)));
+  return putSegments(key, segments, segmentBytes);
+}
+
+/** Stores these segments, which need not be what the manifest says. */
+async function putSegments(key: string, segments: readonly Buffer[], segmentBytes: number): Promise<void> {
   const gzip = {
     bytes: BYTES,
     sha256: createHash("sha256").update(CONTENT).digest("hex"),
@@ -135,8 +136,27 @@ describe("a client that accepts gzip", () => {
   });
 });
 
-test.each(["longer", "shorter"])("a segment that is %s than signed cuts the answer off", async (key) => {
-  const { body } = await wire(`/o/${key}`);
+const MEMBER = gzipSync(CONTENT);
+
+test.each<[string, Buffer]>([
+  ["longer than signed", gzipSync(Buffer.concat([CONTENT, Buffer.alloc(1)]))],
+  ["shorter", gzipSync(CONTENT.subarray(1))],
+  ["cut off", MEMBER.subarray(0, -1)],
+  ["cut off behind its content", MEMBER.subarray(0, -8)],
+  ["followed by other bytes", Buffer.concat([MEMBER, Buffer.alloc(4)])],
+  ["two members", Buffer.concat([gzipSync(CONTENT.subarray(0, 9)), gzipSync(CONTENT.subarray(9))])],
+  ["followed by an empty member", Buffer.concat([MEMBER, gzipSync("")])],
+  ["of another CRC-32", MEMBER.map((byte, i) => (i === MEMBER.length - 8 ? byte ^ 1 : byte)) as Buffer],
+  ["not compressed", CONTENT],
+])("a segment that is %s cuts the answer off", async (name, segment) => {
+  const key = `damaged/${name}`;
+  await putSegments(key, [segment], BYTES);
+  const { body } = await wire(`/o/${encodeURI(key)}`);
   expect(body.length).toBeLessThan(BYTES);
-  expect(body.equals(CONTENT)).toBe(false);
+});
+
+test("a segment that inflates to a thousand times what is signed ends with the signed bytes", async () => {
+  await putSegments("bomb", [gzipSync(Buffer.alloc(300_000_000))], BYTES);
+  const { body } = await wire("/o/bomb");
+  expect(body.length).toBeLessThanOrEqual(BYTES);
 });
