@@ -3,6 +3,8 @@
  */
 import { toAgaroseError, type AgaroseError, type ErrorCode } from "@agarose/core";
 
+export { formatBytes, formatCount } from "@agarose/storage/maintenance/amounts";
+
 /** The command did its work. */
 export const EXIT_OK = 0;
 /** A check failed, or the command could not do its work. */
@@ -60,18 +62,6 @@ export function printError(json: boolean, cause: unknown): number {
 /** Returns the exit code for an error code: EXIT_USAGE where the caller must change something, else EXIT_FAILED. */
 export function exitCodeOf(code: ErrorCode): number {
   return USAGE_CODES.has(code) ? EXIT_USAGE : EXIT_FAILED;
-}
-
-/** A length for people: 1,536 is `1.5 KiB`. */
-export function formatBytes(bytes: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  const unit = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
-  return unit === 0 ? `${bytes} B` : `${(bytes / 1024 ** unit).toFixed(1)} ${units[unit]}`;
-}
-
-/** A count with its noun: `1 region`, `3 regions`. Nouns form their plural with an s unless `plural` says otherwise. */
-export function formatCount(count: number, noun: string, plural = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : plural}`;
 }
 
 /** The outcome of one key, for people. Keys stand below each other. */

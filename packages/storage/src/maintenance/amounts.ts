@@ -1,6 +1,6 @@
 /**
- * Durations, sizes, rates, shares and money as options spell them. Each parser throws USAGE, and its message begins
- * with the text.
+ * Durations, sizes, rates, shares and money as options spell them, and amounts as people read them. Each parser throws
+ * USAGE, and its message begins with the text.
  */
 import { AgaroseError } from "@agarose/core";
 
@@ -66,6 +66,18 @@ export function parseMoney(text: string): number {
   const [, number] = /^\$?(\d*\.?\d+)$/.exec(text) ?? [];
   if (number !== undefined) return Number(number);
   throw usage(text, "is no sum of US dollars: write 5 or 0.25");
+}
+
+/** A length for people: 1,536 is `1.5 KiB`. */
+export function formatBytes(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const unit = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  return unit === 0 ? `${bytes} B` : `${(bytes / 1024 ** unit).toFixed(1)} ${units[unit]}`;
+}
+
+/** A count with its noun: `1 region`, `3 regions`. Nouns form their plural with an s unless `plural` says otherwise. */
+export function formatCount(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
 }
 
 /** Bounds in words: `1 to 64`, or `1 or more`. */

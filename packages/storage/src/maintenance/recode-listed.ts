@@ -12,6 +12,7 @@ import { currentManifest } from "../listing/listed-object.ts";
 import type { PutResult } from "../objects/put-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { repairOne } from "../repair/repair-outcome.ts";
+import { formatCount } from "./amounts.ts";
 import { COMMIT_REQUESTS, effortOf, NO_EFFORT, type Effort } from "./recode-effort.ts";
 import { isLaidOut, recodeObject } from "./recode-object.ts";
 import { renameRegions } from "./rename.ts";
@@ -102,15 +103,11 @@ function requireWhole({ key, regionsWithoutManifest, missing }: PutResult): void
   const regions = regionsWithoutManifest.map(({ region }) => region);
   if (regions.length === 0 && missing.length === 0) return;
   const message =
-    `${JSON.stringify(key)} is stored, but ${countOf(regions.length, "region")} (${regions.join(", ")}) lack its manifest ` +
-    `and ${countOf(missing.length, "chunk")} are missing: run the command again when all regions answer`;
+    `${JSON.stringify(key)} is stored, but ${formatCount(regions.length, "region")} (${regions.join(", ")}) lack its manifest ` +
+    `and ${formatCount(missing.length, "chunk")} are missing: run the command again when all regions answer`;
   throw new AgaroseError("STORE_FAILED", message, { key, regions, chunks: missing });
 }
 
 function codeText({ k, m, inline }: Code & { readonly inline?: unknown }): string {
   return inline === true || typeof inline === "string" ? "inline" : `${k}+${m}`;
-}
-
-function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -12,8 +12,8 @@ import { freePort } from "@agarose/dev-world/free-port";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { parseConfig } from "@agarose/storage/config/config";
 import { startTestWorld, type RunResult, type World } from "../../../test/world.ts";
-import { checkDeployed } from "./check-deployed.ts";
-import type { Check } from "./check.ts";
+import { checkDeployed } from "@agarose/storage/doctor/check-deployed";
+import type { Check } from "@agarose/storage/doctor/check";
 
 const ADMIN_TOKEN = "admin-token-of-tests";
 const ENV = { AGAROSE_ADMIN_TOKEN: ADMIN_TOKEN };

@@ -4,11 +4,11 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Config } from "@agarose/storage/config/config";
-import { checkLayout } from "./check-layout.ts";
-import { checkRegion } from "./check-region.ts";
-import { checkSigning } from "./check-signing.ts";
+import { checkLayout } from "@agarose/storage/doctor/check-layout";
+import { checkRegion } from "@agarose/storage/doctor/check-region";
+import { checkSigning } from "@agarose/storage/doctor/check-signing";
 import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
-import type { Check } from "./check.ts";
+import type { Check } from "@agarose/storage/doctor/check";
 import { CREDENTIALS, startTestWorld, storesOf, type World } from "../../../test/world.ts";
 
 let world: World;

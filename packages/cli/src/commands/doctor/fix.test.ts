@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findVersitygw, startS3Endpoint, startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
 import { CREDENTIALS, runAgarose, spawnAgarose } from "../../../test/world.ts";
-import type { Check } from "./check.ts";
-import type { Fix } from "./fix.ts";
+import type { Check } from "@agarose/storage/doctor/check";
+import type { Fix } from "@agarose/storage/doctor/fix";
 
 const TIMEOUT_MS = 60_000;
 const CORS_RULE = { AllowedOrigins: ["https://admin.example"], AllowedMethods: ["PUT"], AllowedHeaders: ["*"] };

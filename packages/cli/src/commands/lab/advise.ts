@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import type { PlacementRegion } from "@agarose/core/format";
 import { advise, dataOfLog, judge, type Advice, type AdviceRequest, type Baseline } from "@agarose/solver/advisor";
-import { codesLine } from "../../ui/codes-line.ts";
+import { codesLine } from "@agarose/storage/layout/codes-line";
 import { chooseCodes, type CodeChoice } from "@agarose/storage/layout/object-layout";
 import { logLine, printResult } from "../../ui/output.ts";
 import { withProgress } from "../../ui/progress.ts";

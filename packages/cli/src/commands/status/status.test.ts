@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { manifestName } from "@agarose/core/format";
-import type { PopReport } from "./pop-report.ts";
+import type { PopReport } from "@agarose/storage/pops/pop-report";
 import { DOWN, REGIONS, startTestWorld, type RunResult, type World } from "../../../test/world.ts";
 
 const ADMIN_TOKEN = "admin-token-of-tests";

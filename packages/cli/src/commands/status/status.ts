@@ -7,7 +7,7 @@ import { configPath } from "../../lib/config-path.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../ui/output.ts";
 import { PopClient, type IdeaStatus } from "@agarose/storage/pops/pop-client";
 import { tableLines } from "../../ui/table.ts";
-import { popReport, type PopReport } from "./pop-report.ts";
+import { popReport, type PopReport } from "@agarose/storage/pops/pop-report";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkRegion } from "../../../src/commands/doctor/check-region.ts";
+import { checkRegion } from "@agarose/storage/doctor/check-region";
 import { CREDENTIALS, REGIONS, startTestWorld, storesOf, type World } from "../../world.ts";
 
 let world: World;

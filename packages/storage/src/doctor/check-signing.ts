@@ -3,9 +3,9 @@
  */
 import { toAgaroseError } from "@agarose/core";
 import { keyIdOf, rawPublicKey } from "@agarose/core/format";
-import type { Config } from "@agarose/storage/config/config";
-import { formatCount } from "../../ui/output.ts";
-import { signingKeyId } from "@agarose/storage/config/signing";
+import type { Config } from "../config/config.ts";
+import { formatCount } from "../maintenance/amounts.ts";
+import { signingKeyId } from "../config/signing.ts";
 import type { Check } from "./check.ts";
 
 /** A warning in unsigned mode; a failure when readers would refuse what this machine signs. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
+import { publicReadPolicy } from "../buckets/public-read.ts";
 import { withPublicReads, withReadRule } from "./merge-settings.ts";
 
 const OWN = {

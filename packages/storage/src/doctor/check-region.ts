@@ -5,10 +5,10 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { toAgaroseError } from "@agarose/core";
 import { MANIFEST_PREFIX, objectUrl } from "@agarose/core/format";
-import type { PutReceipt, Store } from "@agarose/storage/buckets/store";
-import type { RegionConfig } from "@agarose/storage/config/config";
+import type { PutReceipt, Store } from "../buckets/store.ts";
+import type { RegionConfig } from "../config/config.ts";
 import type { Check, Remedy } from "./check.ts";
-import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
+import { publicReadPolicy } from "../buckets/public-read.ts";
 import { HEADERS_TO_EXPOSE } from "./merge-settings.ts";
 
 /** AWS refuses signatures that are more than 15 minutes off. */
@@ -20,7 +20,7 @@ const RANGE_BYTES = 8;
 const STREAM_BYTES = 200_000;
 const OTHER_ETAG = `"${"0".repeat(32)}"`;
 const TIMEOUT_MS = 10_000;
-/** Represents any origin. --origin checks CORS for the app's own origin alone. */
+/** Represents any origin. With `origin`, CORS is checked for the app's own alone. */
 const ORIGIN_DEFAULT = "https://doctor.agarose.invalid";
 /** Begins the names of what the checks store. */
 export const PROBE_PREFIX = "doctor/";
@@ -297,7 +297,7 @@ class RegionCheck {
 
   #judgeCors(response: Response): void {
     if (!this.#allowsOrigin(response)) {
-      const message = `${this.#origin} is not allowed to read: set CORS on the bucket (GET and HEAD, AllowedOrigins), or name the app with --origin`;
+      const message = `${this.#origin} is not allowed to read: set CORS on the bucket (GET and HEAD, AllowedOrigins), or check for the origin of your app`;
       this.#add("cors", "fail", message, "set CORS");
       return;
     }

@@ -2,7 +2,7 @@
 import { coloNear, distanceKm } from "./colos.ts";
 
 /** Light in fibre takes some 10 ms there and back: what a PoP measures from farther away is of another place. */
-export const FAR_KM = 1_000;
+const FAR_KM = 1_000;
 
 /** Data centers as airport codes; null where the platform did not say. */
 export interface PopPlace {

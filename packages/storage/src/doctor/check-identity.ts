@@ -2,9 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { toAgaroseError } from "@agarose/core";
 import { acceptUnsigned } from "@agarose/core/format";
-import type { CommandContext } from "../../lib/context.ts";
-import { announce, announcementOf, Fence, newestOf, readAll, type FenceContext } from "@agarose/storage/commit/fence";
-import type { Store } from "@agarose/storage/buckets/store";
+import { announce, announcementOf, Fence, newestOf, readAll, type FenceContext } from "../commit/fence.ts";
+import type { Store } from "../buckets/store.ts";
 import type { Check } from "./check.ts";
 import { PROBE_PREFIX } from "./check-region.ts";
 
@@ -20,18 +19,17 @@ export interface IdentityOptions {
 }
 
 /** Looks into the buckets, and with `fix` mends what it can. Rejects only when the caller aborts. */
-export async function checkIdentity(command: CommandContext, { fix, writable }: IdentityOptions): Promise<Check[]> {
-  const context: FenceContext = command;
-  const stores = command.stores.filter(({ region }) => writable.includes(region.name));
-  const shared = await sharedBuckets(stores, command.signal);
+export async function checkIdentity(context: FenceContext, { fix, writable }: IdentityOptions): Promise<Check[]> {
+  const stores = context.stores.filter(({ region }) => writable.includes(region.name));
+  const shared = await sharedBuckets(stores, context.signal);
   if (shared.length > 0) return shared;
   const subject = "regions";
   try {
     if (fix) await mend(context);
     const regions = await readAll(context);
-    // Without --fix, nothing is written.
+    // Without `fix`, nothing is written.
     if (regions.every(({ record }) => !record)) {
-      const message = "no bucket has a control record yet: the first write stores them, and so does --fix";
+      const message = "no bucket has a control record yet: the first write stores them, and so does a fix";
       return [{ subject, name: NAME, state: "ok", message }];
     }
     const isComplete = regions.every(({ record }) => record);
@@ -43,7 +41,7 @@ export async function checkIdentity(command: CommandContext, { fix, writable }: 
       { subject, name: KEYS, state: "ok", message: `epoch ${epoch}: ${keys}` },
     ];
   } catch (cause) {
-    command.signal.throwIfAborted();
+    context.signal.throwIfAborted();
     const { code, message } = toAgaroseError(cause);
     // Regions that do not answer have findings of their own.
     if (code === "NO_QUORUM" || code === "CREDENTIALS_REFUSED") return [];

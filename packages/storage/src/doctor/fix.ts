@@ -1,20 +1,14 @@
 /**
- * `agarose doctor --fix`: does for each region what its findings ask for, and checks it again.
+ * Does for each region what its findings ask for, and checks it again.
  */
 import { setTimeout } from "node:timers/promises";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { CHUNK_PREFIX, MANIFEST_PREFIX } from "@agarose/core/format";
-import {
-  CLAIM_PREFIX,
-  CONTROL_PREFIX,
-  GARBAGE_PREFIX,
-  HISTORY_PREFIX,
-  REPAIR_PREFIX,
-} from "@agarose/storage/commit/names";
-import type { BucketSettings } from "@agarose/storage/buckets/bucket-settings";
+import { CLAIM_PREFIX, CONTROL_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../commit/names.ts";
+import type { BucketSettings } from "../buckets/bucket-settings.ts";
 import { PROBE_PREFIX } from "./check-region.ts";
 import type { Check, Remedy } from "./check.ts";
-import { publicReadPolicy } from "@agarose/storage/buckets/public-read";
+import { publicReadPolicy } from "../buckets/public-read.ts";
 import { withPublicReads, withReadRule } from "./merge-settings.ts";
 
 /** What became of a remedy. */
@@ -22,7 +16,7 @@ export interface Fix {
   /** The region. */
   readonly subject: string;
   readonly remedy: Remedy;
-  /** `planned`: with --dry-run. `kept`: the bucket has it already. */
+  /** `planned`: with `dryRun`. `kept`: the bucket has it already. */
   readonly outcome: "fixed" | "planned" | "kept" | "failed";
   /** What was done, or what failed and how to do it by hand. */
   readonly message: string;
@@ -36,7 +30,7 @@ export interface FixOptions {
   readonly origin: string;
   readonly dryRun: boolean;
   /** The file that keeps prefixes of keys private at the PoPs. A bucket is not made public beside one. */
-  readonly guardedBy?: string;
+  readonly guardedBy?: string | undefined;
   readonly signal: AbortSignal;
 }
 

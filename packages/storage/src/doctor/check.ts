@@ -1,7 +1,7 @@
 /**
  * One finding of `agarose doctor`.
  */
-/** What `--fix` can do for a region's bucket. */
+/** What a fix can do for a region's bucket. */
 export type Remedy = "make bucket" | "set CORS" | "allow public reads";
 
 /** A finding about a region, a PoP or the layout. */
@@ -13,7 +13,7 @@ export interface Check {
   readonly state: "ok" | "warn" | "fail";
   /** What was found, and what to do about it. */
   readonly message: string;
-  /** What `--fix` does about it. Absent when only a person can, and for what is sound. */
+  /** What a fix does about it. Absent when only a person can, and for what is sound. */
   readonly remedy?: Remedy;
 }
 

@@ -3,8 +3,8 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { isRecord } from "@agarose/core/format";
-import type { CORSRule } from "@agarose/storage/buckets/bucket-settings";
-import { publicReadPolicy, publicReadStatement } from "@agarose/storage/buckets/public-read";
+import type { CORSRule } from "../buckets/bucket-settings.ts";
+import { publicReadPolicy, publicReadStatement } from "../buckets/public-read.ts";
 
 /** Readable by scripts only when the bucket exposes them. */
 export const HEADERS_TO_EXPOSE = ["content-length", "content-range", "etag"];

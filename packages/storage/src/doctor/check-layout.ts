@@ -3,10 +3,10 @@
  */
 import { toAgaroseError } from "@agarose/core";
 import { chunkBytes, checkSurvival, roundRobin, spread, survives, type Code } from "@agarose/core/format";
-import { codesLine } from "../../ui/codes-line.ts";
-import { autoCodes, keptRegions } from "@agarose/storage/layout/object-layout";
-import { formatCount } from "../../ui/output.ts";
-import type { Config } from "@agarose/storage/config/config";
+import { codesLine } from "../layout/codes-line.ts";
+import { autoCodes, keptRegions } from "../layout/object-layout.ts";
+import { formatCount } from "../maintenance/amounts.ts";
+import type { Config } from "../config/config.ts";
 import type { Check } from "./check.ts";
 
 /** Checks whether every code of the configuration survives what `survive` promises. One check per code. Pure. */

@@ -1,14 +1,14 @@
 /**
- * `agarose doctor --deployed`: what a deployment can get wrong, asked of the PoPs themselves: places, entry, clocks,
- * CORS, periods, buckets, keys and peers.
+ * What deployed PoPs can get wrong, asked of the PoPs themselves: places, entry, clocks, CORS, periods, buckets, keys
+ * and peers.
  */
 import { toAgaroseError } from "@agarose/core";
-import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
-import type { Config } from "@agarose/storage/config/config";
-import { regionsByName } from "@agarose/storage/buckets/region-names";
-import { namesIn, PopClient, type HealthAnswer, type StatusAnswer } from "@agarose/storage/pops/pop-client";
-import { judge, summaryOf } from "../status/pop-report.ts";
-import { judgePlace } from "../status/judge-place.ts";
+import { ADMIN_TOKEN_VARIABLE } from "../pops/admin-token.ts";
+import type { Config } from "../config/config.ts";
+import { regionsByName } from "../buckets/region-names.ts";
+import { namesIn, PopClient, type HealthAnswer, type StatusAnswer } from "../pops/pop-client.ts";
+import { judge, summaryOf } from "../pops/pop-report.ts";
+import { judgePlace } from "../pops/judge-place.ts";
 import type { Check } from "./check.ts";
 
 type Pop = Config["pops"][number];

@@ -2,8 +2,8 @@
  * One PoP as `agarose status` sees it: what its `/healthz` and `/v1/status` say, and what of it is wrong.
  */
 import { toAgaroseError } from "@agarose/core";
-import type { FillEgressToday, IdeaStatus, PopClient, StatusAnswer } from "@agarose/storage/pops/pop-client";
-import { formatBytes } from "../../ui/output.ts";
+import type { FillEgressToday, IdeaStatus, PopClient, StatusAnswer } from "./pop-client.ts";
+import { formatBytes } from "../maintenance/amounts.ts";
 import { judgePlace, type PopPlace } from "./judge-place.ts";
 
 /** What one PoP says of itself, and what follows from it. */
@@ -66,7 +66,7 @@ export interface RegionLatency {
 /** From this share of a day's egress for fills on, the command says so. */
 const FILL_EGRESS_SHARE = 0.8;
 /** The Cron Trigger runs each minute: one that is missed may be Cloudflare's, three are not. */
-export const PERIOD_AGE_SECONDS_MAX = 240;
+const PERIOD_AGE_SECONDS_MAX = 240;
 
 /** The report of a PoP, and the conclusions from it at `nowMs` since 1970. Never rejects. */
 export async function popReport(client: PopClient, nowMs: number): Promise<PopReport> {
