@@ -335,8 +335,8 @@ export const configSchema = v.pipe(
         v.picklist(["none", "small", "all"], "is none of none, small, all"),
         v.title("`none`, `small` or `all`"),
         v.description(
-          "Which objects are stored compressed where that saves a tenth: `small` are those of one stripe. Readers see " +
-            "no difference, but a small range takes a whole segment. Encrypted objects are compressed too.",
+          "Which objects are stored compressed where that saves a tenth: `small` are those of one stripe, but for " +
+            "files that libraries read by ranges. Encrypted objects are compressed too.",
         ),
       ),
       "small",

@@ -34,6 +34,13 @@ const SAMPLED_BYTES_MIN = 16 * 1024;
 const SAMPLE_BYTES = 4 * 1024;
 /** A sample repeats itself less than the content does. */
 const SAMPLE_STORED_MAX = 0.95;
+/**
+ * The first bytes of files that libraries open by small ranges: Parquet, Arrow, DuckDB, SQLite, PMTiles, FlatGeobuf,
+ * TIFF, HDF5, netCDF, PDF, ZIP and RIFF. One of a few blocks would bring all of a compressed object.
+ */
+const READ_BY_RANGES =
+  /^(?:PAR1|ARROW1|.{8}DUCK|SQLite format 3|PMTiles|II[*+]\0|MM\0[*+]|\u0089HDF|%PDF-|RIFF|(?:fgb|CDF|PK)[^ -~])/s;
+const HEAD_BYTES = 16;
 /** Of objects of several stripes: a small range of one needs a whole segment. */
 const SEGMENT_BYTES = 1024 * 1024;
 /** Their lengths are in the manifest, where they take up to 18 KiB of its 64. */
@@ -63,7 +70,7 @@ export async function compressSource(
 ): Promise<CompressedSource | undefined> {
   const { key, stripeBytes } = wish;
   const { bytes, sha256 } = content;
-  if (!mayCompress(wish, bytes) || !(await looksCompressible(file, bytes))) return undefined;
+  if (!mayCompress(wish, bytes) || !(await looksCompressible(file, bytes, wish))) return undefined;
   let segmentBytes = bytes <= stripeBytes ? bytes : SEGMENT_BYTES;
   while (bytes > segmentBytes * SEGMENTS_MAX) segmentBytes *= 2;
   const reader = new CompressingReader(file, bytes, segmentBytes, key);
@@ -85,7 +92,14 @@ export async function compressSource(
 }
 
 /** Tries a few places of a long file, so that what does not compress costs next to nothing. */
-async function looksCompressible(file: SourceReader, bytes: number): Promise<boolean> {
+async function looksCompressible(
+  file: SourceReader,
+  bytes: number,
+  { compress: which }: CompressionWish,
+): Promise<boolean> {
+  const head = Buffer.alloc(HEAD_BYTES);
+  await file.read(head, 0);
+  if (which === "small" && READ_BY_RANGES.test(head.toString("latin1"))) return false;
   if (bytes < SAMPLED_BYTES_MIN) return true;
   const sample = Buffer.alloc(3 * SAMPLE_BYTES);
   for (const [i, from] of [0, Math.floor(bytes / 2), bytes - SAMPLE_BYTES].entries()) {

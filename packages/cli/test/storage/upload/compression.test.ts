@@ -89,6 +89,9 @@ test.each<[string, Buffer, "none" | "small" | "all", Record<string, string>]>([
   ["content with a coding of its own", textOf(60_000), "all", { "content-encoding": "identity" }],
   ["what its headers name gzip", gzipSync(textOf(60_000)), "all", { "content-encoding": "gzip" }],
   ["what is compressed already", gzipSync(textOf(60_000)), "all", {}],
+  ["a table of Parquet", Buffer.concat([Buffer.from("PAR1"), textOf(60_000)]), "small", {}],
+  ["a database of SQLite", Buffer.concat([Buffer.from("SQLite format 3\0"), textOf(60_000)]), "small", {}],
+  ["a raster of TIFF", Buffer.concat([Buffer.from("II*\0"), textOf(60_000)]), "small", {}],
   ["one byte", Buffer.from("a"), "all", {}],
   ["text of several stripes", textOf(STRIPE_BYTES + 2), "small", {}],
   ["text, where the configuration says none", textOf(60_000), "none", {}],
@@ -129,6 +132,11 @@ test("what was compressed on request stays so when it is stored again, and `vers
   await world.put("a", textOf(2_000));
   await restoreVersion({ kept, seen: 3 }, world.parts(configOf("small")));
   expect((await manifestOf("a")).gzip?.bytes).toBe(content.length);
+});
+
+test("a file that libraries read by ranges is compressed on request", async () => {
+  await world.put("a", Buffer.concat([Buffer.from("PAR1"), textOf(60_000)]), configOf("all"));
+  expect(await manifestOf("a")).toHaveProperty("gzip");
 });
 
 test("clients of the gateway see the content, its length, its ranges and its MD5", async () => {
