@@ -4,7 +4,7 @@
  *   node packages/lab/bench/day-trace.ts [requests]    # default 1,000,000, about half an hour
  *
  * The rate rises and falls over the day. A flash crowd asks for an object that was read seldom, a region is out for an
- * hour, and a deploy replaces a fifth of the objects. Caches change once a minute, as at deployed PoPs.
+ * hour, and a deploy replaces a fifth of the objects. Caches change once a minute, without exchanges in between.
  */
 
 import { readFileSync } from "node:fs";
@@ -46,7 +46,7 @@ const world = JSON.parse(
 ) as object;
 const rows: SimulationRow[] = [];
 for (const system of SYSTEMS) {
-  const changes = { runs: 1, periodSeconds: 60, decide: "period", events: [OUTAGE], systems: [system] };
+  const changes = { runs: 1, exchangeSeconds: 60, events: [OUTAGE], systems: [system] };
   rows.push(simulate(parseScenario({ ...world, ...changes }), { trace }).find(({ pop }) => pop === "all")!);
   process.stderr.write(`${system.name}: ${rows.at(-1)!.meanMs.toFixed(0)} ms\n`);
 }

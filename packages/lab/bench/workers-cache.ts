@@ -32,7 +32,7 @@ const RUNS = 2;
 
 async function scenarioOf(name: string): Promise<Scenario> {
   const { policies: _given, ...json } = (await resolveExtends(await load(name), load)) as Record<string, unknown>;
-  return parseScenario({ ...json, runs: RUNS, decide: "period", periodSeconds: 60, systems: SYSTEMS });
+  return parseScenario({ ...json, runs: RUNS, periodSeconds: 60, exchangeSeconds: 60, systems: SYSTEMS });
 }
 
 /** Plays the scenario's requests against two tiers, each of the size of a PoP's cache. */

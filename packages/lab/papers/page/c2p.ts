@@ -118,7 +118,7 @@ async function betweenPops(): Promise<string> {
   const atPops = { name: "c2p at PoPs, once a period", policy: "c2p", read };
   const rows = [
     ...(await run("five-together.json", { systems, runs: 1 })),
-    ...(await run("five-together.json", { systems: [atPops], runs: 1, decide: "period" })),
+    ...(await run("five-together.json", { systems: [atPops], runs: 1, decide: "period", exchangeSeconds: 30 })),
   ];
   return table(
     ["system", "mean ms", "chunks from own cache", "from peers", "cache writes", "messages"],

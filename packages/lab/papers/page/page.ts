@@ -14,9 +14,12 @@ export const PAGE = new URL("../../../../docs/internals/papers.md", import.meta.
 
 const FOLDER = new URL("../../../solver/scenarios/", import.meta.url);
 
-/** A scenario of this package as JSON, with what it extends; `changes` replace top-level fields. */
+/**
+ * A scenario of this package as JSON, with what it extends; `changes` replace top-level fields. The papers' caches change
+ * at each request, and those of PoPs that place together once a period.
+ */
 export async function scenario(name: string, changes: Json = {}): Promise<Json> {
-  return { ...((await resolveExtends(await load(name), load)) as Json), ...changes };
+  return { decide: "request", ...((await resolveExtends(await load(name), load)) as Json), ...changes };
 }
 
 async function load(name: string): Promise<unknown> {

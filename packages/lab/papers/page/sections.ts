@@ -14,7 +14,7 @@ export const HEAD = [
   prose`
     \`node packages/lab/papers/page/main.ts\` and \`npm run format\` regenerate this page in some minutes. Every figure of
     ours comes from the models of [scenarios](../reference/scenarios.md) and \`packages/solver\`. Where it differs from the published one,
-    the text says why.
+    the text says why. Caches change at each request, and those of PoPs that place together once a period.
   `,
   "**What was fitted.** A figure that a fitted number determines confirms nothing.",
   table(

@@ -34,6 +34,11 @@ export interface PlanInput {
   readonly ledger: ReadonlyMap<string, CachedObject>;
   /** Whether it is this PoP's turn. Otherwise the policy only learns, and the plan stays. Default: true. */
   readonly mayChange?: boolean;
+  /**
+   * Whether the period goes on: the policy sees the requests since the last plan. Popularity, the estimates in force
+   * and the requests at peers change at the end of the period alone. Default: false.
+   */
+  readonly isExchange?: boolean;
 }
 
 /** The chunks that one object should have in the cache: at least one. */
@@ -61,7 +66,7 @@ export interface CachePlan {
 /** What a planner remembers between two periods. */
 export interface PlannerState {
   readonly policy: string;
-  /** Periods planned so far. */
+  /** Plans made so far. */
   readonly periods: number;
   /** Time of the last one, in seconds since 1970. */
   readonly seconds: number;

@@ -81,7 +81,7 @@ export class Planner {
 
   plan(input: PlanInput): CachePlan {
     const seconds = Math.max(this.#beganSeconds ?? 0, input.nowMs / 1_000);
-    const { peers = NO_PEERS } = input;
+    const { peers = NO_PEERS, isExchange = false } = input;
     const isJoint = peers.requests.size > 0;
     const regions = input.regions.map(({ name, meanMs, sdMs, msPerByte = 0, down }) => {
       return { name, meanMs, sdMs, msPerByte, down };
@@ -99,11 +99,11 @@ export class Planner {
       const random = seededRandom(this.#periods);
       replay(policy, sampleCounts(counts, this.#replayedMax()), { from, to: seconds }, random);
       const held = holdRegions(this.#regions, regions);
-      if (held !== this.#regions || isJoint) {
+      if (!isExchange && (held !== this.#regions || isJoint)) {
         this.#lookAt(held, input);
         policy.onLatency?.(seconds);
       }
-      policy.onPeriod?.(seconds);
+      if (!isExchange) policy.onPeriod?.(seconds);
       this.#snapshot = policy.snapshot?.();
     } catch (cause) {
       error = cause;
@@ -112,7 +112,7 @@ export class Planner {
     if (error !== undefined || input.mayChange === false) {
       for (const slot of this.#kept()) this.#cache.keep(slot, 0);
       for (const [slot, d] of before) this.#cache.keep(slot, d);
-    } else this.#dropWorthless(seconds);
+    } else if (!isExchange) this.#dropWorthless(seconds);
     return {
       planned: this.#planned(input.ledger),
       state: this.#stateAt(seconds),
@@ -158,7 +158,7 @@ export class Planner {
     for (let slot = 0; slot < cache.objects; slot++) {
       const content = cache.at(slot);
       if (!content) continue;
-      content.popularity *= FADE;
+      if (!input.isExchange) content.popularity *= FADE;
       if (seconds - content.askedSeconds > FORGET_SECONDS) this.#assign(slot, undefined, policy);
     }
     for (const [key, object] of input.objects) {
@@ -177,7 +177,7 @@ export class Planner {
       counts[slot]! += requests;
     }
     // Requests of peers are requests to this cache, too.
-    for (const [key, requests] of policy.ownReadsOnly ? [] : (input.peers?.requests ?? [])) {
+    for (const [key, requests] of policy.ownReadsOnly || input.isExchange ? [] : (input.peers?.requests ?? [])) {
       const slot = this.#slotFor(key, input, seconds, policy);
       if (slot !== undefined) counts[slot]! += Math.round(requests);
     }

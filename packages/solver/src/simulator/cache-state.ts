@@ -11,15 +11,19 @@ export class Caches {
   /** Per object and PoP (object x PoPs + pop): a chunk bit mask, or a count of functional chunks. */
   readonly held: Int32Array;
   readonly used: Float64Array;
-  /** Values written into each PoP's cache; removals do not count. */
+  /** Values written into each PoP's KV; removals do not count. */
   readonly writes: Float64Array;
+  /** What KV has, by place in `held`, of what has changed since; undefined where every change is written at once. */
+  readonly #unwritten: Map<number, number>[] | undefined;
   readonly #scratch: Int32Array;
 
-  constructor(world: SimulatedWorld) {
+  /** @param writesLater whether changes are written by `write`, and lie in a tier that costs no write until then. */
+  constructor(world: SimulatedWorld, writesLater = false) {
     this.world = world;
     this.held = new Int32Array(world.objects * world.pops.length);
     this.used = new Float64Array(world.pops.length);
     this.writes = new Float64Array(world.pops.length);
+    if (writesLater) this.#unwritten = world.pops.map(() => new Map());
     this.#scratch = new Int32Array(world.pops.length);
   }
 
@@ -59,7 +63,18 @@ export class Caches {
     }
     this.used[pop] = used;
     this.held[at] = next;
-    if (next !== 0) this.writes[pop]!++;
+    const unwritten = this.#unwritten?.[pop];
+    if (unwritten && !unwritten.has(at)) unwritten.set(at, before);
+    if (next !== 0 && !unwritten) this.writes[pop]!++;
+  }
+
+  /** Writes into the PoP's KV what has changed since the last call. */
+  write(pop: number): void {
+    const unwritten = this.#unwritten?.[pop];
+    for (const [at, before] of unwritten ?? []) {
+      if (this.held[at] !== before && this.held[at] !== 0) this.writes[pop]!++;
+    }
+    unwritten?.clear();
   }
 }
 

@@ -3,7 +3,7 @@
  * Equal scenarios give equal results. All systems get the same requests, placements and noise.
  */
 
-import { C2pDecider } from "./deciders/c2p.ts";
+import { C2pDecider, EVENT_SETTINGS } from "./deciders/c2p.ts";
 import { Caches } from "./cache-state.ts";
 import { PeriodicDecider, SeparateDecider } from "./deciders/decider.ts";
 import type { Decider } from "./deciders/decider.ts";
@@ -113,8 +113,9 @@ function runOnce(
   const random = seededRandom(scenario.seed).fork(run);
   const world = new SimulatedWorld(scenario, system, random.fork(1));
   const workload = trace ? new TraceWorkload(scenario, trace) : new GeneratedWorkload(scenario, random);
-  const caches = new Caches(world);
-  const controller = new Controller(scenario, createDecider(caches, scenario, system, random.fork(4)), total, now);
+  const caches = new Caches(world, !decidesAtRequests(scenario, system));
+  const decider = createDecider(caches, decidesAtRequests(scenario, system), system, random.fork(4));
+  const controller = new Controller(scenario, decider, total, now);
   const noiseSeed = random.fork(3).integer(2 ** 31);
   const progressEvery = Math.max(1, Math.min(PROGRESS_REQUESTS_MAX, Math.floor(workload.total / 100)));
   for (let step = 0; workload.next(); step++) {
@@ -130,13 +131,16 @@ function runOnce(
   for (const [pop, messages] of controller.messages.entries()) total.messages[pop]! += messages;
 }
 
-function createDecider(caches: Caches, { decide }: Scenario, system: SystemSpec, random: Random): Decider {
-  if (system.policy === "c2p" && decide === "request") return new C2pDecider(caches, system.settings, random);
+/** PoPs that exchange cache events, as the settings of `c2p` say, decide at each of them. */
+function decidesAtRequests({ decide }: Scenario, { policy, settings }: SystemSpec): boolean {
+  return decide === "request" || (policy === "c2p" && EVENT_SETTINGS.some((name) => settings[name] !== undefined));
+}
+
+function createDecider(caches: Caches, atRequests: boolean, system: SystemSpec, random: Random): Decider {
+  if (system.policy === "c2p" && atRequests) return new C2pDecider(caches, system.settings, random);
   if (system.joint) return new TurnDecider(caches, system, random);
   const decider = new SeparateDecider(caches, system);
-  if (decide === "request") return decider;
-  const { objects, pops } = caches.world;
-  return new PeriodicDecider(decider, { objects, pops: pops.length }, random);
+  return atRequests ? decider : new PeriodicDecider(decider, caches, random);
 }
 
 function contentsOf(caches: Caches, pop: number): number[] {
@@ -152,7 +156,9 @@ class Controller {
   readonly #now: (() => number) | undefined;
   readonly #periodSeconds: number;
   readonly #probeSeconds: number;
+  readonly #exchangeSeconds: number;
   #nextPeriod: number;
+  #nextExchange: number;
   #nextProbe = Infinity;
   #truthVersion = -1;
 
@@ -162,7 +168,9 @@ class Controller {
     this.#now = now;
     this.#periodSeconds = scenario.periodSeconds;
     this.#probeSeconds = scenario.probeSeconds;
+    this.#exchangeSeconds = scenario.decide === "period" ? scenario.exchangeSeconds : Infinity;
     this.#nextPeriod = scenario.periodSeconds;
+    this.#nextExchange = this.#exchangeSeconds;
   }
 
   get messages(): readonly number[] {
@@ -184,8 +192,14 @@ class Controller {
       const truth = workload.truth();
       this.#measure(() => decider.onTruth(truth, seconds));
     }
-    for (; seconds >= this.#nextPeriod; this.#nextPeriod += this.#periodSeconds) {
-      this.#measure(() => decider.onPeriod(this.#nextPeriod));
+    for (;;) {
+      const next = Math.min(this.#nextPeriod, this.#nextExchange);
+      if (seconds < next) return;
+      if (next === this.#nextPeriod) {
+        this.#measure(() => decider.onPeriod(next));
+        this.#nextPeriod += this.#periodSeconds;
+      } else this.#measure(() => decider.onExchange?.(next));
+      this.#nextExchange = next + this.#exchangeSeconds;
     }
   }
 

@@ -22,23 +22,36 @@ function run(changes: object): SimulationRow {
 
 describe("decide", () => {
   test("request: a cache of recently read objects has the second read already", () => {
-    expect(run({ policies: [{ name: "lru" }] }).fullHitRatio).toBe(0.99);
+    expect(run({ policies: [{ name: "lru" }], decide: "request" }).fullHitRatio).toBe(0.99);
   });
 
-  test("period: the cache stays as it is until the period is over", () => {
+  test("period: without exchanges the cache stays as it is until the period is over", () => {
     // The reads of the first 5 s, one each 0.1 s: of 100 reads half.
-    const row = run({ policies: [{ name: "lru" }], decide: "period" });
+    const row = run({ policies: [{ name: "lru" }], exchangeSeconds: 5 });
     expect(row.fullHitRatio).toBeCloseTo(0.5, 1);
     expect(row.writes).toBe(1);
   });
 
-  test("PoPs that place together decide once a period in either case, as deployed ones do", () => {
+  test("period: an exchange changes the cache, and the period writes what is left of it", () => {
+    const row = run({ policies: [{ name: "lru" }], exchangeSeconds: 1 });
+    expect(row.fullHitRatio).toBeCloseTo(0.9, 1);
+    expect(row.writes).toBe(1);
+    // Two objects, room for one: exchanges replace one by the other many times, and two periods write it once each.
+    const two = { objects: { count: 2, bytes: 1_000_000 }, policies: [{ name: "lru" }], exchangeSeconds: 0.2 };
+    expect(run(two).writes).toBeLessThanOrEqual(2);
+    expect(run({ ...two, decide: "request" }).writes).toBeGreaterThan(20);
+  });
+
+  test("PoPs that place together write once a period in either case, and exchange as deployed ones do", () => {
     const other = { ...SMALL.pops[0], name: "two", peerLatencyMs: { one: 40 } };
     const systems = [{ name: "joint", policy: "adaptive", joint: true }];
     const pops = [SMALL.pops[0], other];
-    for (const decide of ["request", "period"]) {
-      expect(run({ pops, systems, policies: undefined, decide }).chunkHitRatio).toBeCloseTo(0.5, 1);
-    }
+    const joint = (changes: object): SimulationRow => run({ pops, systems, policies: undefined, ...changes });
+    expect(joint({ decide: "request" }).chunkHitRatio).toBeCloseTo(0.5, 1);
+    expect(joint({ exchangeSeconds: 5 }).chunkHitRatio).toBeCloseTo(0.5, 1);
+    const exchanged = joint({ exchangeSeconds: 1 });
+    expect(exchanged.chunkHitRatio).toBeCloseTo(0.9, 1);
+    expect(exchanged.writes).toBeLessThanOrEqual(joint({ exchangeSeconds: 5 }).writes);
   });
 });
 
@@ -46,7 +59,7 @@ describe("cacheMbitPerSecond", () => {
   test("chunks of one cache come one after another", () => {
     // Two chunks of 500 kB at 100 Mbit/s: 40 ms each.
     const pops = [{ ...SMALL.pops[0], cacheMbitPerSecond: 100 }];
-    const row = run({ pops, policies: [{ name: "lru" }] });
+    const row = run({ pops, policies: [{ name: "lru" }], decide: "request" });
     expect(row.p50Ms).toBeCloseTo(10 + 80, 0);
   });
 
@@ -106,6 +119,7 @@ describe("client", () => {
     [{ client: { overheadMs: -1 } }, "client.overheadMs"],
     [{ client: { late: true } }, "client.late"],
     [{ decide: "never" }, "decide"],
+    [{ exchangeSeconds: 0 }, "exchangeSeconds"],
     [{ pops: [{ ...SMALL.pops[0], cacheMbitPerSecond: 0 }] }, "pops[0].cacheMbitPerSecond"],
   ])("%j is refused with its name", (changes, field) => {
     expect(() => parseScenario({ ...SMALL, ...changes })).toThrow(field);

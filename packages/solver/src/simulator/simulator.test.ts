@@ -72,7 +72,8 @@ describe("simulate", () => {
 
   test("the whole-object cache holds the two last objects read (LRU-2, hand-checked hit ratios)", () => {
     // One object in the catalogue: the first read misses, all others hit fully and take the cache's 10 ms.
-    const rows = run({ objects: { count: 1, bytes: 1000 }, policies: [{ name: "lru", chunks: 2 }] });
+    const policies = [{ name: "lru", chunks: 2 }];
+    const rows = run({ objects: { count: 1, bytes: 1000 }, policies, decide: "request" });
     const row = rowOf(rows, "lru-2");
     expect(row.fullHitRatio).toBeCloseTo(599 / 600, 10);
     expect(row.meanMs).toBeCloseTo((100 + 599 * 10) / 600, 6);
@@ -136,6 +137,7 @@ describe("simulate", () => {
     const row = rowOf(
       run({
         objects: { count: 1, bytes: 1000 },
+        decide: "request",
         policies: [{ name: "lru", chunks: 1 }],
         read: { delta: 0, cachedChunks: "recovered", dataChunksOnly: true, decodeMs: 30 },
         events: [{ atSeconds: 0, forSeconds: 20, region: "far", down: true }],

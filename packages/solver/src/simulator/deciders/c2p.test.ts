@@ -5,7 +5,7 @@ import { parseScenario } from "../scenario/parse-scenario.ts";
 import { simulate } from "../simulate.ts";
 import type { SimulationRow } from "../simulate.ts";
 
-const SCENARIO = { ...THREE_POPS, requests: { perSecond: 10, count: 600 }, periodSeconds: 5 };
+const SCENARIO = { ...THREE_POPS, requests: { perSecond: 10, count: 600 }, periodSeconds: 5, decide: "request" };
 
 function run(changes: object): SimulationRow[] {
   return simulate(parseScenario({ ...SCENARIO, ...changes })).filter(({ pop }) => pop === "all");
@@ -56,6 +56,11 @@ describe("c2p in a scenario", () => {
     expect(again).toEqual(once);
     expect(once!.writes).not.toBe(sound!.writes);
     expect(run({ systems: [lossy], seed: 2 })[0]!.writes).not.toBe(once!.writes);
+  });
+
+  test("exchanges events where its settings say how, whatever the others decide by", () => {
+    const systems = [{ name: "events", policy: "c2p", gatherMs: 200 }];
+    expect(run({ systems, decide: "period" })).toEqual(run({ systems }));
   });
 
   test("never holds more than fits, whatever the sizes, chunks, delays and losses", () => {

@@ -21,6 +21,9 @@ import { ObjectsInCache } from "../../cooperation/objects-in-cache.ts";
 import { decayedHits } from "../../cooperation/hit-decay.ts";
 import { chooseVictim } from "../../cooperation/replacement.ts";
 
+/** The settings of the exchange of cache events, which PoPs that decide by periods do not have. */
+export const EVENT_SETTINGS = ["affinitySeconds", "gatherMs", "statementsMax", "digestSeconds"];
+
 interface Settings extends WireSettings {
   /** Algorithm 1's temporal affinity threshold, which the paper does not print. */
   readonly affinitySeconds: number;
@@ -186,11 +189,7 @@ interface Candidate {
 function parseSettings(json: Readonly<Record<string, unknown>>): Settings {
   const number = (field: string, preset: number, min: number, max?: number): number =>
     asNumber(json[field] ?? preset, `c2p.${field}`, min, max);
-  refuseUnknown(
-    json,
-    ["affinitySeconds", "gatherMs", "statementsMax", "digestSeconds", "delayMs", "lossProbability"],
-    "c2p.",
-  );
+  refuseUnknown(json, [...EVENT_SETTINGS, "delayMs", "lossProbability"], "c2p.");
   return {
     affinitySeconds: number("affinitySeconds", 30, 0),
     gatherMs: number("gatherMs", 200, 1),

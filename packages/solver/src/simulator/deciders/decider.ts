@@ -2,7 +2,6 @@
 
 import type { Policy } from "../../policy/policy.ts";
 import { createPolicy } from "../../policies/registry.ts";
-import { replay } from "../../policy/replay.ts";
 import type { Random } from "../../random.ts";
 import { SinglePopCache } from "../cache-state.ts";
 import type { Caches } from "../cache-state.ts";
@@ -16,24 +15,29 @@ export interface Decider {
   readonly messages?: Float64Array | undefined;
   onRequest(pop: number, object: number, seconds: number): void;
   onPeriod(seconds: number): void;
+  /** Called between two periods; missing where caches change at every request. */
+  onExchange?(seconds: number): void;
   onLatency(seconds: number): void;
   onTruth(probability: Float64Array, seconds: number): void;
 }
 
 /**
- * Lets caches change at the end of periods only, as in deployed PoPs, which count a period's requests and then replay
- * them to the policy in a random order.
+ * Lets caches change at exchanges and at the end of periods only, as in deployed PoPs, which count requests and then
+ * replay them to the policy in a random order.
  */
 export class PeriodicDecider implements Decider {
   readonly #decider: Decider;
+  readonly #caches: Caches;
   readonly #random: Random;
-  readonly #counts: readonly Uint32Array[];
+  /** Objects by PoP: one for each request since the last exchange. */
+  readonly #asked: readonly number[][];
   #beganSeconds = 0;
 
-  constructor(decider: Decider, { pops, objects }: { pops: number; objects: number }, random: Random) {
+  constructor(decider: Decider, caches: Caches, random: Random) {
     this.#decider = decider;
+    this.#caches = caches;
     this.#random = random;
-    this.#counts = Array.from({ length: pops }, () => new Uint32Array(objects));
+    this.#asked = caches.world.pops.map(() => []);
   }
 
   get wantsTruth(): boolean {
@@ -45,18 +49,25 @@ export class PeriodicDecider implements Decider {
   }
 
   onRequest(pop: number, object: number): void {
-    this.#counts[pop]![object]! += 1;
+    this.#asked[pop]!.push(object);
   }
 
   onPeriod(seconds: number): void {
+    this.onExchange(seconds);
+    this.#decider.onPeriod(seconds);
+    for (const pop of this.#asked.keys()) this.#caches.write(pop);
+  }
+
+  onExchange(seconds: number): void {
     const decider = this.#decider;
-    for (const [pop, counts] of this.#counts.entries()) {
-      const receiver = { onRequest: (object: number, at: number): void => decider.onRequest(pop, object, at) };
-      replay(receiver, counts, { from: this.#beganSeconds, to: seconds }, this.#random);
-      counts.fill(0);
+    for (const [pop, asked] of this.#asked.entries()) {
+      const gap = (seconds - this.#beganSeconds) / asked.length;
+      for (const [i, object] of this.#random.shuffle(asked).entries()) {
+        decider.onRequest(pop, object, this.#beganSeconds + i * gap);
+      }
+      asked.length = 0;
     }
     this.#beganSeconds = seconds;
-    decider.onPeriod(seconds);
   }
 
   onLatency(seconds: number): void {

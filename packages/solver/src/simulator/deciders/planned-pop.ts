@@ -114,8 +114,31 @@ export class PlannedPop {
     return isFirst(this.#ticket, this.#tickets(nowMs));
   }
 
-  /** Plans, and applies the plan if it may change the cache. `isOracle`: by the truth alone. */
+  /**
+   * Plans a period, and applies the plan and writes it into KV if it may change the cache. `isOracle`: by the truth
+   * alone.
+   */
   plan(nowMs: number, mayChange: boolean, isOracle = false): void {
+    const planned = this.#plan(nowMs, this.#asked, { mayChange, isOracle });
+    if (!isOracle) this.#asked.fill(0);
+    if (!mayChange) return;
+    this.#apply(planned);
+    this.#caches.write(this.pop);
+    this.#configuration++;
+    this.#turn = nextTurn(this.#ticket, this.#tickets(nowMs));
+  }
+
+  /** Exchanges what the requests since the last plan or exchange ask for. Peers and KV learn nothing of it. */
+  exchange(nowMs: number): void {
+    this.#apply(this.#plan(nowMs, this.#counts, { isExchange: true }));
+    this.#counts.fill(0);
+  }
+
+  #plan(
+    nowMs: number,
+    asked: Uint32Array,
+    { mayChange = true, isOracle = false, isExchange = false },
+  ): readonly PlannedContents[] {
     const { world } = this.#caches;
     const { popularity } = this.#popularity;
     const policy = isOracle ? "exact" : this.#policy;
@@ -134,22 +157,19 @@ export class PlannedPop {
     const { planned, state, error } = planner.plan({
       nowMs,
       requests: Array.from(popularity.keys())
-        .filter((o) => popularity[o]! > 0)
+        .filter((o) => popularity[o]! > 0 || asked[o]! > 0)
         .toSorted((a, b) => popularity[b]! - popularity[a]!)
-        .map((o) => ({ key: this.#shapes[o]!.key, requests: this.#asked[o]!, popularity: popularity[o]! })),
+        .map((o) => ({ key: this.#shapes[o]!.key, requests: asked[o]!, popularity: popularity[o]! })),
       objects: new Map(this.#shapes.map((shape) => [shape.key, shape])),
       regions: this.#regions,
       ledger: this.#ledger(),
       peers: this.#view(nowMs),
       mayChange,
+      isExchange,
     });
     if (error !== undefined) throw error;
     this.#state = state;
-    if (!isOracle) this.#asked.fill(0);
-    if (!mayChange) return;
-    this.#apply(planned);
-    this.#configuration++;
-    this.#turn = nextTurn(this.#ticket, this.#tickets(nowMs));
+    return planned;
   }
 
   get #name(): string {

@@ -76,6 +76,14 @@ export class TurnDecider implements Decider {
     this.#advance(nowMs);
   }
 
+  /** A PoP that waits for its turn is in its period. */
+  onExchange(seconds: number): void {
+    const nowMs = seconds * 1000;
+    this.#advance(nowMs);
+    if (this.wantsTruth) return;
+    for (const pop of this.#pops) if (!this.#waiting.has(pop)) pop.exchange(nowMs);
+  }
+
   onLatency(seconds: number): void {
     for (const pop of this.#pops) pop.measure();
     if (this.wantsTruth) this.#planAll(seconds * 1000);

@@ -23,10 +23,12 @@ export interface Scenario {
   readonly requests: { readonly perSecond: number; readonly count: number };
   readonly periodSeconds: number;
   /**
-   * When caches may change: at every request, or only at the end of each period, as in deployed PoPs, which then replay
-   * the period's requests to the policy in a random order.
+   * When caches may change: at every request, or as in deployed PoPs at exchanges and at the end of each period, which
+   * replay the requests since the last one to the policy in a random order.
    */
   readonly decide: "request" | "period";
+  /** Interval between two exchanges, which come between the periods and write nothing into KV. */
+  readonly exchangeSeconds: number;
   /** Interval between two measurements of latency. */
   readonly probeSeconds: number;
   /** Share of the time that a region is busy without extra requests, 0 to 0.9. */

@@ -21,6 +21,7 @@ const SCENARIO = parseScenario({
   popularity: { type: "uniform" },
   requests: { perSecond: 10, count: 100 },
   events: ["a", "b"].map((region) => ({ atSeconds: 5, forSeconds: 1, region, down: true })),
+  decide: "request",
   policies: [{ name: "backend" }, { name: "c2p" }],
 });
 
@@ -28,9 +29,15 @@ test("the lines below the table count failed reads and messages between PoPs", (
   const rows = simulate(SCENARIO);
   const lines = tableOf(SCENARIO, rows);
   expect(lines.slice(0, 2)).toEqual([expect.stringContaining("two"), expect.stringContaining("mean ms")]);
+  expect(lines[0]).toContain("caches change at each request");
   const notes = lines.slice(2 + rows.length);
   const all = rows.filter(({ pop }) => pop === "all");
   expect(notes).toContain(`backend: ${all[0]!.failedReads} reads could not be completed`);
   expect(notes.at(-1)).toBe(`c2p: ${all[1]!.messages} messages between PoPs`);
   expect(all[0]!.failedReads).toBeGreaterThan(0);
+});
+
+test("the first line names the cadence of the PoPs that the caches change by", () => {
+  const [first] = tableOf({ ...SCENARIO, decide: "period" }, []);
+  expect(first).toContain("caches change every 5 s, and KV is written every 60 s");
 });

@@ -28,7 +28,12 @@ export function tableOf(scenario: Scenario, rows: readonly SimulationRow[]): str
   const lines = shown.map(
     (row) => row.name.padEnd(nameWidth) + columns.map(([, width, show]) => show(row).padStart(width)).join(""),
   );
-  return [`${scenario.name}: ${scenario.about}`, title, ...lines, ...rows.flatMap(notesOf)];
+  return [`${scenario.name}: ${scenario.about}; ${cadenceOf(scenario)}`, title, ...lines, ...rows.flatMap(notesOf)];
+}
+
+function cadenceOf({ decide, exchangeSeconds, periodSeconds }: Scenario): string {
+  if (decide === "request") return "caches change at each request";
+  return `caches change every ${Math.min(exchangeSeconds, periodSeconds)} s, and KV is written every ${periodSeconds} s`;
 }
 
 function notesOf({ name, pop, failedReads, messages = 0 }: SimulationRow): string[] {
