@@ -12,36 +12,61 @@ export default defineConfig({
   description:
     "Keep serving files from your own buckets when a region or a cloud goes down, for 1.2 to 1.5 times the storage",
   cleanUrls: true,
+  // For contributors and implementers, who read them in the repository.
+  srcExclude: ["internals/**", "reference/format.md"],
   rewrites: { "README.md": "index.md" },
+  head: [["link", { rel: "icon", href: "/logo.svg" }]],
   themeConfig: {
-    search: { provider: "local" },
+    logo: "/logo.svg",
+    // Guides are found before the generated pages of the packages' types, which have a list of their own.
+    search: {
+      provider: "local",
+      options: {
+        _render: (source, env, md) => (env.relativePath.startsWith("reference/api/") ? "" : md.render(source, env)),
+      },
+    },
     outline: [2, 3],
+    socialLinks: [{ icon: "github", link: repository() }],
+    editLink: { pattern: `${repository()}/edit/main/docs/:path`, text: "Edit this page" },
+    footer: { message: `Version ${version()}. MIT licence.` },
     nav: [
       { text: "Start", link: "/start" },
       { text: "Guides", link: "/guides/web-app" },
+      { text: "Compare", link: "/explanation/compare" },
       { text: "Reference", link: "/reference/cli" },
-      { text: "Explanation", link: "/explanation/architecture" },
-      { text: "Internals", link: "/internals/tour" },
     ],
     sidebar: [
       { text: "Start", link: "/start" },
-      section("Guides", "guides", [
+      section("In your app", "guides", [
         "web-app",
         "existing-service-worker",
         "libraries",
         "offline",
+        "test-your-app",
+        "trace-reads",
+      ]),
+      section("Store and deploy", "guides", [
+        "deploy",
         "sync",
         "gateway",
+        "move-a-bucket",
+        "sign",
         "private-objects",
         "encrypt",
-        "deploy",
         "own-pop",
-        "monitor",
-        "heal",
-        "trace-reads",
-        "incidents",
         "simulate-your-log",
-        "test-your-app",
+      ]),
+      section("Operate", "guides", ["operate", "monitor", "heal", "troubleshooting"]),
+      section("Explanation", "explanation", [
+        "compare",
+        "faq",
+        "architecture",
+        "reading",
+        "caching-and-policies",
+        "cloudflare",
+        "security",
+        "guarantees",
+        "limits",
       ]),
       section("Reference", "reference", [
         "cli",
@@ -54,30 +79,8 @@ export default defineConfig({
         "request-costs",
         "errors",
         "scenarios",
-        "format",
         "versions",
         "api/index",
-      ]),
-      section("Explanation", "explanation", [
-        "when-to-use",
-        "architecture",
-        "reading",
-        "caching-and-policies",
-        "cloudflare",
-        "peers",
-        "security",
-        "guarantees",
-        "limits",
-      ]),
-      section("Internals", "internals", [
-        "tour",
-        "contributing-map",
-        "testing",
-        "benchmarks",
-        "papers",
-        "policies-measured",
-        "writing",
-        "glossary",
       ]),
     ],
   },
@@ -104,18 +107,23 @@ interface Token {
   attrSet(name: string, value: string): void;
 }
 
-/** Links to files outside docs/ go to the repository, where VitePress would call them dead. Fails on a missing file. */
+/** Links to files that are no pages go to the repository, where VitePress would call them dead. Fails on a missing file. */
 function linkOut(tokens: Token[], page: string): void {
   for (const token of tokens.flatMap(({ children }) => children ?? [])) {
     const href = token.type === "link_open" ? token.attrGet("href") : null;
     if (!href || /^([a-z]+:|#|\/)/.test(href)) continue;
     const [path = "", anchor] = href.split("#");
     const target = normalize(join(dirname(page), path));
-    if (!relative(docs, target).startsWith("..")) continue;
+    const inDocs = relative(docs, target);
+    if (!/^(\.\.|internals\/|reference\/format\.md)/.test(inDocs)) continue;
     if (!existsSync(target))
       throw new Error(`${relative(root, page)} links to ${relative(root, target)}: no such file`);
     token.attrSet("href", `${repository()}/blob/main/${relative(root, target)}${anchor ? `#${anchor}` : ""}`);
   }
+}
+
+function version(): string {
+  return JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version;
 }
 
 function repository(): string {

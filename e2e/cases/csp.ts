@@ -1,4 +1,4 @@
-/** The Content Security Policies that docs/explanation/security.md names, on the page and on the worker's script. */
+/** The Content Security Policies of docs/guides/web-app.md, and others, on the page and on the worker's script. */
 import { expect } from "@playwright/test";
 import type { CspReport } from "../fixtures/origin-host.ts";
 import { read, sha256, takeServiceWorker, type Answer } from "../fixtures/app.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../..");
-const PAGE = await readFile(join(ROOT, "docs/explanation/guarantees.md"), "utf8");
+const PAGE = await readFile(join(ROOT, "docs/internals/guarantees.md"), "utf8");
 
 test("every row of the guarantees page names a file of tests that exists", async () => {
   for (const row of rowsBetween("## What shows it", "## Beside other systems")) {

@@ -1,5 +1,5 @@
 /**
- * The promises of docs/explanation/guarantees.md, as checks. The model sees every change of a manifest in a bucket, and
+ * The promises of docs/internals/guarantees.md, as checks. The model sees every change of a manifest in a bucket, and
  * the start and the result of every operation.
  */
 import { hash } from "node:crypto";

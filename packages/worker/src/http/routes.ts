@@ -67,7 +67,7 @@ export const ROUTES = {
     method: "POST",
     path: "/v1/peers",
     access: "peers",
-    returns: "takes a digest or events of a [peer](../explanation/peers.md)",
+    returns: "takes a digest or events of a [peer](../explanation/caching-and-policies.md#peers)",
   },
   health: {
     method: "GET",
