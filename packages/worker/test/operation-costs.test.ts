@@ -1,4 +1,4 @@
-/** How many paid operations reads and periods take: what the costs in docs/guides/deploy.md are computed from. */
+/** How many paid operations reads and periods take: what the costs in docs/reference/request-costs.md are computed from. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { costTable, FLUSH_SECONDS, MONITOR_SHARDS, OPERATIONS } from "../scripts/operating-costs.ts";
@@ -130,7 +130,7 @@ test("a period that changes nothing writes the rows that the costs are computed 
 });
 
 test("the documentation has the table that the script computes", async () => {
-  const text = await readFile(new URL("../../../docs/guides/deploy.md", import.meta.url), "utf8");
+  const text = await readFile(new URL("../../../docs/reference/request-costs.md", import.meta.url), "utf8");
   const cells = (markdown: string): string[] =>
     markdown
       .split("\n")
