@@ -6,13 +6,17 @@ import { execFileSync } from "node:child_process";
 import { TextlintKernelDescriptor } from "@textlint/kernel";
 import markdown from "@textlint/textlint-plugin-markdown";
 import { createLinter, loadLinterFormatter } from "textlint";
+import headings from "./headings.js";
 import links from "./links.js";
 
 /** Not our prose: licences of the sample files, and what changesets writes into packages. */
 const EXEMPT = /^(demo\/samples\/|packages\/[^/]+\/CHANGELOG\.md|docs\/reference\/api\/)/;
 
 const descriptor = new TextlintKernelDescriptor({
-  rules: [{ ruleId: "links", rule: links }],
+  rules: [
+    { ruleId: "links", rule: links },
+    { ruleId: "headings", rule: headings },
+  ],
   plugins: [{ pluginId: "@textlint/markdown", plugin: markdown.default ?? markdown }],
   filterRules: [],
 });

@@ -1,0 +1,57 @@
+/** README and Compare quote the comparisons of docs/internals/benchmarks.md as they are on record. */
+import { readFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { numberOf, tableAfter, type TableRows } from "./markdown-table.ts";
+
+const page = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), "utf8");
+const records = await page("docs/internals/benchmarks.md");
+const continent = tableAfter(records, "## Comparison: six providers");
+const world = tableAfter(records, "## Comparison: six regions");
+const overheads = tableAfter(records, "## Overhead of a cached read");
+
+const SYSTEMS = ["agarose", "agarose, one code", "one copy, CDN", "two copies, CDN"];
+const FIGURES = [
+  "no faults: mean, ms",
+  "no faults: p99, ms",
+  "nearest region down: mean, ms",
+  "nearest region down: failed",
+];
+
+/** A figure of a system, by the phase and the column that it has in the record. */
+function figure(record: TableRows, system: string, name: string): number | undefined {
+  const [phase, column = ""] = name.split(": ");
+  return numberOf(
+    record.find((row) => row[""] === `${phase}: ${system}`)!,
+    column,
+  );
+}
+
+test("the table of Compare has the figures on record", async () => {
+  const rows = tableAfter(await page("docs/explanation/compare.md"), "## Latency and failed reads");
+  const names = FIGURES.toSpliced(1, 0, "no faults: < 1 MB");
+  const recorded = [
+    ...names.map((name) => SYSTEMS.map((system) => figure(continent, system, name))),
+    ...FIGURES.map((name) => SYSTEMS.map((system) => figure(world, system, name))),
+  ];
+  expect(
+    rows.map((row) =>
+      Object.keys(row)
+        .slice(1)
+        .map((column) => numberOf(row, column)),
+    ),
+  ).toEqual(recorded);
+});
+
+test("README has the figures on record", async () => {
+  const readme = (await page("README.md")).replace(/\s+/g, " ");
+  const [auto, , one, two] = SYSTEMS as [string, string, string, string];
+  const failed = (system: string): number | undefined => figure(continent, system, "nearest region down: failed");
+  expect(readme).toContain(`${failed(auto)} of 450 reads failed. With one copy behind a CDN, ${failed(one)} did`);
+  const small = (system: string): number | undefined => figure(continent, system, "no faults: < 1 MB");
+  expect(readme).toContain(`${small(auto)} ms against ${small(one)} ms for files below 1 MB`);
+  const mean = (system: string): number | undefined => figure(world, system, "no faults: mean, ms");
+  expect(readme).toContain(`${mean(auto)} ms on average over six regions`);
+  expect(readme).toContain(`takes ${mean(one)} ms and two copies ${mean(two)} ms`);
+  const ratios = overheads.filter((row) => row["link"]?.endsWith("Mbit/s")).map((row) => row["ratio to bundle"]);
+  expect(readme).toContain(`${ratios[0]} to ${ratios.at(-1)} times as long as a plain`);
+});
