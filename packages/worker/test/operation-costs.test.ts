@@ -1,4 +1,4 @@
-/** How many paid operations reads and periods take: what the costs in docs/reference/request-costs.md are computed from. */
+/** The paid operations of reads and periods, from which docs/reference/request-costs.md computes costs. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { costTable, FLUSH_SECONDS, MONITOR_SHARDS, OPERATIONS } from "../scripts/operating-costs.ts";
