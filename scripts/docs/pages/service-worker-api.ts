@@ -15,7 +15,7 @@ ${table(
 ## Options of \`register\`
 
 ${fields(api.fieldsOf("RegisterOptions"))}
-## What \`register\` and \`createClient\` return
+## Objects that \`register\` and \`createClient\` return
 
 ${table(
   ["member", "what it does"],
