@@ -67,8 +67,9 @@ export async function buildProgram(argv: readonly string[]): Promise<Command> {
     .exitOverride()
     .showHelpAfterError("run `agarose --help` for all commands")
     .commandsGroup("More:")
+    .helpOption("-h, --help", "show help")
     .helpCommand("help [command]", "show the help of a command, with examples and exit codes")
-    .addHelpText("after", "\nRun `agarose COMMAND --help` for what a command takes, examples, and exit codes.");
+    .addHelpText("after", "\nRun `agarose COMMAND --help` for options, examples and exit codes.");
   const verbs = verbsOf(argv);
   // Behind a verb, --version is the verb's: restore has one.
   if (verbs.length !== 1) program.version(version(), "-V, --version", "print the version");
@@ -110,7 +111,7 @@ function addCommonOptions(command: Command, path = command.name()): void {
   command.exitOverride();
   const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
   if (!has("--json")) command.option("--json", "print one JSON document on stdout");
-  if (!has("--quiet")) command.option("-q, --quiet", "print no results, no progress: only what went wrong, on stderr");
+  if (!has("--quiet")) command.option("-q, --quiet", "print only errors and warnings, on stderr");
   if (!has("--config")) {
     command.option(
       "--config <path>",

@@ -18,11 +18,11 @@ export const KEYS = positional("[key...]", "keys of objects; all objects when le
 export const KEY_PREFIX = option("<prefix>", "all objects whose keys begin with this");
 
 /** Answers the question of `confirm` beforehand. */
-export const YES = flag("do not ask before it begins, as for scripts", { short: "y" });
+export const YES = flag("do not ask for confirmation, as in scripts", { short: "y" });
 /** Of every verb that writes or removes. */
-export const DRY_RUN = flag("say what would be done, and do nothing");
+export const DRY_RUN = flag("show what would be done, and do nothing");
 /** A verb that replaces or removes objects purges the PoPs otherwise. */
-export const NO_PURGE = negatedFlag("leave the PoPs of the configuration as they are");
+export const NO_PURGE = negatedFlag("do not purge the PoPs of the configuration");
 /** Links are left out otherwise where they lead out of a folder. */
 export const FOLLOW = flag("follow links that lead out of a folder");
 
@@ -31,13 +31,13 @@ export const JSON_LINES = flag("print one JSON document for each object, then on
 /** By it a walk that was interrupted goes on. */
 export const CURSOR = option(
   "<file>",
-  "keep the last key that is done in this file, and continue after it when the file is there",
+  "save the last finished key in this file, and continue after it if the file exists",
 );
 
 /** By it a command reads from what is left when most regions do not answer. */
 export const CONSISTENCY = choice(
-  "strong reads what a majority of the regions holds; eventual takes the first sound copy, which may be an old " +
-    "version, and needs one region and k chunks",
+  "strong reads the newest version of a majority of the regions; eventual reads the first valid copy, which may be " +
+    "older, from one region and k chunks",
   ["strong", "eventual"],
 );
 

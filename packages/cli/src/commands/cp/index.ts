@@ -28,7 +28,7 @@ export const copy = defineCommand({
 export const move = defineCommand({
   name: "mv",
   category: "Objects",
-  description: "move an object to another key: the old one goes once the new one is stored",
+  description: "move an object to another key: the old one is removed once the new one is stored",
   summary: "move an object to another key",
   examples: [["mv photos/cat.jpg photos/pet.jpg", "rename an object"]],
   args,

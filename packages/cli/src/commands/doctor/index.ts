@@ -6,7 +6,7 @@ import { defineCommand, flag, option } from "../../command.ts";
 export const args = {
   origin: option("<origin>", "origin of the web app, which CORS is checked for; default any"),
   fix: flag("make missing buckets, set CORS, and allow public reads of buckets that are not private"),
-  dryRun: flag("with --fix: say what would be done to the buckets, and leave them as they are"),
+  dryRun: flag("with --fix: show what would be done to the buckets, and leave them as they are"),
   deployed: flag(`check deployed PoPs instead; ${ADMIN_TOKEN_VARIABLE} is their ADMIN_TOKEN`),
 };
 
@@ -16,7 +16,7 @@ export const command = defineCommand({
   category: "Deployment",
   description:
     "check endpoints, credentials, public reads, Range, CORS, clocks, PoPs, signing, and what the layout survives",
-  summary: "check buckets, configuration and PoPs, and mend buckets",
+  summary: "check buckets, configuration and PoPs, and fix buckets",
   examples: [
     ["doctor", "check buckets and configuration"],
     ["doctor --fix", "also make buckets and set what they lack"],

@@ -11,7 +11,7 @@ export const args = {
     default: "127.0.0.1:9000",
     parse: parseAddress,
   }),
-  spool: valued("<size>", "the most bytes of uploads that wait on disk", { default: "16GiB", parse: parseSize }),
+  spool: valued("<size>", "most bytes of uploads that may wait on disk", { default: "16GiB", parse: parseSize }),
   uploads: option("<folder>", "keep multipart uploads here, so that they survive a restart, for a week"),
   consistency: CONSISTENCY,
 };

@@ -9,13 +9,13 @@ const HOUR_MS = 3_600_000;
 /** Its arguments and options. */
 export const args = {
   prefix: PREFIX,
-  olderThan: valued("<duration>", "delete only what was marked so long ago, at least 1h", {
+  olderThan: valued("<duration>", "minimum age of a mark before its chunks are deleted, at least 1h", {
     default: "24h",
     parse: parseAge,
   }),
   delete: flag("mark what is found, and delete what an earlier run marked; without it they are only listed"),
   forgetRemoved: flag("with --delete, also remove tombstones of 30 days; a bucket may then replay old objects"),
-  dryRun: { ...DRY_RUN, description: "list what is found, and neither mark nor delete, also beside --delete" },
+  dryRun: { ...DRY_RUN, description: "only list, even with --delete" },
   yes: YES,
   cursor: CURSOR,
   jsonLines: JSON_LINES,
@@ -25,8 +25,8 @@ export const args = {
 export const command = defineCommand({
   name: "gc",
   category: "Safety",
-  description: "find chunks that no manifest names: puts that failed and versions that were replaced leave them",
-  summary: "find and delete chunks that no manifest names",
+  description: "list chunks that no object uses any more, or delete them with --delete",
+  summary: "find and delete chunks that no object uses any more",
   examples: [
     ["gc", "list them"],
     ["gc --delete", "mark them; a run a day later deletes them"],

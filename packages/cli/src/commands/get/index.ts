@@ -6,7 +6,7 @@ import { CONSISTENCY, KEY } from "../../ui/args.ts";
 export const args = {
   key: KEY,
   file: positional("[file]", "file or folder to write to, or - for stdout; default is the key's base name"),
-  recursive: flag("take the key as a prefix, and bring all below it into the folder FILE", { short: "r" }),
+  recursive: flag("use the key as a prefix, and download everything below it into the folder FILE", { short: "r" }),
   range: option("<range>", "bytes FIRST-LAST, FIRST- or -COUNT"),
   consistency: CONSISTENCY,
 };
@@ -19,7 +19,7 @@ export const command = defineCommand({
   examples: [
     ["get photos/cat.jpg", "write cat.jpg into the working directory"],
     ["get photos/cat.jpg backup/", "write backup/cat.jpg"],
-    ["get -r photos/ pictures", "bring all objects below a prefix into a folder"],
+    ["get -r photos/ pictures", "download all objects below a prefix into a folder"],
     ["get films/a.mp4 - --range 0-1023", "print the first 1,024 bytes"],
   ],
   args,

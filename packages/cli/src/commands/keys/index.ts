@@ -2,7 +2,7 @@
 import { defineCommand, flag, positional, valued, type CommandGroup } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, KEYS, KEY_PREFIX, YES, jobs } from "../../ui/args.ts";
 
-const FINISH_DRY_RUN = { ...DRY_RUN, description: "with --finish: check, and say what would be dropped" };
+const FINISH_DRY_RUN = { ...DRY_RUN, description: "with --finish: check, and show what would be dropped" };
 
 /** Arguments and options of `agarose keys new`. */
 export const newArgs = {
@@ -29,7 +29,7 @@ const show = defineCommand({
 export const rotateArgs = {
   file: positional("<file>", "file of the new private key; the first step writes it"),
   sign: flag("second step: sign with the new key"),
-  finish: flag("third step: trust the new key alone"),
+  finish: flag("third step: trust only the new key"),
   dryRun: FINISH_DRY_RUN,
   yes: YES,
 };
@@ -40,7 +40,7 @@ const rotate = defineCommand({
   examples: [
     ["keys rotate new.pem", "write a key that readers trust beside the old one"],
     ["keys rotate new.pem --sign", "sign with it"],
-    ["keys rotate new.pem --finish", "trust it alone"],
+    ["keys rotate new.pem --finish", "trust only the new key"],
   ],
   args: rotateArgs,
   run: async (values) => (await import("./rotate.ts")).rotate(values.file, values),
@@ -68,7 +68,7 @@ const secret = defineCommand({
 export const applyArgs = {
   keys: KEYS,
   prefix: KEY_PREFIX,
-  vouch: flag("sign also what no trusted key has signed: you vouch for it"),
+  vouch: flag("also sign manifests that no trusted key has signed: you vouch for them"),
   acceptNewest: flag("with --vouch: where regions hold different manifests, take the newest"),
   dryRun: DRY_RUN,
   jobs: jobs("4"),
@@ -82,7 +82,7 @@ const apply = defineCommand({
     "sign what the current key has not signed, and encrypt data keys by the first secret; moves no chunk; a run that " +
     "was killed is completed by the next one",
   examples: [
-    ["keys apply --dry-run", "say which objects a rotation has left"],
+    ["keys apply --dry-run", "list the objects that a rotation has left"],
     ["keys apply", "sign them, and encrypt their data keys"],
     ["keys apply --vouch", "sign what was stored before there was a key"],
   ],

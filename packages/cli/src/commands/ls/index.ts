@@ -6,7 +6,7 @@ import { CONSISTENCY, JSON_LINES, PREFIX } from "../../ui/args.ts";
 export const args = {
   prefix: PREFIX,
   long: flag("also length, type and version, from the manifests", { short: "l" }),
-  after: option("<key>", "only keys that come after this one, as a list that was cut short continues"),
+  after: option("<key>", "start after this key, to continue a list"),
   consistency: CONSISTENCY,
   jsonLines: JSON_LINES,
 };

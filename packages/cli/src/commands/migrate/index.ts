@@ -8,11 +8,13 @@ export const args = {
   next: positional("<next>", "the configuration to come, in the folder of the current one"),
   dryRun: {
     ...DRY_RUN,
-    description: "print the bytes, requests and dollars that it takes; with --finish, what it leaves out",
+    description: "print the bytes, requests and dollars that it costs; with --finish, the regions to drop",
   },
-  rate: option("<rate>", "with --dry-run: print the hours that it takes at this, such as 50MB/s", { parse: parseRate }),
+  rate: option("<rate>", "with --dry-run: print the hours that it takes at this rate, such as 50MB/s", {
+    parse: parseRate,
+  }),
   move: flag("the second step: store objects where the next configuration wants them"),
-  finish: flag("the third step: leave out the regions that are empty"),
+  finish: flag("the third step: drop the empty regions"),
   yes: YES,
   jobs: jobs("2, or 16 with --dry-run"),
   cursor: CURSOR,
@@ -27,7 +29,7 @@ export const command = defineCommand({
     "add, replace, rename or remove regions and providers, or change the code, in three steps that no reader notices",
   summary: "change regions, providers or the code in three steps",
   examples: [
-    ["migrate next.json --dry-run", "print what the way takes"],
+    ["migrate next.json --dry-run", "print the cost"],
     ["migrate next.json", "take the first step"],
     ["migrate next.json --move", "take the second"],
     ["migrate next.json --finish", "take the third"],

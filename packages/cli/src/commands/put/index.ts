@@ -6,17 +6,17 @@ import { DRY_RUN, FOLLOW, HEADER, JOBS, NO_PURGE } from "../../ui/args.ts";
 export const args = {
   paths: positional("<path...>", "files or folders, or - for stdin"),
   key: option("<key>", "key of the object, or of the folder; default is the base name"),
-  prefix: option("<prefix>", "text before every key, used as it is"),
+  prefix: option("<prefix>", "prepend this to every key"),
   contentType: option("<type>", "default: by the extension of the key"),
   header: HEADER,
   jobs: JOBS,
   force: flag("upload objects that are stored unchanged, too"),
-  compress: option<"none" | "small" | "all">("<which>", "as `compress` of the configuration, for this put alone", {
+  compress: option<"none" | "small" | "all">("<which>", "like `compress` of the configuration, for this put only", {
     choices: ["none", "small", "all"],
   }),
   follow: FOLLOW,
   purge: NO_PURGE,
-  dryRun: { ...DRY_RUN, description: "say which objects would be new, replaced or unchanged, and store nothing" },
+  dryRun: { ...DRY_RUN, description: "list which objects would be new, replaced or unchanged, and store nothing" },
 };
 
 /** `agarose put`. */
@@ -27,7 +27,7 @@ export const command = defineCommand({
   examples: [
     ["put cat.jpg --prefix photos/", "store a file as photos/cat.jpg"],
     ["put site", "store a folder, with keys below site/"],
-    ["put - --key logs/today", "store what comes from stdin"],
+    ["put - --key logs/today", "store stdin"],
   ],
   args,
   failsWhen: "an object could not be stored",

@@ -6,8 +6,8 @@ import { CURSOR, DRY_RUN, JSON_LINES, KEYS, KEY_PREFIX, jobs } from "../../ui/ar
 export const args = {
   keys: KEYS,
   prefix: KEY_PREFIX,
-  queued: flag("only what the repair queue and PoPs name: what puts and removals could not finish"),
-  quick: flag("find damage by what the regions list, without reading chunks of sound objects"),
+  queued: flag("only the objects that puts, removals and PoPs have reported"),
+  quick: flag("find damage by listings, without reading chunks of healthy objects"),
   dryRun: DRY_RUN,
   jobs: jobs("1, or 8 with --quick"),
   cursor: CURSOR,
@@ -19,13 +19,12 @@ export const command = defineCommand({
   name: "repair",
   category: "Safety",
   description:
-    "find and rewrite what is missing or damaged, first of all what the repair queue names; reads at most k + 2 " +
-    "chunks of an object",
-  summary: "find and rewrite what is missing or damaged",
+    "rebuild missing or damaged chunks, beginning with the repair queue; reads at most k + 2 chunks of an object",
+  summary: "rebuild missing or damaged chunks and manifests",
   examples: [
-    ["repair", "check everything, and mend what is damaged"],
-    ["repair --queued", "mend only what puts and PoPs have reported"],
-    ["repair --quick --dry-run", "say what listings show as damaged"],
+    ["repair", "check everything, and repair the damage"],
+    ["repair --queued", "repair only the objects that puts and PoPs have reported"],
+    ["repair --quick --dry-run", "list the damage that listings show"],
   ],
   args,
   failsWhen: "something stays damaged",

@@ -13,11 +13,11 @@ export const args = {
 export const command = defineCommand({
   name: "restore",
   category: "Safety",
-  description: "store a version that `keep` keeps as the newest one; the present version is kept, too",
-  summary: "bring a kept version back as the newest one",
+  description: "restore an earlier version as the newest; the present version is kept, too",
+  summary: "restore an earlier version as the newest",
   examples: [
-    ["restore photos/cat.jpg --dry-run", "say which version would come back"],
-    ["restore photos/cat.jpg --version 3", "bring back the version of generation 3"],
+    ["restore photos/cat.jpg --dry-run", "show which version would be restored"],
+    ["restore photos/cat.jpg --version 3", "restore generation 3"],
   ],
   args,
   failsWhen: "no such version is kept, or it cannot be read",

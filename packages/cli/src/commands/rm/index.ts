@@ -5,7 +5,7 @@ import { DRY_RUN, NO_PURGE, YES, jobs } from "../../ui/args.ts";
 /** Its arguments and options. */
 export const args = {
   keys: positional("[key...]", "keys of the objects"),
-  undelete: flag("bring back what was removed, as long as `keep` keeps it"),
+  undelete: flag("restore removed objects, as long as `keep` keeps them"),
   recursive: flag("take each key as a prefix and remove every object whose key begins with it", { short: "r" }),
   purge: NO_PURGE,
   all: flag("remove every object of the deployment; takes no key"),
@@ -18,11 +18,11 @@ export const args = {
 export const command = defineCommand({
   name: "rm",
   category: "Objects",
-  description: "remove objects; `gc` removes what their older versions left",
+  description: "delete objects; `gc` deletes the chunks of their older versions",
   examples: [
     ["rm photos/cat.jpg", "remove one object"],
-    ["rm -r photos/2019/ --dry-run", "say what would be removed below a prefix"],
-    ["rm photos/cat.jpg --undelete", "bring it back, where `keep` keeps it"],
+    ["rm -r photos/2019/ --dry-run", "list what would be removed below a prefix"],
+    ["rm photos/cat.jpg --undelete", "restore it, if `keep` keeps it"],
   ],
   args,
   failsWhen: "a key has no object, or something could not be removed",

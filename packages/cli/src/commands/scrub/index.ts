@@ -9,21 +9,19 @@ const EVERY_MS_MAX = 24 * 86_400_000;
 /** Its arguments and options. */
 export const args = {
   prefix: KEY_PREFIX,
-  every: option("<duration>", "begin a walk so often until Ctrl-C, such as 1d; at most 24d", {
+  every: option("<duration>", "repeat at this interval until Ctrl-C, such as 1d; at most 24d", {
     parse: parseDuration({ max: EVERY_MS_MAX }),
   }),
-  sample: option("<share>", "read this share of the objects in full, at random, such as 1%", { parse: parseShare }),
-  age: option(
-    "<duration>",
-    "read another part of the objects in full each time, so that each is read within this, such as 30d",
-    { parse: parseDuration() },
-  ),
-  bandwidth: option("<rate>", "read no more of that than this on average, such as 10MB/s", { parse: parseRate }),
+  sample: option("<share>", "fully read a random share of the objects, such as 1%", { parse: parseShare }),
+  age: option("<duration>", "fully read every object within this time, a part in each scan, such as 30d", {
+    parse: parseDuration(),
+  }),
+  bandwidth: option("<rate>", "limit these full reads to this rate on average, such as 10MB/s", { parse: parseRate }),
   budget: option("<dollars>", "stop reading in full after spending this much on egress, by egressUsdPerGb", {
     parse: parseMoney,
   }),
-  metrics: option("<file>", "write what a walk found for Prometheus, in the format of node_exporter's text files"),
-  dryRun: { ...DRY_RUN, description: "print what is damaged, in the order of danger, and repair nothing" },
+  metrics: option("<file>", "write the results of a scan for Prometheus, in the format of node_exporter's text files"),
+  dryRun: { ...DRY_RUN, description: "list the damage, most endangered objects first, and repair nothing" },
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };
@@ -32,12 +30,11 @@ export const args = {
 export const command = defineCommand({
   name: "scrub",
   category: "Safety",
-  description:
-    "find objects with missing chunks by what the regions list, and repair first those with the fewest chunks beyond k",
+  description: "find objects with missing chunks by listings, and repair those with the fewest spare chunks first",
   summary: "check all objects cheaply, and repair the most endangered first",
   examples: [
-    ["scrub", "check all objects by listings, and mend them"],
-    ["scrub --every 1d --age 30d", "walk daily, and read everything once a month"],
+    ["scrub", "check all objects by listings, and repair them"],
+    ["scrub --every 1d --age 30d", "scan daily, and read everything once a month"],
     ["scrub --sample 1% --budget 5", "read a hundredth in full, for at most $5"],
   ],
   args,

@@ -6,7 +6,7 @@ import { CURSOR, JSON_LINES, KEYS, KEY_PREFIX, jobs } from "../../ui/args.ts";
 export const args = {
   keys: KEYS,
   prefix: KEY_PREFIX,
-  quick: flag("by what the regions list, without reading chunks: finds what is missing or has another length"),
+  quick: flag("use listings only, without reading chunks: finds missing chunks and wrong lengths"),
   jobs: jobs("2, or 16 with --quick"),
   cursor: CURSOR,
   jsonLines: JSON_LINES,
@@ -20,7 +20,7 @@ export const command = defineCommand({
   summary: "check every byte of objects",
   examples: [
     ["verify", "read and check everything"],
-    ["verify --quick", "check by listings alone, which reads no chunk"],
+    ["verify --quick", "check by listings only, without reading chunks"],
     ["verify photos/cat.jpg", "check one object"],
   ],
   args,
