@@ -33,7 +33,7 @@ function read(xml: string): { readonly fields: Fields; readonly contents: readon
   parser.on("text", onText);
   parser.on("cdata", onText);
   parser.on("error", (error) => {
-    throw new AgaroseError("SOURCE_FAILED", `a listing is no XML: ${error.message}`, {}, error);
+    throw new AgaroseError("SOURCE_FAILED", `a listing is not XML: ${error.message}`, {}, error);
   });
   parser.on("opentag", ({ name }) => {
     if (path.length === 0 && name !== ROOT) {

@@ -45,7 +45,7 @@ export function parseCode(text: string): Code | "auto" {
   if (text === "auto") return text;
   const [, k, m] = /^([1-9]\d{0,2})\+(\d{1,3})$/.exec(text) ?? [];
   if (k !== undefined) return { k: Number(k), m: Number(m) };
-  throw usage(text, "is no code: write 9+3 for 9 data and 3 parity chunks, or auto");
+  throw usage(text, "is not a code: write 9+3 for 9 data and 3 parity chunks, or auto");
 }
 
 function usage(text: string, problem: string): AgaroseError {

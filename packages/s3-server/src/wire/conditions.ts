@@ -52,11 +52,11 @@ export function checkRemoval(current: Validators & { readonly bytes: number }, c
   const { etag, modified, bytes } = conditions;
   if (modified !== undefined) {
     const ms = Date.parse(modified);
-    if (Number.isNaN(ms)) throw new S3Error("InvalidArgument", `${modified} is no date.`);
+    if (Number.isNaN(ms)) throw new S3Error("InvalidArgument", `${modified} is not a date.`);
     if (Math.floor(ms / 1000) !== Math.floor(current.modifiedMs / 1000)) throw failed();
   }
   if (bytes !== undefined) {
-    if (!/^\d+$/.test(bytes)) throw new S3Error("InvalidArgument", `${bytes} is no length.`);
+    if (!/^\d+$/.test(bytes)) throw new S3Error("InvalidArgument", `${bytes} is not a length.`);
     if (Number(bytes) !== current.bytes) throw failed();
   }
   if (etag !== undefined) checkPut(current, { "if-match": etag });

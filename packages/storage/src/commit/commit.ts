@@ -221,7 +221,7 @@ function notAcknowledged(key: string, error: unknown): AgaroseError {
   const cause = toAgaroseError(error);
   const message =
     `the manifest of ${JSON.stringify(key)} was written, but nothing says that its key is still in force, so readers may ` +
-    `see either version: run the command again. First: ${cause.message}`;
+    `see either version: run the command again. First error: ${cause.message}`;
   return new AgaroseError("WRITE_UNCERTAIN", message, { key, first: cause.toJSON() }, cause);
 }
 
@@ -253,14 +253,14 @@ async function giveUp(
   if (!isKept && count("superseded") > 0) return replacedMeanwhile(key, details);
   if (!isKept) {
     const message = `${what}, so it was undone and readers see the version before: put it again once they answer. `;
-    return new AgaroseError("STORE_FAILED", `${message}First: ${first?.message}`, details, first);
+    return new AgaroseError("STORE_FAILED", `${message}First error: ${first?.message}`, details, first);
   }
   const why =
     uncertain.length > 0 ? `${uncertain.join(", ")} did not say whether they took it` : "a repair had found it before";
   return new AgaroseError(
     "WRITE_UNCERTAIN",
     `${what}, and ${why}, so readers may see either version: run the command again once all regions answer. ` +
-      `First: ${first?.message}`,
+      `First error: ${first?.message}`,
     { ...details, regions: uncertain },
     first,
   );

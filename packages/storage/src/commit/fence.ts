@@ -152,7 +152,7 @@ export async function announce(change: Announcement, context: FenceContext): Pro
   if (taken < needed) {
     const message =
       `${taken} of ${context.stores.length} regions took the new keys in force, ${needed} are needed: run the command ` +
-      `again once they answer. First: ${failed[0]?.message}`;
+      `again once they answer. First error: ${failed[0]?.message}`;
     throw new AgaroseError("NO_QUORUM", message, { taken, needed }, failed[0]);
   }
 }
@@ -194,7 +194,7 @@ export async function readAll(context: FenceContext): Promise<RegionControl[]> {
   if (regions.length < needed) {
     const message =
       `${regions.length} of ${stores.length} regions say which keys are in force, ${needed} are needed: nothing was ` +
-      `written; try again once they answer. First: ${failed[0]?.message}`;
+      `written; try again once they answer. First error: ${failed[0]?.message}`;
     throw new AgaroseError("NO_QUORUM", message, { answered: regions.length, needed }, failed[0]);
   }
   refuseMisplaced(regions);

@@ -66,7 +66,7 @@ async function storeCopy(name: string, bytes: Uint8Array, key: string, context: 
   throw new AgaroseError(
     "STORE_FAILED",
     `${stored} of ${outcomes.length} regions took a copy of the version of ${JSON.stringify(key)} that is replaced, ` +
-      `${needed} are needed: try again once they answer. First: ${failed[0]!.message}`,
+      `${needed} are needed: try again once they answer. First error: ${failed[0]!.message}`,
     { key, stored, needed },
     failed[0],
   );

@@ -77,7 +77,7 @@ export class KeyListing {
       "NO_QUORUM",
       `${answered} of ${length} regions could be listed, ${needed} are needed to know every key: list again once ` +
         `${regions.join(", ")} answer; \`--consistency eventual\` lists what the others have. ` +
-        `First: ${this.regionsFailed[0]?.problem}`,
+        `First error: ${this.regionsFailed[0]?.problem}`,
       { answered, needed, regions },
     );
   }
@@ -107,7 +107,7 @@ export function requireMajority(prefix: string, failed: readonly FailedRegion[],
   throw new AgaroseError(
     "NO_QUORUM",
     `${answered} of ${stores.length} regions listed ${what}, and at least ${stores.length - needed + 1} must, so keys may ` +
-      `be missing: run the command again once they answer. First: ${failed[0]!.region}: ${failed[0]!.problem}`,
+      `be missing: run the command again once they answer. First error: ${failed[0]!.region}: ${failed[0]!.problem}`,
     { answered, needed: stores.length - needed + 1, regions: failed.map(({ region }) => region) },
   );
 }

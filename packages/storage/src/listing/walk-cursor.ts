@@ -70,7 +70,7 @@ export class WalkCursor<T> implements Cursor<T> {
         : saved.walk === walk
           ? `is of other buckets (${saved.buckets}, not ${buckets})`
           : `is of another walk (${saved.walk}, not ${walk})`;
-    throw new AgaroseError("USAGE", `${path} ${what}: remove it, or name another file`, { path });
+    throw new AgaroseError("USAGE", `${path} ${what}: remove it, or choose a different file`, { path });
   }
 
   get after(): string | undefined {

@@ -37,14 +37,14 @@ export function durationText(ms: number): string {
 export function parseSize(text: string): number {
   const bytes = bytesOf(text);
   if (bytes >= 0) return Math.round(bytes);
-  throw usage(text, "is no size: write 16GiB, 500MB or a number of bytes");
+  throw usage(text, "is not a size: write 16GiB, 500MB or a number of bytes");
 }
 
 /** Bytes a second of `10MB/s` or `512KiB/s`. */
 export function parseRate(text: string): number {
   const bytes = /B\/s$/i.test(text) ? bytesOf(text.slice(0, -2)) : Number.NaN;
   if (bytes > 0) return bytes;
-  throw usage(text, "is no rate above 0: write 10MB/s or 512KiB/s");
+  throw usage(text, "is not a rate above 0: write 10MB/s or 512KiB/s");
 }
 
 /** NaN for what is no size. */
@@ -58,14 +58,14 @@ export function parseShare(text: string): number {
   const [, number, percent] = /^(\d*\.?\d+)(%)?$/.exec(text) ?? [];
   const share = Number(number) / (percent ? 100 : 1);
   if (share >= 0 && share <= 1) return share;
-  throw usage(text, "is no share from 0 to 1: write 0.01 or 1%");
+  throw usage(text, "is not a share from 0 to 1: write 0.01 or 1%");
 }
 
 /** US dollars, of `5`, `$5` or `0.25`. */
 export function parseMoney(text: string): number {
   const [, number] = /^\$?(\d*\.?\d+)$/.exec(text) ?? [];
   if (number !== undefined) return Number(number);
-  throw usage(text, "is no sum of US dollars: write 5 or 0.25");
+  throw usage(text, "is not an amount in US dollars: write 5 or 0.25");
 }
 
 /** A length for people: 1,536 is `1.5 KiB`. */

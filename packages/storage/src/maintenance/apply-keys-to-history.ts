@@ -75,7 +75,7 @@ async function replaceCopies(
   if (outcomes.length - failed.length >= enough) return;
   const message =
     `${outcomes.length - failed.length} of ${stores.length} regions took the new signature of the kept generation ` +
-    `${generation} of ${JSON.stringify(key)}, ${enough} are needed: run the command again. First: ${failed[0]!.message}`;
+    `${generation} of ${JSON.stringify(key)}, ${enough} are needed: run the command again. First error: ${failed[0]!.message}`;
   throw new AgaroseError("STORE_FAILED", message, { key, generation, needed: enough }, failed[0]);
 }
 

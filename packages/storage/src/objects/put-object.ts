@@ -372,7 +372,7 @@ async function restoreChunks(
     throw new AgaroseError(
       "WRITE_UNCERTAIN",
       `the manifest of ${JSON.stringify(key)} was written, but ${gone.length} of its chunks were removed meanwhile, and ` +
-        `${needed} of them could not be stored again: run the command again. First: ${cause.message}`,
+        `${needed} of them could not be stored again: run the command again. First error: ${cause.message}`,
       { key, gone: gone.length, needed, first: cause.toJSON() },
       cause,
     );

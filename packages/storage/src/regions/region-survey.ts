@@ -241,7 +241,7 @@ function notUsable(key: string, regions: readonly RegionManifest[], usable: numb
     problem.code,
     `${usable} of ${regions.length} regions say what is committed of ${JSON.stringify(key)}, ${needed} are needed, and ` +
       `${names.join(", ")} hold a manifest that this machine cannot use: nothing was written; ${remedy}. ` +
-      `First: ${problem.message}`,
+      `First error: ${problem.message}`,
     { key, usable, needed, regions: names },
     problem,
   );
@@ -252,7 +252,7 @@ function noQuorum(key: string, unreachable: readonly RegionManifest[], all: numb
   return new AgaroseError(
     "NO_QUORUM",
     `${all - unreachable.length} of ${all} regions answered for ${JSON.stringify(key)}, ${needed} are needed: ` +
-      `nothing was written; try again once they answer. First: ${problems[0]?.message}`,
+      `nothing was written; try again once they answer. First error: ${problems[0]?.message}`,
     { key, answered: all - unreachable.length, needed, regions: unreachable.map(({ store }) => store.region.name) },
     problems[0],
   );

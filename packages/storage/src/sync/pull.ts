@@ -212,7 +212,7 @@ function makeFolder(root: string, path: string, made: Map<string, Promise<void>>
       if (error.code !== "EEXIST") throw error;
     });
     if ((await lstat(folder)).isDirectory()) return;
-    throw new AgaroseError("USAGE", `${folder} is no folder, but an object belongs below it: remove it`, { path });
+    throw new AgaroseError("USAGE", `${folder} is not a folder, but an object belongs below it: remove it`, { path });
   })();
   made.set(path, making);
   return making;

@@ -91,7 +91,7 @@ export function prefixOf(text: string): string {
 async function requireFolder(folder: string, isSource: boolean): Promise<void> {
   const status = await stat(folder).catch(() => undefined);
   if (status?.isDirectory() || (!isSource && status === undefined)) return;
-  throw new AgaroseError("USAGE", `${folder} is no folder`, { folder });
+  throw new AgaroseError("USAGE", `${folder} is not a folder`, { folder });
 }
 
 function refuseTotal({ names, isTotal }: SyncRemoval): void {

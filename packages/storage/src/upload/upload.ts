@@ -221,7 +221,7 @@ function refusal({ key, stores, chunks }: UploadInput, failed: readonly Finished
     first.code === "CREDENTIALS_REFUSED" ? first.code : "STORE_FAILED",
     `${failed.length} of ${chunks.length} chunks of ${JSON.stringify(key)} could not be stored ` +
       `(regions ${regions.join(", ")}), so readers still see the version before: put it again once they answer, or ` +
-      `remove them from the configuration for new objects. First: ${first.message}`,
+      `remove them from the configuration for new objects. First error: ${first.message}`,
     { key, chunks: failed.map(({ chunk }) => chunk), regions, first: first.toJSON() },
     first,
   );

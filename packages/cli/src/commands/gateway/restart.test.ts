@@ -195,5 +195,5 @@ test("two gateways do not share a folder, and a file is no folder", async () => 
   const path = join(uploads, "file");
   await writeFile(path, "");
   const third = await world.run(["gateway", "--listen", "127.0.0.1:0", "--uploads", path], own);
-  expect([third.code, third.stderr]).toEqual([2, expect.stringMatching(/USAGE: --uploads .* is no folder/)]);
+  expect([third.code, third.stderr]).toEqual([2, expect.stringMatching(/USAGE: --uploads .* is not a folder/)]);
 });

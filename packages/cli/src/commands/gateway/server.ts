@@ -68,7 +68,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     async close(graceMs) {
       // Once their connections are cut, no client hears of requests that go on.
       const cancel = systemClock.after(graceMs, () => {
-        ending.abort(new AgaroseError("ABORTED", "the gateway ends: ask again"));
+        ending.abort(new AgaroseError("ABORTED", "the gateway is shutting down: retry"));
       });
       await server.close(graceMs);
       cancel();

@@ -189,7 +189,7 @@ async function sync(path: string): Promise<void> {
  */
 export async function takeFolder(dir: string): Promise<() => void> {
   await mkdir(dir, { recursive: true }).catch((error: unknown) => {
-    throw new AgaroseError("USAGE", `--uploads ${dir} is no folder: ${(error as Error).message}`, { dir }, error);
+    throw new AgaroseError("USAGE", `--uploads ${dir} is not a folder: ${(error as Error).message}`, { dir }, error);
   });
   return lockFolder(dir);
 }

@@ -91,7 +91,7 @@ describe("variables", () => {
   test.each([
     ["no JSON", "{", "is not JSON"],
     ["a list", "[]", "is not a JSON object"],
-    ["an unknown name", '{"PASSWORD": "hush"}', "has PASSWORD, which is no variable"],
+    ["an unknown name", '{"PASSWORD": "hush"}', "has PASSWORD, which is not a variable"],
   ])("a file with %s is refused", async (_name, text, message) => {
     const file = join(folder, "vars.json");
     await writeFile(file, text);

@@ -42,7 +42,7 @@ async function ofFile(path: string): Promise<Record<string, string>> {
   }
   if (!isRecord(parsed)) throw problem("is not a JSON object of variables");
   const unknown = Object.keys(parsed).find((variable) => !VARIABLE_NAMES.includes(variable));
-  if (unknown !== undefined) throw problem(`has ${unknown}, which is no variable of a PoP`);
+  if (unknown !== undefined) throw problem(`has ${unknown}, which is not a variable of a PoP`);
   // REGIONS and the like may be written as JSON instead of as text of JSON.
   return Object.fromEntries(
     Object.entries(parsed).map(([variable, value]) => [

@@ -84,7 +84,7 @@ export async function sync({ source, target, get = false, dryRun = false, ...opt
     } catch (cause) {
       const error = errorInFlags(cause, args);
       if (!get && error instanceof AgaroseError && "folder" in error.details) {
-        error.message += "; objects come to a folder with --get";
+        error.message += "; use --get to download into a folder";
       }
       return stream.fail(error);
     } finally {
