@@ -46,12 +46,12 @@ export const ERROR_CATALOGUE = {
     remedy: "Check the key with `agarose ls`, and the buckets' permissions with `agarose doctor`.",
   },
   OBJECT_TOO_LARGE: {
-    meaning: "The whole object takes more requests than one invocation of the edge may make.",
-    remedy: "Read it with the service worker, or ask for ranges of it.",
+    meaning: "The whole object needs more requests than one invocation of the edge may make.",
+    remedy: "Read it with the service worker, or request ranges of it.",
   },
   RANGE_UNSATISFIABLE: {
     meaning: "The Range header names no byte of the object.",
-    remedy: "Ask for a range below the length in Content-Range.",
+    remedy: "Request a range below the length in Content-Range.",
   },
   ABORTED: {
     meaning: "The caller aborted.",
@@ -78,7 +78,7 @@ export const ERROR_CATALOGUE = {
     remedy: "Check the configured public keys, and who can write to the region.",
   },
   MANIFEST_STALE: {
-    meaning: "The manifest is older than one that was seen before.",
+    meaning: "The manifest is older than one that this reader has seen before.",
     remedy: "Run `agarose repair` to bring the region up to date.",
   },
   SIGNATURE_UNSUPPORTED: {
@@ -86,11 +86,11 @@ export const ERROR_CATALOGUE = {
     remedy: "Read through a PoP, or update the browser.",
   },
   CODING_INVALID: {
-    meaning: "The bytes of a file do not follow the content coding that its headers name.",
-    remedy: "Compress the file again in one stream, or leave out content-encoding.",
+    meaning: "The bytes of a file do not match the content coding in its headers.",
+    remedy: "Compress the file in one stream, or omit content-encoding.",
   },
   CODING_UNSUPPORTED: {
-    meaning: "This browser's worker cannot undo the content coding of the object.",
+    meaning: "This browser's worker cannot decode the content coding of the object.",
     remedy: "Configure a PoP to read it through, or store the object with gzip.",
   },
   MANIFEST_NEWER: {
@@ -118,51 +118,51 @@ export const ERROR_CATALOGUE = {
     remedy: "Pass distinct shards of equal length.",
   },
   CHUNK_CORRUPT: {
-    meaning: "A chunk has another SHA-256 than its manifest says.",
-    remedy: "A read asks another source by itself; run `agarose repair` to mend the bucket.",
+    meaning: "The SHA-256 of a chunk differs from the one in its manifest.",
+    remedy: "The read uses another source by itself; run `agarose repair` to fix the bucket.",
   },
   CHUNK_WRONG_LENGTH: {
-    meaning: "A source sent another number of bytes than the manifest says.",
-    remedy: "A read asks another source by itself; run `agarose repair` to mend the bucket.",
+    meaning: "A source sent a number of bytes that differs from the manifest.",
+    remedy: "The read uses another source by itself; run `agarose repair` to fix the bucket.",
   },
   CHUNK_MISSING: {
-    meaning: "A source does not hold the chunk.",
-    remedy: "A read asks another source by itself; run `agarose repair` to mend the bucket.",
+    meaning: "A source does not have the chunk.",
+    remedy: "The read uses another source by itself; run `agarose repair` to fix the bucket.",
   },
   SOURCE_FAILED: {
-    meaning: "A source answered with an error status, or not at all.",
-    remedy: "A read asks another source by itself; otherwise retry.",
+    meaning: "A source responded with an error status, or not at all.",
+    remedy: "The read uses another source by itself; otherwise retry.",
   },
   OBJECT_CORRUPT: {
-    meaning: "The decoded object has another SHA-256 or another length than its manifest says.",
-    remedy: "Run `agarose verify`, then put the object again.",
+    meaning: "The SHA-256 or the length of the decoded object differs from its manifest.",
+    remedy: "Run `agarose verify`, then store the object again.",
   },
   SECRET_MISSING: {
     meaning: "The object is encrypted, and the reader has no secret for its prefix.",
     remedy: "Configure the secret that the message names, or read through a PoP that has it.",
   },
   SECRET_WRONG: {
-    meaning: "The object is encrypted by another secret than the reader has: that one is wrong, or was replaced.",
+    meaning: "The object is encrypted with a different secret from the reader's, which is wrong or was replaced.",
     remedy: "Add the secret that the message names, or finish its replacement: `agarose keys apply`.",
   },
   DECRYPTION_FAILED: {
-    meaning: "What is stored does not decrypt: it was changed, or belongs to another object.",
-    remedy: "Check who can write to the buckets, then put the object again.",
+    meaning: "The stored bytes do not decrypt: they were changed, or belong to another object.",
+    remedy: "Check who can write to the buckets, then store the object again.",
   },
   BUNDLE_INVALID: {
     meaning: "A PoP's bundle is malformed or ends early.",
-    remedy: "No action is needed: the read takes its chunks from other sources.",
+    remedy: "No action is needed: the read uses other sources.",
   },
   NO_SOURCE: {
     meaning: "No PoP and no bucket delivers a usable manifest.",
     remedy: "Retry once they answer again.",
   },
   BUSY: {
-    meaning: "Another request is at work on the same thing, or memory is short.",
+    meaning: "Another request is doing the same work, or memory is short.",
     remedy: "Retry later.",
   },
   RATE_LIMITED: {
-    meaning: "The client has asked for too many keys that do not exist, or guessed too many tokens.",
+    meaning: "The client has requested too many keys that do not exist, or guessed too many tokens.",
     remedy: "Retry in a minute.",
   },
   READ_TIMEOUT: {
@@ -182,8 +182,8 @@ export const ERROR_CATALOGUE = {
     remedy: "Set credentials that may read and write the bucket.",
   },
   STORE_FAILED: {
-    meaning: "The store refused a write, or does not answer.",
-    remedy: "Run the command again once the store answers.",
+    meaning: "The store refused a write, or does not respond.",
+    remedy: "Run the command again once the store responds.",
   },
   NO_QUORUM: {
     meaning:
@@ -195,7 +195,7 @@ export const ERROR_CATALOGUE = {
   },
   READ_UNCERTAIN: {
     meaning:
-      "The newest version is in too few of the regions that answer, so nobody can know whether it was acknowledged.",
+      "The newest version is in too few of the regions that respond, so nobody can know whether it was acknowledged.",
     remedy: "Retry once the other regions answer, run `agarose repair`, or read with `--consistency eventual`.",
   },
   REPLACED_MEANWHILE: {
@@ -208,11 +208,11 @@ export const ERROR_CATALOGUE = {
     remedy: "Run the command again once the regions answer.",
   },
   KEYS_OUTDATED: {
-    meaning: "This machine writes by a key or a secret that is not in force, as before the end of a rotation.",
-    remedy: "Give it the configuration that the last `agarose keys` has written.",
+    meaning: "This machine writes with a key or a secret that a rotation has replaced.",
+    remedy: "Give it the configuration that `agarose keys` wrote last.",
   },
   REGION_MISPLACED: {
-    meaning: "A bucket is that of another region or another deployment, or two regions have one bucket.",
+    meaning: "A bucket belongs to another region or deployment, or two regions share one bucket.",
     remedy: "Correct `endpoint` and `bucket` of the region that the message names.",
   },
   CLOCKS_DISAGREE: {
@@ -236,7 +236,7 @@ export const ERROR_CATALOGUE = {
     remedy: "Correct the field or line that the message names.",
   },
   SNAPSHOT_INVALID: {
-    meaning: "The saved state of a cache policy is malformed, or of another policy.",
+    meaning: "The saved state of a cache policy is malformed, or belongs to another policy.",
     remedy: "Start the policy without it.",
   },
 } as const satisfies Record<string, ErrorDescription>;
