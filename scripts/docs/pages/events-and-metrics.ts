@@ -12,7 +12,7 @@ const metrics: [string, MetricDescription][] = Object.entries(METRICS);
 process.stdout.write(`
 ## Fields of the events
 
-Each event has \`read\` beside these, the id of the read.
+Each event also has \`read\`, the id of the read.
 ${events
   .map(
     ({ tag, meaning, fields }) => `

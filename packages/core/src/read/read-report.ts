@@ -19,9 +19,9 @@ export interface RequestRecord {
   readonly startMs: number;
   /** How long it waited in the queue of a source that has one. */
   waitMs?: number;
-  /** How many of its bytes have come, as far as the source says. */
+  /** How many of its bytes have arrived, as far as the source reports it. */
   receivedBytes?: number;
-  /** When the last of them came, on the reader's clock. */
+  /** When the last of them arrived, on the reader's clock. */
   heardMs?: number | undefined;
   /** When it ended, on the reader's clock. */
   endMs?: number | undefined;

@@ -36,14 +36,14 @@ export interface ClientConfig {
 /** What a caller may write: everything that has a default may be left out, URLs may be relative. */
 export interface ClientConfigInput {
   /**
-   * Paths below it are objects. Starts and ends with a slash. A file may leave it out, or has the one of `register`.
+   * Paths below it are objects. Starts and ends with a slash. A file may omit it, or must match the one of `register`.
    *
    * @defaultValue `/ec/`
    */
   readonly prefix?: string;
   /** Names and base URLs of the PoPs, in order of preference until their round trips are measured. */
   readonly pops?: readonly Endpoint[];
-  /** The only buckets that are asked. Reads continue by them while no PoP answers. `[]` lets the PoPs name them. */
+  /** The only buckets that are read. Reads continue with them while no PoP answers. `[]` lets the PoPs name them. */
   readonly regions?: readonly Endpoint[];
   /**
    * Requests beyond k that a stripe starts with.

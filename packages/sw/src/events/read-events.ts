@@ -26,7 +26,7 @@ export interface ReadStartEvent {
   readonly at: number;
 }
 
-/** It is known what to fetch. A second one follows when the object turns out to have changed. */
+/** The plan of the read is known. A second one follows when the object turns out to have changed. */
 export interface PlanEvent {
   readonly type: "plan";
   readonly read: string;
@@ -37,7 +37,7 @@ export interface PlanEvent {
    * an earlier visit, because no source answered.
    */
   readonly from: "known" | "edge" | "region" | "kept";
-  /** The PoP that is asked for cached chunks, if any. */
+  /** The PoP whose cached chunks are requested, if any. */
   readonly pop: string | undefined;
   /** Version of the object. */
   readonly version: string;
@@ -47,15 +47,15 @@ export interface PlanEvent {
   readonly k: number;
   /** Parity chunks of a stripe. */
   readonly m: number;
-  /** Requests beyond k that a stripe starts with where it must leave the edge. */
+  /** Requests beyond k that a stripe starts with when it needs more than the edge has. */
   readonly delta: number;
   /** Chunk indices that the PoP is believed to have cached. */
   readonly cached: readonly number[];
-  /** What the plan's model expects the first stripe to take from here: `planReadMs`. */
+  /** Expected time of the first stripe from here, by the plan's model: `planReadMs`. */
   readonly expectedMs: number;
 }
 
-/** One chunk of one stripe was asked of one source (`outcome: "pending"`), and again when that ended. */
+/** One chunk of one stripe was requested from one source (`outcome: "pending"`). A second event reports the result. */
 export interface RequestEvent extends Readonly<RequestRecord> {
   readonly type: "request";
   readonly read: string;
@@ -63,7 +63,7 @@ export interface RequestEvent extends Readonly<RequestRecord> {
   readonly request: number;
 }
 
-/** The read is over. What its requests and its plan say is not said again: `totalsOf` sums it up. */
+/** The read is over. `totalsOf` sums up its requests. */
 export interface ReadEndEvent {
   readonly type: "read-end";
   readonly read: string;

@@ -42,10 +42,10 @@ export class Agarose {
   }
 
   /**
-   * Behaves as the browser's `fetch`, and takes the key of an object as well: `agarose.fetch("photos/cat.jpg")`. The
-   * body of an object continues where the browser ends the worker, and errors when the read cannot complete. A read
-   * that fails before has an error status, of which `errorOf` makes an error. It needs no `this`, so that libraries can
-   * take it in place of `fetch`.
+   * Behaves like the browser's `fetch`, and also accepts the key of an object: `agarose.fetch("photos/cat.jpg")`. The
+   * body of an object continues when the browser stops the worker, and errors when the read cannot complete. A read
+   * that fails earlier has an error status, which `errorOf` turns into an error. It needs no `this`, so that libraries
+   * can use it in place of `fetch`.
    *
    * @throws what `fetch` throws, such as an AbortError.
    */
@@ -74,8 +74,8 @@ export class Agarose {
 
   /**
    * Fetches the plans of objects that will be needed, a hundred in one request, and resolves when they are there. Their
-   * reads then ask the edge and the buckets at once. `preload`, `update` and `purge` reject with CONFIG_INVALID when no
-   * worker controls the page, and with READ_TIMEOUT when it has not answered after five minutes.
+   * reads then request from the edge and the buckets at once. `preload`, `update` and `purge` reject with
+   * CONFIG_INVALID when no worker controls the page, and with READ_TIMEOUT when it has not answered after five minutes.
    *
    * @throws the error of a read, such as OBJECT_NOT_FOUND, for one of the keys that have no plan. All others have one.
    */
@@ -84,7 +84,7 @@ export class Agarose {
   }
 
   /**
-   * Reports that objects have changed: drops their old versions and fetches their plans again, as `preload` does.
+   * Reports that objects have changed: drops their old versions and refetches their plans, as `preload` does.
    *
    * @throws as `preload`.
    */
@@ -92,12 +92,12 @@ export class Agarose {
     return this.#reading.update(keys);
   }
 
-  /** Drops the plans and stored stripes of objects. Resolves when they are gone. */
+  /** Drops the plans and stored stripes of objects. Resolves when they are deleted. */
   purge(which: KeySelection): Promise<void> {
     return this.#reading.purge(which);
   }
 
-  /** Calls `listener` for every step of every read of this origin, in any page or worker: `event.data` says which. */
+  /** Calls `listener` for every step of every read of this origin, in any page or worker; `event.data` names it. */
   addEventListener(
     type: "read",
     listener: (event: MessageEvent<ReadEvent>) => void,
@@ -108,7 +108,7 @@ export class Agarose {
     this.#events.addEventListener(type, listener as EventListener, options);
   }
 
-  /** Ends that. */
+  /** Removes a listener. */
   removeEventListener(type: "read", listener: (event: MessageEvent<ReadEvent>) => void): void {
     this.#events.removeEventListener(type, listener as EventListener);
   }

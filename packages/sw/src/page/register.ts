@@ -18,7 +18,7 @@ export interface RegisterOptions {
    */
   readonly worker?: string;
   /**
-   * Address of the client configuration, for a worker that takes it from its URL, as the drop-in files do.
+   * Address of the client configuration, for a worker that reads it from its URL, as the drop-in files do.
    *
    * @defaultValue `/agarose.json`; none for a worker of your own
    */
@@ -75,8 +75,8 @@ const WORKER_DEFAULT = "/agarose-sw.js";
 const CONFIG_DEFAULT = "/agarose.json";
 
 /**
- * Registers a worker, resolves when it controls this page, and returns what reads through it. Works on the first load,
- * after a hard reload, and without a network where the worker was registered before.
+ * Registers a worker, resolves when it controls this page, and returns an object that reads through it. Works on the
+ * first load, after a hard reload, and without a network where the worker was registered before.
  *
  * @throws CONFIG_INVALID when service workers are missing (an insecure origin, private browsing), when the worker's
  *   configuration is unsound, or when its file cannot be registered; READ_TIMEOUT when it does not take control in

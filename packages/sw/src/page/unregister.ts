@@ -2,7 +2,7 @@
 import { CACHE_NAMES } from "../common/cache-names.ts";
 
 /**
- * Ends the registration of this page, or of `scope`, and deletes what it has stored. Open pages keep their worker until
+ * Removes the registration of this page, or of `scope`, and deletes its stored data. Open pages keep their worker until
  * they reload. Resolves to whether there was a registration.
  */
 export async function unregister(scope?: string): Promise<boolean> {

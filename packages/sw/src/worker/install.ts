@@ -45,8 +45,8 @@ export interface WorkerOptions {
 /** Options of `install`. */
 export interface InstallOptions extends WorkerOptions {
   /**
-   * Loads the decoder. A new worker calls it once and fails when it rejects. A worker that starts again calls it when
-   * something must be decoded.
+   * Loads the decoder. A new worker calls it once and fails when it rejects. A restarted worker calls it when something
+   * must be decoded.
    *
    * @defaultValue the decoder in JavaScript
    */

@@ -63,7 +63,7 @@ export const METRICS = {
     { alert: "`degraded` above 5%" },
   ),
   agarose_isolate_bucket_requests_total: counter(
-    "Chunk requests of this isolate to buckets, by how they ended.",
+    "Chunk requests of this isolate to buckets, by result.",
     ["region", "outcome"],
     { alert: "`failed` of one region above 5%" },
   ),
@@ -84,7 +84,7 @@ export const METRICS = {
     "How far the requests of this isolate to the busiest region are above the mean of all regions (EC-Cache, 6.2).",
   ),
   agarose_isolate_peer_requests_total: counter(
-    "Chunk requests of this isolate to other PoPs, by how they ended.",
+    "Chunk requests of this isolate to other PoPs, by result.",
     ["peer", "outcome"],
     { alert: "`failed` of one peer above 5%" },
   ),
@@ -93,7 +93,7 @@ export const METRICS = {
   ),
   agarose_isolate_decoded_shards_total: counter("Data shards that reads of this isolate decoded."),
   agarose_isolate_stripes_decoded_total: counter("Stripes read for objects, on their own or by another read.", ["by"]),
-  agarose_isolate_breaker_open: gauge("1 while this isolate asks the region last.", ["region"]),
+  agarose_isolate_breaker_open: gauge("1 while this isolate tries the region last.", ["region"]),
   agarose_isolate_region_waits_total: counter(
     "Requests to buckets that had to wait because too many to their region were in flight (REGION_REQUESTS_MAX).",
     [],
@@ -102,22 +102,22 @@ export const METRICS = {
   agarose_isolate_dropped_counts_total: counter("Requests not counted for lack of memory."),
   process_resident_memory_bytes: gauge("Resident memory of the PoP. Only a PoP on Node has it."),
   process_cpu_seconds_total: counter("CPU time of the PoP. Only a PoP on Node has it."),
-  agarose_spending_month_usd: gauge("What KV operations of the cache manager cost this month."),
+  agarose_spending_month_usd: gauge("Cost of the cache manager's KV operations this month."),
   agarose_spending_month_operations: gauge("KV operations of the cache manager this month.", ["operation"]),
-  agarose_spending_month_usd_max: gauge("What they may cost in a month. Absent without a limit."),
-  agarose_fill_egress_day_bytes: gauge("What fills have fetched from the regions today, UTC.", [], {
-    alert: "reaches its maximum: look at who steers the cache before you raise FILL_EGRESS_BYTES_PER_DAY",
+  agarose_spending_month_usd_max: gauge("Limit of this cost in a month. Absent without a limit."),
+  agarose_fill_egress_day_bytes: gauge("Bytes that fills have fetched from the regions today, UTC.", [], {
+    alert: "reaches its maximum: check who steers the cache before you raise FILL_EGRESS_BYTES_PER_DAY",
   }),
-  agarose_fill_egress_day_bytes_max: gauge("What they may fetch in a day (FILL_EGRESS_BYTES_PER_DAY)."),
+  agarose_fill_egress_day_bytes_max: gauge("Limit of these bytes in a day (FILL_EGRESS_BYTES_PER_DAY)."),
   agarose_read_ms: gauge("Expected time of a read, as the last period estimates it."),
-  agarose_saved_ms: gauge("Estimate of how much longer a read would take without one idea of the papers.", ["idea"], {
+  agarose_saved_ms: gauge("Estimated time that one idea of the papers saves a read.", ["idea"], {
     alert: "`cooperation` at 0 for an hour although peers answer",
   }),
   agarose_regret_ms: gauge(
-    "Estimate of how much longer the reads of the last period took than with the best contents for just these reads.",
+    "Estimated time that the reads of the last period lost compared with the best contents for just these reads.",
   ),
   agarose_egress_usd_per_million_reads: gauge(
-    "Estimate of what a million reads pay the buckets, and of what they would pay more without this PoP's cache.",
+    "Estimated egress cost of a million reads, and the further cost without this PoP's cache.",
     ["egress"],
   ),
   agarose_recovered_chunks: gauge("Cached data chunks of regions that are down."),
@@ -139,7 +139,7 @@ export const METRICS = {
     { alert: "`left` grows for an hour: budget or capacity is too small" },
   ),
   agarose_period_fill_bytes: gauge(
-    "What the last period fetched for the cache, and what it filled with that. Fills take what reads have just fetched.",
+    "Bytes that the last period fetched for the cache, and bytes that it filled. Fills reuse what reads have just fetched.",
     ["bytes"],
   ),
 } as const satisfies Readonly<Record<string, MetricDescription>>;

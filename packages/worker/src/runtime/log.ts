@@ -6,23 +6,23 @@ export type LogLevel = "info" | "warn" | "error";
 
 /** What each event says. The reference of events and metrics is made from it. */
 export const LOG_EVENTS = {
-  period: "The cache manager's period ended. The fields are those of `lastPeriod` in `/v1/status`, without keys.",
+  period: "A period of the cache manager is over. The fields are those of `lastPeriod` in `/v1/status`, without keys.",
   "period failed": "The period could not run; the cache stays as it is until the next one.",
-  "period without peers": "The period could not read what the other PoPs hold, and decided alone.",
-  purge: "A purge ended, with its prefix or keys and what it removed.",
+  "period without peers": "The period could not read the contents of the other PoPs, and decided without them.",
+  purge: "A purge is done, with its prefix or keys and the number of removed entries.",
   "request failed": "A request was answered with 500: a defect of this program.",
-  "read cut off": "The body of a read ended with an error after its headers were sent.",
-  "leaf list not read": "A read could not get the hashes of an object's blocks, and asks for whole chunks.",
+  "read cut off": "The body of a read failed after its headers were sent.",
+  "leaf list not read": "A read could not get the hashes of an object's blocks, and requests whole chunks.",
   "manifest not used":
     "A region's copy of a manifest is unsigned, forged, damaged or of a newer format: the first one with this code.",
   "traced request": "A request whose trace is sampled (`LOG_TRACES`), with its trace, span, route, status and time.",
-  "message to a peer failed": "Another PoP did not take a message. The digest of the next period repeats it.",
+  "message to a peer failed": "Another PoP did not accept a message. The digest of the next period repeats it.",
   "notifying peers failed":
     "The PoP's messages to the others were not sent. The digest of the next period repeats them.",
-  "publishing peers failed": "What the other PoPs hold could not be written where isolates read it.",
+  "publishing peers failed": "The contents of the other PoPs could not be written where isolates read them.",
   "announcing peers to isolates failed": "Isolates were not notified of the other PoPs, and learn of them later.",
-  "a Durable Object refused": "Counts of requests could not be stored. They are sent again.",
-  "a data point was refused": "Workers Analytics Engine did not take a data point.",
+  "a Durable Object refused": "Counts of requests could not be stored. They will be resent.",
+  "a data point was refused": "Workers Analytics Engine did not accept a data point.",
 } as const;
 
 /** The `event` of a line. */
