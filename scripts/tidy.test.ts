@@ -77,6 +77,15 @@ test("every declaration that a file exports has a doc comment", () => {
   expect(declarations.filter(({ hasComment }) => !hasComment).map(({ at }) => at)).toEqual([]);
 });
 
+test("no text of the storage library names a flag of the command line", () => {
+  // The reference of the configuration is made of the descriptions in its schema.
+  const isText = (path: string): boolean => !/(\.test|config-schema)\.ts$/.test(path);
+  const lines = tracked("packages/storage/src").filter(isText).flatMap(linesOf);
+  expect(lines.length).toBeGreaterThan(10_000);
+  const named = lines.filter((line) => !isComment(line) && /["'`\s]--[a-z]/.test(line.line));
+  expect(named.map(({ at }) => at)).toEqual([]);
+});
+
 describe.each(PACKAGES)("packages/%s", (name) => {
   const comments = sources.filter((path) => path.startsWith(`packages/${name}/`)).flatMap(commentLines);
 
@@ -135,8 +144,14 @@ function exportedDeclarations(path: string): { at: string; hasComment: boolean }
 
 /** Whole-line comments; a comment behind code is as long as Prettier lets its line be. */
 function commentLines(path: string): SourceLine[] {
+  return linesOf(path).filter((line) => isComment(line) && basename(path) !== "generated.ts");
+}
+
+function linesOf(path: string): SourceLine[] {
   const lines = readFileSync(join(ROOT, path), "utf8").split("\n");
-  return lines
-    .map((line, i) => ({ at: `${path}:${i + 1}`, line }))
-    .filter(({ line }) => /^\s*(\/\/|\/?\*|#)/.test(line) && basename(path) !== "generated.ts");
+  return lines.map((line, i) => ({ at: `${path}:${i + 1}`, line }));
+}
+
+function isComment({ line }: SourceLine): boolean {
+  return /^\s*(\/\/|\/?\*|#)/.test(line);
 }

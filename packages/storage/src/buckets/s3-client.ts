@@ -215,7 +215,7 @@ export function storeFailure(
   if (error instanceof Error && error.name === "AbortError") return toAgaroseError(error);
   const { name, bucket, endpoint } = region;
   if (isOutOfDescriptors(error)) {
-    const remedy = "raise the limit, as with `ulimit -n 4096`, or lower --jobs";
+    const remedy = "raise the limit, as with `ulimit -n 4096`, or work on fewer objects at a time";
     const message = `this process has no file descriptor left, so region ${name} could not be asked ${what}: ${remedy}`;
     return new AgaroseError(code, message, { region: name, error: "EMFILE" }, error);
   }

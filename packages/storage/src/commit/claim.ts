@@ -242,7 +242,7 @@ function noQuorum(key: string, outcomes: readonly Outcome<unknown>[], needed: nu
 }
 
 function tooManyClaims(key: string, { region: { name: region } }: Store): AgaroseError {
-  const message = `region ${region} lists more than ${CLAIMS_MAX} claims to ${JSON.stringify(key)}: run \`agarose gc --delete\``;
+  const message = `region ${region} lists more than ${CLAIMS_MAX} claims to ${JSON.stringify(key)}: delete garbage with \`agarose gc\``;
   return new AgaroseError("SOURCE_FAILED", message, { region, key, limit: CLAIMS_MAX });
 }
 

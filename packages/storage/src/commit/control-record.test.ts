@@ -38,7 +38,10 @@ test.each([
 ])("%j is damage that names the remedy, whoever has signed it", async (change) => {
   const { record, problem } = await read({ ...RECORD, ...change });
   expect(record).toBeUndefined();
-  expect(problem).toMatchObject({ code: "MANIFEST_INVALID", message: expect.stringContaining("agarose doctor --fix") });
+  expect(problem).toMatchObject({
+    code: "MANIFEST_INVALID",
+    message: expect.stringContaining("have `agarose doctor` fix it"),
+  });
 });
 
 test("a later format is no damage", async () => {

@@ -113,7 +113,7 @@ async function parseControl(text: string, trust: WriteContext["trust"]): Promise
   }
   const read = v.safeParse(RECORD_SHAPE, json);
   if (!read.success) {
-    const message = `${CONTROL_NAME} is damaged (${read.issues[0].message}): run \`agarose doctor --fix\``;
+    const message = `${CONTROL_NAME} is damaged (${read.issues[0].message}): have \`agarose doctor\` fix it`;
     throw new AgaroseError("MANIFEST_INVALID", message);
   }
   const record = read.output;

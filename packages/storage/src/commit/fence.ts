@@ -307,7 +307,7 @@ function conditionOf(etag: string | undefined): { ifMatch: string } | { ifNoneMa
 function outdated(problem: string, details: Record<string, unknown>): AgaroseError {
   const remedy =
     "nothing was written; give this machine the configuration of the last `agarose keys`. If this is the newer one, " +
-    "run `agarose doctor --fix` here";
+    "have `agarose doctor` fix it here";
   return new AgaroseError("KEYS_OUTDATED", `${problem}: ${remedy}`, details);
 }
 

@@ -32,7 +32,7 @@ async function readConfig(path: string): Promise<string> {
   } catch (error) {
     throw new AgaroseError(
       "CONFIG_INVALID",
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}): write one, or name it with --config PATH`,
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}): write one, or give the path of another`,
       { path },
       error,
     );
@@ -85,7 +85,7 @@ export function parseConfig(text: string, path: string): Config {
     throw new AgaroseError("CONFIG_INVALID", `${path} is not JSON: ${(error as Error).message}`, { path }, error);
   }
   if (isClientConfig(json)) {
-    const message = `${path} is the web app's public file: the command line reads ${CONFIG_FILE}, or --config PATH`;
+    const message = `${path} is the web app's public file: give the path of the deployment's own, such as ${CONFIG_FILE}`;
     throw new AgaroseError("CONFIG_INVALID", message, { path });
   }
   const result = v.safeParse(configSchema, json);

@@ -82,7 +82,7 @@ class PopCheck {
     else this.#add("health", "fail", `${url} is PoP ${JSON.stringify(pop)}: correct name or url in \`pops\``);
     if (entry !== undefined) this.#add("entry", "ok", `this machine enters Cloudflare at ${entry}`);
     if (version !== undefined) {
-      this.#add("version", "ok", `${version}; \`wrangler deployments list --env ${name}\` shows the same`);
+      this.#add("version", "ok", `${version}; \`wrangler deployments list\` shows the same for ${name}`);
     }
     const dateMs = Date.parse(headers.get("date") ?? "");
     // The Date header counts whole seconds. A PoP of a local world sends none: Cloudflare and Node add it.
@@ -124,7 +124,7 @@ class PopCheck {
       return { state: "warn", message };
     }
     if (place) return { state: "ok", message: `${place.location}${placement === null ? "" : `, ${placement}`}` };
-    const advice = "`agarose init --worker` writes placement and LOCATION";
+    const advice = "`agarose init` writes placement and LOCATION of PoPs";
     return { state: "warn", message: `it has no LOCATION, so its Durable Objects may be anywhere: ${advice}` };
   }
 

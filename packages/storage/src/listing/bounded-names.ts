@@ -22,7 +22,7 @@ export async function* boundedNames(store: Store, prefix: string, signal: AbortS
 /** The error of a region that lists `names` names or more below `prefix`. */
 export function tooManyNames({ region }: Store, prefix: string, names: number): AgaroseError {
   const message =
-    `region ${region.name} lists ${names} names or more below ${prefix}, and ${NAMES_MAX} are read at most: run ` +
-    `\`agarose gc --delete\`, or look at them in ${region.endpoint}/${region.bucket}`;
+    `region ${region.name} lists ${names} names or more below ${prefix}, and ${NAMES_MAX} are read at most: ` +
+    `delete garbage with \`agarose gc\`, or look at them in ${region.endpoint}/${region.bucket}`;
   return new AgaroseError("SOURCE_FAILED", message, { region: region.name, prefix, names, limit: NAMES_MAX });
 }

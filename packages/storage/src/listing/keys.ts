@@ -76,7 +76,7 @@ export class KeyListing {
     return new AgaroseError(
       "NO_QUORUM",
       `${answered} of ${length} regions could be listed, ${needed} are needed to know every key: list again once ` +
-        `${regions.join(", ")} answer; \`--consistency eventual\` lists what the others have. ` +
+        `${regions.join(", ")} answer, or with the consistency \`eventual\` to see what the others have. ` +
         `First error: ${this.regionsFailed[0]?.problem}`,
       { answered, needed, regions },
     );
@@ -114,7 +114,7 @@ export function requireMajority(prefix: string, failed: readonly FailedRegion[],
 
 /** The keys given. Throws USAGE beside a prefix, KEY_INVALID or KEY_TOO_LONG. */
 export function givenKeys(keys: readonly string[], prefix: string | undefined): readonly string[] {
-  if (keys.length > 0 && prefix !== undefined) throw new AgaroseError("USAGE", "give either keys or --prefix");
+  if (keys.length > 0 && prefix !== undefined) throw new AgaroseError("USAGE", "give either keys or a prefix");
   return keys.map(parseKey);
 }
 

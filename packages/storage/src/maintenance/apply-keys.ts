@@ -58,7 +58,7 @@ export async function applyKeys(
     if (isTombstone(newest)) return undefined;
     // A put between the two looks is no stranger's.
     if (await isTrusted(newest, survey, context)) return "current";
-    const message = `no trusted key has signed ${JSON.stringify(key)}: --vouch signs it all the same`;
+    const message = `no trusted key has signed ${JSON.stringify(key)}: vouch for it to sign it all the same`;
     throw new AgaroseError("MANIFEST_UNTRUSTED", message, { key });
   }
   if (!acceptsNewest) refuseDispute(newest, survey);
@@ -132,7 +132,7 @@ function refuseDispute(newest: ManifestRecord, { regions }: Survey): void {
     "MANIFEST_UNTRUSTED",
     `${same.length} of ${regions.length} regions hold version ${version} of ${JSON.stringify(newest.key)}, the ` +
       `newest, and ${dissent.length} hold something else (${names(dissent).join(", ")}): check the content with ` +
-      "`agarose get`, then put it again or sign it with --vouch --accept-newest",
+      "`agarose get`, then put it again or vouch for it and accept the newest",
     { key: newest.key, version, same: names(same), others: names(dissent) },
   );
 }

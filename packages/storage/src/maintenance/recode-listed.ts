@@ -88,7 +88,7 @@ async function copyManifests(key: string, context: DeploymentParts): Promise<num
   if (result.outcome === "failed") throw result.error;
   const silent = result.after.manifests.flatMap(({ region, state }) => (state === "unreachable" ? [region] : []));
   if (silent.length > 0) {
-    const message = `${silent.join(", ")} did not answer for ${JSON.stringify(key)}: run --move again when they do`;
+    const message = `${silent.join(", ")} did not answer for ${JSON.stringify(key)}: move again when they do`;
     throw new AgaroseError("STORE_FAILED", message, { key, regions: silent });
   }
   if (result.outcome === "damaged") {

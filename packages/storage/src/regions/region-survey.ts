@@ -232,7 +232,7 @@ function notUsable(key: string, regions: readonly RegionManifest[], usable: numb
   const names = others.map(({ store }) => store.region.name);
   const remedies: Partial<Record<AgaroseError["code"], string>> = {
     MANIFEST_UNTRUSTED:
-      "add the key that has signed it to `publicKeys`, or sign it with `agarose keys apply --vouch`; in a rotation, this " +
+      "add the key that has signed it to `publicKeys`, or vouch for it with `agarose keys apply`; in a rotation, this " +
       "machine needs the new configuration",
     MANIFEST_TOO_LARGE: "upgrade Agarose on this machine",
   };

@@ -103,7 +103,7 @@ function refuseStrangers(key: string, regions: readonly RegionManifest[]): void 
   throw new AgaroseError(
     "MANIFEST_UNTRUSTED",
     `${most} of ${regions.length} regions hold one manifest of ${JSON.stringify(key)} that no trusted key has signed: ` +
-      "nothing is repaired; add the key that has signed it to `publicKeys`, sign it with `agarose keys apply --vouch`, or " +
+      "nothing is repaired; add the key that has signed it to `publicKeys`, vouch for it with `agarose keys apply`, or " +
       "put the object again",
     { key, regions: most },
     untrusted[0]!.problem,

@@ -8,7 +8,7 @@ import { freeDescriptors } from "../files/descriptors.ts";
 import { AdaptiveWidth } from "../listing/adaptive-pool.ts";
 
 /**
- * Objects at a time without --jobs. A large one counts as many, because its stripes are in memory. A region may get two
+ * Objects at a time without `jobs`. A large one counts as many, because its stripes are in memory. A region may get two
  * chunks of each: `SOCKETS` of a client are enough for all.
  */
 const WIDTH = { start: 16, min: 2, max: 64 };
@@ -18,7 +18,7 @@ const UNIT_BYTES = 256 * 1024;
 const UNITS_MAX = 12;
 
 /**
- * How many units may be under way: those of `--jobs`, or as many as the stores take. Neither is more than this process
+ * How many units may be under way: those of `jobs`, or as many as the stores take. Neither is more than this process
  * has `descriptors` for.
  */
 export function widthOf(jobs: number | undefined, descriptors = freeDescriptors()): AdaptiveWidth {
@@ -45,7 +45,7 @@ export function parseHeaders(lines: readonly string[]): Record<string, string> {
       const allowed = [...HEADERS_ALLOWED].join(", ");
       throw new AgaroseError(
         "USAGE",
-        `--header ${JSON.stringify(line)} is not "name: value" with a name of: ${allowed}`,
+        `the header ${JSON.stringify(line)} is not "name: value" with a name of: ${allowed}`,
       );
     }),
   );

@@ -134,7 +134,7 @@ test("a PoP with other regions, other keys and no peers, each with what to do", 
   });
   expect(found(own, "keys")).toMatchObject({ state: "fail", message: expect.stringContaining("`agarose deploy`") });
   expect(found(own, "peers")).toMatchObject({ state: "warn", message: expect.stringContaining("works alone") });
-  expect(found(own, "place")).toMatchObject({ state: "warn", message: expect.stringContaining("init --worker") });
+  expect(found(own, "place")).toMatchObject({ state: "warn", message: expect.stringContaining("agarose init") });
 });
 
 test("a name that is another PoP's, and an address where none is", async () => {

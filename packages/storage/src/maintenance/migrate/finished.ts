@@ -22,8 +22,8 @@ export async function checkFinished(left: readonly string[], context: Deployment
     for await (const { name } of store.list(CHUNK_PREFIX, signal)) {
       throw new AgaroseError(
         "USAGE",
-        `region ${store.region.name} still has chunks, such as ${name}: end --move, then remove what no manifest ` +
-          "names with `agarose gc --delete`; versions that `keep` keeps stay for their time",
+        `region ${store.region.name} still has chunks, such as ${name}: end the move, then remove what no manifest ` +
+          "names with `agarose gc`; versions that `keep` keeps stay for their time",
         { region: store.region.name, name },
       );
     }
@@ -39,7 +39,7 @@ export async function checkFinished(left: readonly string[], context: Deployment
   if (keys.length > 0) {
     throw new AgaroseError(
       "USAGE",
-      `objects that did not arrive in every region: ${keys.length}, such as ${JSON.stringify(keys[0])}; run --move again`,
+      `objects that did not arrive in every region: ${keys.length}, such as ${JSON.stringify(keys[0])}; move again`,
       { keys: keys.slice(0, SHOWN_MAX) },
     );
   }
@@ -47,7 +47,7 @@ export async function checkFinished(left: readonly string[], context: Deployment
   throw new AgaroseError(
     "USAGE",
     `objects of which \`keep\` keeps versions: ${kept.length}, such as ${JSON.stringify(kept[0])}. These have the ` +
-      "former name of a region: run --finish again once their time is over and `agarose gc --delete` has removed them",
+      "former name of a region: finish again once their time is over and `agarose gc` has removed them",
     { keys: kept.slice(0, SHOWN_MAX) },
   );
 }

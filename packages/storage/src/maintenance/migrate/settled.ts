@@ -37,7 +37,7 @@ export async function checkSettled(context: DeploymentParts): Promise<void> {
   throw new AgaroseError(
     "USAGE",
     `objects that are in fewer than ${needed} of ${stores.length} regions: ${keys.length}, such as ` +
-      `${JSON.stringify(keys[0])}; end the migration before with --move, or run \`agarose scrub\``,
+      `${JSON.stringify(keys[0])}; end the migration before by its move, or run \`agarose scrub\``,
     { keys: keys.slice(0, SHOWN_MAX), needed },
   );
 }

@@ -105,7 +105,7 @@ function renamedOf(current: ConfigFile, next: ConfigFile): Transition["renamed"]
   });
   for (const { from, to, formerly } of all) {
     if (formerly === undefined || formerly === from) continue;
-    throw usage(`region ${from} was ${formerly} before: end that migration with --finish, then rename it to ${to}`);
+    throw usage(`region ${from} was ${formerly} before: finish that migration, then rename it to ${to}`);
   }
   const [first] = all;
   if (all.length <= 1) return first && { from: first.from, to: first.to };

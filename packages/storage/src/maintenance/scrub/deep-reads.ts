@@ -61,7 +61,7 @@ export class DeepReads {
     if (options.usd !== undefined && unpriced.length > 0) {
       throw new AgaroseError(
         "USAGE",
-        `--budget needs a price of every region, and ${unpriced.length} of ${regions.length} have none ` +
+        `a budget needs a price of every region, and ${unpriced.length} of ${regions.length} have none ` +
           `(${unpriced.join(", ")}): add "egressUsdPerGb" to them`,
       );
     }

@@ -22,7 +22,11 @@ export async function writeMetrics(path: string, totals: Totals, times: WalkTime
 /** Throws USAGE when the folder of a metrics file cannot be written, which a long walk would show only at its end. */
 export async function checkMetricsPath(path: string): Promise<void> {
   await access(dirname(path), constants.W_OK).catch((error: Error) => {
-    throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}; choose another --metrics`, { path });
+    throw new AgaroseError(
+      "USAGE",
+      `${path} cannot be written: ${error.message}; choose another file for the metrics`,
+      { path },
+    );
   });
 }
 
