@@ -1,4 +1,4 @@
-/** textlint rule: a relative link must name a file, and its anchor a heading of that file. */
+/** textlint rule: a relative link or picture must name a file, and its anchor a heading of that file. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
@@ -6,18 +6,17 @@ import { dirname, resolve } from "node:path";
 const GENERATED = /\/docs\/reference\/api\//;
 
 export default function links({ Syntax, RuleError, report, getFilePath }) {
-  return {
-    [Syntax.Link](node) {
-      if (/^[a-z]+:/.test(node.url)) return;
-      const [path, anchor] = node.url.split("#");
-      const file = path === "" ? getFilePath() : resolve(dirname(getFilePath()), decodeURI(path));
-      if (GENERATED.test(file)) return;
-      if (!existsSync(file)) report(node, new RuleError(`there is no ${path}`));
-      else if (anchor && statSync(file).isFile() && !anchorsOf(file).has(anchor)) {
-        report(node, new RuleError(`${path || "this page"} has no heading #${anchor}`));
-      }
-    },
+  const check = (node) => {
+    if (/^[a-z]+:/.test(node.url)) return;
+    const [path, anchor] = node.url.split("#");
+    const file = path === "" ? getFilePath() : resolve(dirname(getFilePath()), decodeURI(path));
+    if (GENERATED.test(file)) return;
+    if (!existsSync(file)) report(node, new RuleError(`there is no ${path}`));
+    else if (anchor && statSync(file).isFile() && !anchorsOf(file).has(anchor)) {
+      report(node, new RuleError(`${path || "this page"} has no heading #${anchor}`));
+    }
   };
+  return { [Syntax.Link]: check, [Syntax.Image]: check, Definition: check };
 }
 
 /** Anchors of a page's headings, as GitHub makes them. */
