@@ -12,6 +12,7 @@ import { longRead } from "./reads/long-read.ts";
 import { describeLoad } from "@agarose/dev-world/machine";
 import { defaultPolicies, policies } from "./comparison/policies.ts";
 import { pages } from "./pages/pages.ts";
+import { lines } from "./pages/lines.ts";
 import { ranges } from "./pages/ranges.ts";
 import { popMemory } from "./pop/pop-memory.ts";
 import { popThroughput } from "./pop/pop-throughput.ts";
@@ -41,6 +42,7 @@ const BENCHES: readonly Bench[] = [
   longRead,
   pages,
   ranges,
+  lines,
 ];
 
 const { values, positionals } = parseArgs({

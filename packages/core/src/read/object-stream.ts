@@ -7,8 +7,9 @@
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import { pullStream, type PullSink } from "../pull-stream.ts";
 import { LeafHashes } from "./leaf-hashes.ts";
-import { RangeReader } from "./range-reader.ts";
-import { WINDOW_BYTES_DEFAULT, WINDOW_STRIPES_MAX } from "./read-options.ts";
+import { RangeReader, type Step } from "./range-reader.ts";
+import type { Line } from "./line.ts";
+import { WINDOW_BYTES_DEFAULT } from "./read-options.ts";
 import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget } from "./read-options.ts";
 import type { ReadReport } from "./read-report.ts";
 import type { StripeHashes } from "./stripe-hashes.ts";
@@ -61,8 +62,9 @@ class ObjectStream {
   readonly #observer: ReadObserver;
   readonly #abort = new AbortController();
   readonly #range: RangeReader;
-  readonly #window: Promise<Uint8Array[]>[] = [];
+  readonly #window: Step[] = [];
   readonly #detach: () => void;
+  readonly #line: Line | undefined;
   #sink: PullSink<Uint8Array> | undefined;
 
   constructor(target: ReadTarget, context: ReadContext, policy: ReadPolicy, observer: ReadObserver) {
@@ -74,6 +76,8 @@ class ObjectStream {
     this.#policy = policy;
     this.#observer = observer;
     this.#range = new RangeReader(target, context, policy, stripes, this.#abort.signal);
+    this.#line = context.line;
+    if (this.#line) this.#line.reads++;
     const onAbort = (): void => this.finish(toAgaroseError(signal?.reason, "ABORTED"));
     signal?.addEventListener("abort", onAbort);
     this.#detach = () => signal?.removeEventListener("abort", onAbort);
@@ -85,7 +89,8 @@ class ObjectStream {
     try {
       this.#abort.signal.throwIfAborted();
       // What is given up must not fail a body that has begun.
-      await (this.#policy.fallback === "none" ? Promise.all(this.#window) : this.#window[0]);
+      const { fallback } = this.#policy;
+      await (fallback === "none" ? Promise.all(this.#window.map(({ parts }) => parts)) : this.#window[0]?.parts);
     } catch (cause) {
       const error = toAgaroseError(cause);
       this.finish(error);
@@ -116,7 +121,7 @@ class ObjectStream {
   async #pull(sink: PullSink<Uint8Array>): Promise<void> {
     this.#fillWindow();
     try {
-      const parts = (await this.#window.shift()) ?? [];
+      const parts = (await this.#window.shift()?.parts) ?? [];
       // `cancel` ends the read of a consumer that has left.
       if (sink.isOver) return;
       for (const part of parts) sink.enqueue(part);
@@ -128,19 +133,18 @@ class ObjectStream {
     }
   }
 
-  #windowStripes(): number {
-    const { windowBytes = WINDOW_BYTES_DEFAULT } = this.#policy;
-    const bytes = typeof windowBytes === "function" ? windowBytes() : windowBytes;
-    return Math.min(WINDOW_STRIPES_MAX, Math.max(1, Math.floor(bytes / this.#target.manifest.stripeBytes)));
-  }
-
   #fillWindow(): void {
     if (this.#abort.signal.aborted) return;
-    const waiting = this.#window.length;
-    for (const parts of this.#range.next((started) => waiting + started < this.#windowStripes())) {
+    const { windowBytes = WINDOW_BYTES_DEFAULT } = this.#policy;
+    const bytesMax = typeof windowBytes === "function" ? windowBytes() : windowBytes;
+    for (let step; (step = this.#range.next(this.#window, bytesMax)); this.#window.push(step)) {
+      const started = step;
+      const arrived = (): void => {
+        started.hasCome = true;
+        if (this.#range.hasFlowed) this.#fillWindow();
+      };
       // `#pull` reports the failure. Until then it must not count as unhandled.
-      parts.catch(() => {});
-      this.#window.push(parts);
+      started.parts.then(arrived, () => {});
     }
   }
 
@@ -149,6 +153,7 @@ class ObjectStream {
     if (this.report.endMs !== undefined) return;
     this.report.endMs = this.#clock.now();
     this.#detach();
+    if (this.#line) this.#line.reads--;
     if (reason !== undefined) {
       this.#abort.abort(reason);
       this.#sink?.error(reason);

@@ -2,7 +2,7 @@
  * Pieces: the blocks that a small range lies in. A read of pieces asks for them alone, and not for k chunks of whole
  * stripes. Reed-Solomon codes each byte position on its own, so the same blocks of any k chunks give a piece too.
  */
-import { blockCount, stripeShape, type Manifest, type StripePart } from "../format/manifest/index.ts";
+import { blockCount, stripeShape, type Manifest, type StripePart, type StripeShape } from "../format/manifest/index.ts";
 import type { ByteRange } from "../http/range.ts";
 
 /** The blocks of one data chunk in one stripe. */
@@ -35,32 +35,39 @@ const SAVING_MIN = 2;
  * a whole shard when the object has no leaf list.
  */
 export function piecesOf(manifest: Manifest, range: ByteRange): Piece[] | undefined {
-  const { stripeBytes, blockBytes, k, leaves, inline } = manifest;
+  const { stripeBytes, k, inline } = manifest;
   if (inline !== undefined) return undefined;
   const pieces: Piece[] = [];
   let allBytes = 0;
   let bytes = 0;
   for (let index = Math.floor(range.start / stripeBytes); index * stripeBytes < range.end; index++) {
     const stripe = stripeShape(manifest, index);
-    const { start, shardBytes } = stripe;
-    const unit = leaves ? blockBytes : shardBytes;
-    const end = Math.min(range.end, start + stripe.dataBytes) - start;
-    let at = Math.max(range.start - start, 0);
-    allBytes += k * shardBytes;
-    while (at < end) {
-      const chunk = Math.floor(at / shardBytes);
-      const shardStart = chunk * shardBytes;
-      const from = Math.floor((at - shardStart) / unit) * unit;
-      const to = Math.min(Math.ceil(Math.min(end - shardStart, shardBytes) / unit) * unit, shardBytes);
-      const part = { ...stripe, chunkOffset: stripe.chunkOffset + from, shardBytes: to - from, from };
-      pieces.push({ stripe: part, blockBytes: unit, chunk, start: start + shardStart + from, end: start + end });
-      bytes += to - from;
-      at = shardStart + shardBytes;
+    allBytes += k * stripe.shardBytes;
+    for (const piece of piecesIn(manifest, stripe, range)) {
+      pieces.push(piece);
+      bytes += piece.stripe.shardBytes;
     }
     // A long read ends here, after few stripes: it wants almost all of them.
     if (bytes * SAVING_MIN > allBytes && index * stripeBytes > range.start) return undefined;
   }
   return bytes * SAVING_MIN > allBytes ? undefined : pieces;
+}
+
+/** The pieces of one stripe in which `range` lies, in order, a chunk each. */
+export function* piecesIn(manifest: Manifest, stripe: StripeShape, range: ByteRange): Generator<Piece> {
+  const { start, shardBytes, dataBytes, chunkOffset } = stripe;
+  const blockBytes = manifest.leaves ? manifest.blockBytes : shardBytes;
+  const end = Math.min(range.end, start + dataBytes) - start;
+  let at = Math.max(range.start - start, 0);
+  while (at < end) {
+    const chunk = Math.floor(at / shardBytes);
+    const shardStart = chunk * shardBytes;
+    const from = Math.floor((at - shardStart) / blockBytes) * blockBytes;
+    const to = Math.min(Math.ceil(Math.min(end - shardStart, shardBytes) / blockBytes) * blockBytes, shardBytes);
+    const part = { ...stripe, chunkOffset: chunkOffset + from, shardBytes: to - from, from };
+    yield { stripe: part, blockBytes, chunk, start: start + shardStart + from, end: start + end };
+    at = shardStart + shardBytes;
+  }
 }
 
 /** Whether an object is small: one stripe, which batches bring and memories keep whole. An inline one has no chunks. */

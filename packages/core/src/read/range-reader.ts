@@ -1,18 +1,50 @@
 /**
- * Assembles the bytes of a range: from the pieces of a small one, or from whole stripes. Small objects, and the blocks
- * of pieces, come from memory if they are there.
+ * Assembles the bytes of a range: from the pieces of a small one, from whole stripes, or from blocks in order, which is
+ * best on a line that is narrower than its sources. Small objects, and the blocks of pieces, come from memory if they
+ * are there.
  */
+import { toAgaroseError } from "../errors.ts";
 import { HAS_STORE } from "../features.ts";
 import { concat } from "../format/hash-tree.ts";
-import { stripeShape, type StripeShape } from "../format/manifest/index.ts";
+import { blockCount, stripeShape, type StripeShape } from "../format/manifest/index.ts";
 import type { ByteRange } from "../http/range.ts";
 import { LeafHashes } from "./leaf-hashes.ts";
-import { blockNames, isSmall, needsLeaves, piecesOf, wholeName, type Piece } from "./pieces.ts";
-import type { ReadContext, ReadPolicy, ReadTarget } from "./read-options.ts";
-import type { StripeReader } from "./stripe-reader.ts";
+import { blockNames, isSmall, needsLeaves, piecesIn, piecesOf, wholeName, type Piece } from "./pieces.ts";
+import { WINDOW_STRIPES_MAX, type ReadContext, type ReadPolicy, type ReadTarget } from "./read-options.ts";
+import type { ChunkOrder, StripeReader } from "./stripe-reader.ts";
+
+/** Of a stripe, so few bytes are read at once: they take hardly longer than one block. */
+const FLOW_BYTES_MIN = 128 * 1024;
+/** Before the first block has come, this share of what keeps the line busy is under way. */
+const START_SHARE = 1 / 2;
+
+/** The next part of a read. */
+export interface Step {
+  /** How many bytes of the object are fetched for it. */
+  readonly bytes: number;
+  /** Its wanted bytes, in order. */
+  readonly parts: Promise<Uint8Array[]>;
+  /** Whether they have come, and the consumer has not taken them yet. */
+  hasCome?: boolean;
+}
+
+/** A stripe whose blocks are read in order. */
+interface InOrder {
+  readonly stripe: StripeShape;
+  /** Ends the requests for its blocks. */
+  readonly stop: AbortController;
+  readonly signal: AbortSignal;
+  /** All of it, once a block did not come from its own region. */
+  whole?: Promise<readonly Uint8Array[]>;
+}
 
 /** The range of one read. */
 export class RangeReader {
+  /** Whether blocks were read in order: each that has come makes room for the next one. */
+  hasFlowed = false;
+  #inOrder: InOrder | undefined;
+  /** Whether one of these blocks has come. */
+  #hasBegun = false;
   readonly #target: ReadTarget;
   readonly #context: ReadContext;
   readonly #stripes: StripeReader;
@@ -20,10 +52,11 @@ export class RangeReader {
   readonly #signal: AbortSignal;
   readonly #range: ByteRange;
   /** Whether `share` keeps whole stripes. */
-  readonly #keepsStripes: boolean | undefined;
-  /** What a small range lies in and is not asked for yet. The read then reads no whole stripe. */
-  #pieces: readonly Piece[];
-  #nextStripe: number;
+  #keepsStripes: boolean | undefined;
+  /** What a small range lies in, or what is left of one, and is not asked for yet. */
+  #pieces: readonly Piece[] = [];
+  /** Where in the object the part begins that is not asked for yet. */
+  #at: number;
   readonly #endStripe: number;
 
   constructor(
@@ -41,49 +74,138 @@ export class RangeReader {
     this.#leaves = new LeafHashes(target, context, stripes);
     this.#signal = signal;
     this.#range = range;
-    this.#keepsStripes = HAS_STORE && policy.stripes;
+    if (HAS_STORE) this.#keepsStripes = policy.stripes;
     this.#endStripe = Math.ceil(range.end / manifest.stripeBytes);
-    const pieces =
-      this.#keepsStripes || context.memory?.holds([wholeName(manifest)]) ? undefined : piecesOf(manifest, range);
-    this.#pieces = pieces ?? [];
-    this.#nextStripe = pieces ? this.#endStripe : Math.floor(range.start / manifest.stripeBytes);
+    this.#at = range.start;
   }
 
   /** Whether all of it is being read. */
   get isOver(): boolean {
-    return this.#nextStripe >= this.#endStripe;
+    return this.#at >= this.#range.end && this.#pieces.length === 0;
   }
 
-  /** Starts to read what comes next: all pieces of a small range, or stripes while there `isRoom` for one more. */
-  next(isRoom: (started: number) => boolean): Promise<Uint8Array[]>[] {
-    const started = this.#pieces.map((piece) => this.#piece(piece));
-    this.#pieces = [];
-    while (isRoom(started.length) && !this.isOver) {
-      started.push(this.#stripe(stripeShape(this.#target.manifest, this.#nextStripe++)));
+  /**
+   * Starts to read what comes next: a piece of a small range, a stripe, or a block. Undefined if there is no room for
+   * it.
+   *
+   * @param ahead what has been started, and its consumer has not taken.
+   * @param bytesMax of all that is ahead.
+   */
+  next(ahead: readonly Step[], bytesMax: number): Step | undefined {
+    const { manifest } = this.#target;
+    if (this.isOver) return undefined;
+    if (this.#pieces.length === 0) {
+      const stripe = stripeShape(manifest, Math.floor(this.#at / manifest.stripeBytes));
+      if (this.#flows(stripe)) return this.#nextBlock(stripe, ahead, bytesMax);
+      if (!this.#isSmall()) return this.#nextStripe(stripe, ahead, bytesMax);
     }
-    return started;
+    const [piece, ...pieces] = this.#pieces;
+    this.#pieces = pieces;
+    return { bytes: 0, parts: this.#piece(piece!) };
+  }
+
+  /** Whether what is left of the range is read as pieces. It is not for a read of whole stripes that has begun. */
+  #isSmall(): boolean {
+    const { manifest } = this.#target;
+    if ((HAS_STORE && this.#keepsStripes) || (this.#at > this.#range.start && !this.hasFlowed)) return false;
+    if (this.#context.memory?.holds([wholeName(manifest)])) return false;
+    const pieces = piecesOf(manifest, { start: this.#at, end: this.#range.end });
+    if (!pieces) return false;
+    this.#pieces = pieces;
+    this.#at = this.#range.end;
+    return true;
+  }
+
+  /** Reads the next stripe, or its rest, of any k chunks. */
+  #nextStripe(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
+    const { manifest } = this.#target;
+    const bytes = manifest.stripeBytes;
+    if (ahead.length >= WINDOW_STRIPES_MAX || (ahead.length > 0 && sumOf(ahead) + bytes > bytesMax)) return undefined;
+    const range = { start: this.#at, end: Math.min(this.#range.end, stripe.start + stripe.dataBytes) };
+    this.#at = range.end;
+    return { bytes, parts: this.#stripe(stripe, range) };
+  }
+
+  /** Whether to read a stripe, or its rest, as blocks in order. */
+  #flows(stripe: StripeShape): boolean {
+    const { manifest } = this.#target;
+    const { line } = this.#context;
+    const { start, end } = this.#range;
+    if (!line || (HAS_STORE && this.#keepsStripes) || manifest.inline !== undefined) return false;
+    if (!manifest.leaves && blockCount(manifest, stripe) > 1) return false;
+    const from = Math.max(start, stripe.start);
+    const wanted = Math.min(end, stripe.start + stripe.dataBytes) - from;
+    // Few bytes come as soon by all their blocks at once.
+    if (wanted <= FLOW_BYTES_MIN) return false;
+    return this.#at > from || (!line.isWide(wanted, this.#stripes.regions) && this.#stripes.isDirect(stripe));
+  }
+
+  /** Reads the next block from the region that has it, by the GET that has brought the one before. */
+  #nextBlock(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
+    const { manifest } = this.#target;
+    const line = this.#context.line!;
+    const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
+    const { stripe: wanted, blockBytes, start, end } = piece!;
+    const shardBytes = Math.min(blockBytes, wanted.shardBytes);
+    // The first block must not share the line with many others.
+    const window = line.windowBytes(this.#stripes.regions) * (this.#hasBegun ? 1 : START_SHARE);
+    // What has come may wait for a block before it, which is no reason to leave the line idle.
+    const most = Math.min(bytesMax, 2 * window) - shardBytes;
+    const awaited = sumOf(ahead.filter(({ hasCome }) => !hasCome));
+    if (ahead.length > 0 && (awaited + shardBytes > window || sumOf(ahead) > most)) return undefined;
+    const range = { start: this.#at, end: Math.min(end, start + shardBytes) };
+    this.#at = range.end;
+    this.hasFlowed = true;
+    const until = wanted.chunkOffset + wanted.shardBytes;
+    const order = { until, patienceMs: line.queueMs(shardBytes) };
+    if (this.#inOrder?.stripe.index !== stripe.index) {
+      const stop = new AbortController();
+      this.#inOrder = { stripe, stop, signal: AbortSignal.any([this.#signal, stop.signal]) };
+    }
+    const block = { ...piece!, stripe: { ...wanted, shardBytes } };
+    const read = async (inOrder: InOrder): Promise<Uint8Array[]> => {
+      const bytes = await this.#readBlock(block, order, inOrder);
+      this.#hasBegun = true;
+      return [bytes.subarray(range.start - start, range.end - start)];
+    };
+    return { bytes: shardBytes, parts: read(this.#inOrder) };
+  }
+
+  /** Reads a block, or the whole stripe where its region fails or is late: that brings the following blocks, too. */
+  async #readBlock(piece: Piece, order: ChunkOrder, inOrder: InOrder): Promise<Uint8Array> {
+    const { stripe, chunk } = piece;
+    const { stop, signal } = inOrder;
+    try {
+      return await this.#readPiece(piece, signal, order);
+    } catch (error) {
+      const isOther = this.#signal.aborted || toAgaroseError(error).code !== "NOT_ENOUGH_CHUNKS";
+      if (isOther && !inOrder.whole) throw error;
+    }
+    inOrder.whole ??= this.#stripes.data(inOrder.stripe, this.#endStripe - 1, this.#signal);
+    stop.abort();
+    const data = await inOrder.whole;
+    return data[chunk]!.subarray(stripe.from, stripe.from + stripe.shardBytes);
   }
 
   /** Reads the wanted bytes of one piece. */
   async #piece(piece: Piece): Promise<Uint8Array[]> {
     const { manifest } = this.#target;
     const { blockBytes, start, end } = piece;
-    const read = (): Promise<Uint8Array> => this.#readPiece(piece);
+    const read = (): Promise<Uint8Array> => this.#readPiece(piece, this.#signal);
     const { memory } = this.#context;
     const bytes = await (memory?.read(blockNames(manifest, piece), blockBytes, read, this.#signal) ?? read());
     return [bytes.subarray(Math.max(0, this.#range.start - start), end - start)];
   }
 
-  async #readPiece(piece: Piece): Promise<Uint8Array> {
+  async #readPiece(piece: Piece, signal: AbortSignal, order?: ChunkOrder): Promise<Uint8Array> {
     const { manifest } = this.#target;
     const { stripe, chunk } = piece;
-    const signal = this.#signal;
-    if (!needsLeaves(manifest, piece)) return this.#stripes.chunk(stripe, chunk, signal);
+    if (!needsLeaves(manifest, piece)) return this.#stripes.chunk(stripe, chunk, signal, order);
     const stop = new AbortController();
     const leaves = this.#leaves.of(stripe.index, signal);
     leaves.catch((error: unknown) => stop.abort(error));
     try {
-      return await this.#stripes.chunk({ ...stripe, leaves }, chunk, AbortSignal.any([signal, stop.signal]));
+      return await this.#stripes.chunk({ ...stripe, leaves }, chunk, AbortSignal.any([signal, stop.signal]), order);
     } catch (error) {
       signal.throwIfAborted();
       if (!stop.signal.aborted) throw error;
@@ -93,26 +215,28 @@ export class RangeReader {
     }
   }
 
-  /** Reads the wanted part of one stripe, as pieces in order. */
-  async #stripe(stripe: StripeShape): Promise<Uint8Array[]> {
+  /** Reads the part `range` of one stripe, as pieces in order. */
+  async #stripe(stripe: StripeShape, range: ByteRange): Promise<Uint8Array[]> {
     const { manifest } = this.#target;
     const { memory } = this.#context;
     const signal = this.#signal;
     const data = (): Promise<readonly Uint8Array[]> => this.#stripes.data(stripe, this.#endStripe - 1, signal);
-    if (!memory || this.#keepsStripes || !isSmall(manifest)) return this.#cut(stripe, await data());
+    if (!memory || (HAS_STORE && this.#keepsStripes) || !isSmall(manifest)) return cut(stripe, range, await data());
     const read = (): Promise<Uint8Array> => data().then(concat);
     const whole = await memory.read([wholeName(manifest)], manifest.k * stripe.shardBytes, read, signal);
-    return [whole.subarray(this.#range.start, this.#range.end)];
+    return [whole.subarray(range.start, range.end)];
   }
+}
 
-  /** Drops the padding and what is outside the range. */
-  #cut(stripe: StripeShape, data: readonly Uint8Array[]): Uint8Array[] {
-    const from = Math.max(this.#range.start, stripe.start);
-    const to = Math.min(this.#range.end, stripe.start + stripe.dataBytes);
-    return data.flatMap((shard, chunk) => {
-      const start = stripe.start + chunk * stripe.shardBytes;
-      const part = shard.subarray(Math.max(0, from - start), Math.max(0, to - start));
-      return part.length > 0 ? [part] : [];
-    });
-  }
+function sumOf(steps: readonly Step[]): number {
+  return steps.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** Drops the padding and what is outside the range. */
+function cut(stripe: StripeShape, range: ByteRange, data: readonly Uint8Array[]): Uint8Array[] {
+  return data.flatMap((shard, chunk) => {
+    const start = stripe.start + chunk * stripe.shardBytes;
+    const part = shard.subarray(Math.max(0, range.start - start), Math.max(0, range.end - start));
+    return part.length > 0 ? [part] : [];
+  });
 }

@@ -5,6 +5,7 @@ import type { ByteRange } from "../http/range.ts";
 import type { Clock, Random, Sha256 } from "../ports.ts";
 import type { ChunkSource } from "../sources/source.ts";
 import type { BlockMemory } from "./block-memory.ts";
+import type { Line } from "./line.ts";
 import type { Decoding, ReadReport, RequestRecord } from "./read-report.ts";
 import type { Hedge } from "./stripe-read.ts";
 
@@ -30,6 +31,8 @@ export interface ReadContext {
   readonly sha256: Sha256;
   /** Loads the codec. It is called only when a stripe must be decoded. */
   readonly codec: () => Promise<Decoder>;
+  /** The line that all reads of the program share. Default: it bounds nothing, and stripes are read whole. */
+  readonly line?: Line;
   /** Keeps small objects, and the blocks of small ranges, for other reads. Default: nothing is kept. */
   readonly memory?: BlockMemory;
 }

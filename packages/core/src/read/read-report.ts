@@ -17,12 +17,10 @@ export interface RequestRecord {
   readonly bytes: number;
   /** When the request started, on the reader's clock. */
   readonly startMs: number;
+  /** Whether it continued a GET that another one had opened: its time says nothing of its source. */
+  follows?: boolean;
   /** How long it waited in the queue of a source that has one. */
   waitMs?: number;
-  /** How many of its bytes have arrived, as far as the source reports it. */
-  receivedBytes?: number;
-  /** When the last of them arrived, on the reader's clock. */
-  heardMs?: number | undefined;
   /** When it ended, on the reader's clock. */
   endMs?: number | undefined;
   /**

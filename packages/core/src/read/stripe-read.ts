@@ -13,6 +13,7 @@ import { hedgeAfterMs } from "../latency.ts";
 import { isFunctional, type Manifest, type StripePart, type StripeShape } from "../format/manifest/index.ts";
 import type { Clock, Sha256 } from "../ports.ts";
 import { asksAlone, startCount, type Candidate } from "./read-plan.ts";
+import type { Line, LineRequest } from "./line.ts";
 import type { RequestRecord } from "./read-report.ts";
 import { proveShards } from "./functional-proof.ts";
 import { stripeError, type FailedRequest } from "./stripe-errors.ts";
@@ -22,21 +23,7 @@ import { checkHash } from "./stripe-shards.ts";
  * Whether a late stripe may ask one more source for a shard of `bytes` bytes. `times` counts from 1 how often the
  * stripe has been late since its last request. When the answer is no, the stripe asks again after the same time.
  */
-export type Hedge = boolean | ((bytes: number, times: number, piece?: LatePiece) => boolean);
-
-/** The one chunk of a small range, when it is late and only k others could replace it. */
-export interface LatePiece {
-  /** What k others cost. */
-  readonly costBytes: number;
-  /** Its request. */
-  readonly record: RequestRecord;
-  /** How long its rest takes at the pace of what has come, in milliseconds. Undefined when nothing has come. */
-  readonly restMs: number | undefined;
-  /** How long k others are believed to take, in milliseconds. */
-  readonly othersMs: number;
-  /** After how many milliseconds it was late. */
-  readonly lateMs: number;
-}
+export type Hedge = boolean | ((bytes: number, times: number) => boolean);
 
 /** Which stripe to read, and how. */
 export interface StripeReadOptions {
@@ -54,7 +41,11 @@ export interface StripeReadOptions {
   /** See `ReadPolicy`. */
   readonly fallback?: "stripe" | "none";
   /** See `ChunkRequest`. */
-  readonly until?: number;
+  readonly until?: number | undefined;
+  /** How much later than usual a request is late, because so much is ahead of it on the line. Default 0 ms. */
+  readonly patienceMs?: number;
+  /** Where its bytes come through. Default: nobody measures it. */
+  readonly line?: Line;
   /** All possible requests, best first: the result of `planStripe`. */
   readonly candidates: readonly Candidate[];
   /**
@@ -85,6 +76,9 @@ export function readStripe(options: StripeReadOptions): Promise<Map<number, Uint
   return new StripeRead(options).run();
 }
 
+/** How often to look again whether the line is still what a piece waits for. */
+const AGAIN_MS = 20;
+
 /** A request under way, or its shard that has arrived. */
 interface Flight {
   readonly candidate: Candidate;
@@ -92,6 +86,8 @@ interface Flight {
   readonly abort: AbortController;
   /** An update, a second try or a check for corruption: its failure starts no other request. */
   isExtra: boolean;
+  /** Itself on the line. */
+  onLine?: LineRequest | undefined;
   /** Set when it has arrived. */
   shard?: Uint8Array;
 }
@@ -161,10 +157,11 @@ class StripeRead {
    * extra ones are.
    */
   #launch(count: number, needed = this.#k): void {
+    const { patienceMs = 0 } = this.#options;
     const lateMs = Array.from({ length: count }, () => this.#launchNext());
     this.#cancelHedge();
     // What was not started is undefined, and sorted last.
-    this.#armHedge(lateMs.toSorted((a, b) => a! - b!)[needed - 1] ?? 0);
+    this.#armHedge((lateMs.toSorted((a, b) => a! - b!)[needed - 1] ?? 0) + patienceMs);
   }
 
   /** Requests an update that arrives sooner than what is under way, and queues the others. */
@@ -207,8 +204,9 @@ class StripeRead {
   /** Asks for k other chunks, last those of sources that failed this read or are late. */
   #widen(): void {
     this.#isNarrow = false;
+    const { fallback, patienceMs } = this.#options;
     const isHopeless = this.#failures.length > 0 || this.#isUpdated;
-    if (isHopeless && this.#options.fallback === "none") return this.#failFor({ available: 0 });
+    if (patienceMs !== undefined || (isHopeless && fallback === "none")) return this.#failFor({ available: 0 });
     const late = [...this.#flights].map(({ record }) => record);
     const suspects = new Set([...this.#failures, ...late].map(({ source }) => source));
     this.#waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));
@@ -216,7 +214,7 @@ class StripeRead {
   }
 
   async #request(candidate: Candidate, isExtra = false): Promise<void> {
-    const { stripe, checkPart, until, clock, sha256, onRequest } = this.#options;
+    const { stripe, checkPart, until, patienceMs, line, clock, sha256, onRequest } = this.#options;
     const { chunk, source } = candidate;
     const record: RequestRecord = {
       stripe: stripe.index,
@@ -227,23 +225,21 @@ class StripeRead {
       startMs: clock.now(),
       outcome: "pending",
     };
-    const onStart = (): void => void (record.waitMs = clock.now() - record.startMs);
-    const onPart = (bytes: number): void => {
-      record.receivedBytes = (record.receivedBytes ?? 0) + bytes;
-      record.heardMs = clock.now();
+    let waitMs: number | undefined = 0;
+    const onStart = (): void => void (waitMs = record.waitMs = clock.now() - record.startMs);
+    const onFollow = (): void => {
+      waitMs = undefined;
+      if (patienceMs !== undefined) record.follows = true;
     };
+    const onPart = (bytes: number): void => flight.onLine?.received(bytes, waitMs);
     const flight: Flight = { candidate, record, abort: new AbortController(), isExtra };
+    if (source.kind === "region") flight.onLine = line?.begin(source.id, stripe.shardBytes);
     this.#flights.add(flight);
     onRequest(record);
     try {
-      const shard = await source.fetch({
-        stripe,
-        chunk,
-        signal: flight.abort.signal,
-        onStart,
-        onPart,
-        ...(until !== undefined && { until }),
-      });
+      const { signal } = flight.abort;
+      const request = { stripe, chunk, until, signal, onStart, onFollow, onPart };
+      const shard = await source.fetch(request).finally(() => flight.onLine?.end());
       if (flight.abort.signal.aborted) return;
       const what = HAS_MESSAGES && `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`;
       checkedLength(shard, stripe.shardBytes, what);
@@ -353,38 +349,27 @@ class StripeRead {
     this.#cancelHedge = clock.after(ms, () => {
       // What has arrived may wait for the leaf list, which is read on its own.
       const isHere = this.#isNarrow && [...this.#flights].some(({ shard }) => shard);
-      const flight = this.#narrowFlight();
-      if (isHere || !this.#mayHedge(times, flight && this.#latePiece(flight, ms))) return this.#armHedge(ms, times + 1);
+      if (this.#isBehindOthers()) return this.#armHedge(Math.min(ms, AGAIN_MS), times + 1);
+      if (isHere || !this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
       const lateMs = this.#launchNext();
       if (lateMs) this.#armHedge(lateMs);
     });
   }
 
-  #mayHedge(times: number, piece?: LatePiece): boolean {
-    const { hedge, stripe } = this.#options;
-    return hedge === true || (hedge && hedge(stripe.shardBytes, times, piece));
-  }
-
-  /** The request of a narrow read, unless another source of its piece can be asked. */
-  #narrowFlight(): Flight | undefined {
-    const { wanted } = this.#options;
-    const [flight] = this.#flights;
-    return this.#isNarrow && !this.#waiting.some(({ chunk }) => chunk === wanted) ? flight : undefined;
-  }
-
-  /** What is late of a narrow read. */
-  #latePiece({ record }: Flight, lateMs: number): LatePiece {
-    const { stripe, clock } = this.#options;
-    const came = record.receivedBytes ?? 0;
-    const tookMs = clock.now() - record.startMs - (record.waitMs ?? 0);
+  /** Whether the line is what a piece waits for, and not its source. */
+  #isBehindOthers(): boolean {
+    const { wanted, stripe, patienceMs } = this.#options;
+    if (wanted === undefined) return false;
+    // Of a read in order, most of what k others bring is wanted next.
+    const bytes = (patienceMs === undefined ? this.#k : 1) * stripe.shardBytes;
     const others = this.#waiting.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b);
-    return {
-      costBytes: this.#k * stripe.shardBytes,
-      record,
-      restMs: came > 0 ? (tookMs * (stripe.shardBytes - came)) / came : undefined,
-      othersMs: others[this.#k - 1] ?? 0,
-      lateMs,
-    };
+    const othersMs = others[this.#k - 1] ?? 0;
+    return [...this.#flights].some(({ onLine }) => onLine?.isOverdue(bytes, othersMs) === false);
+  }
+
+  #mayHedge(times: number): boolean {
+    const { hedge, stripe } = this.#options;
+    return hedge === true || (hedge && hedge((this.#isNarrow ? this.#k : 1) * stripe.shardBytes, times));
   }
 
   /** A slow line may take minutes for what is read ahead. Only silence ends the read. */

@@ -16,7 +16,7 @@ import {
 import type { Clock, Random } from "../ports.ts";
 import { DELTA_DEFAULT, STRIPE_TIMEOUT_MS_DEFAULT } from "./read-options.ts";
 import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget, StripeData } from "./read-options.ts";
-import { planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
+import { asksAlone, planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
 import { isFault, type Decoding, type ReadReport, type RequestRecord } from "./read-report.ts";
 import { readStripe, type StripeReadOptions } from "./stripe-read.ts";
 import { StripeHashes } from "./stripe-hashes.ts";
@@ -24,8 +24,12 @@ import { checkLeaves, dataShards } from "./stripe-shards.ts";
 import { SourceHealth } from "../sources/source-health.ts";
 
 /** What one way to read a stripe adds to what all have in common. */
-type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "hashes" | "checkPart" | "until" | "codec" | "signal"> &
+type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "hashes" | "checkPart" | "codec" | "signal"> &
+  ChunkOrder &
   Partial<Pick<StripeReadOptions, "delta">>;
+
+/** How a part is read that others follow. */
+export type ChunkOrder = Pick<StripeReadOptions, "until" | "patienceMs">;
 
 /** The stripes of one read. */
 export class StripeReader {
@@ -73,12 +77,37 @@ export class StripeReader {
     return read.data;
   }
 
-  /** Resolves to chunk `wanted` of a stripe or of a part of it: from its own sources, or decoded from k others. */
-  async chunk(stripe: StripePart, wanted: number, signal: AbortSignal): Promise<Uint8Array> {
+  /** Whether each data chunk of a stripe is asked for alone, and only buckets have them: a read can go in order. */
+  isDirect(stripe: StripeShape): boolean {
+    const { manifest, sources } = this.#target;
+    const candidates = planStripe(manifest, stripe.index, sources, { random: () => 0 });
+    return this.regions.every((_, chunk) => {
+      const source = candidates.find((candidate) => candidate.chunk === chunk)?.source;
+      const isHealthy = source?.kind === "region" && !this.#health.isAvoided(source.id);
+      return isHealthy && asksAlone(manifest.k, chunk, candidates);
+    });
+  }
+
+  /** The regions of the data chunks. */
+  get regions(): readonly string[] {
+    const { k, placement } = this.#target.manifest;
+    return placement.slice(0, k);
+  }
+
+  /**
+   * Resolves to chunk `wanted` of a stripe or of a part of it: from its own sources, or decoded from k others.
+   *
+   * @param order set if parts of this chunk are read one after the other. Rejects then with NOT_ENOUGH_CHUNKS when its
+   *   own source fails or is late, and avoids that.
+   */
+  async chunk(stripe: StripePart, wanted: number, signal: AbortSignal, order: ChunkOrder = {}): Promise<Uint8Array> {
     const decoding = { ms: 0, shards: 0 };
     const codec = this.#codec(decoding);
     const hashes = this.hashes.of(stripe.index, signal);
-    const shards = await this.#race({ stripe, wanted, hashes, codec, signal });
+    const shards = await this.#race({ stripe, wanted, hashes, codec, signal, ...order }).catch((error: unknown) => {
+      if (order.patienceMs !== undefined && !signal.aborted) this.#health.failed(this.regions[wanted]!);
+      throw error;
+    });
     const [shard] = await dataShards(this.#target.manifest.k, shards, codec, [wanted]);
     add(this.report.decoding, decoding);
     return shard!;

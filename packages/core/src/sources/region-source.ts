@@ -68,6 +68,7 @@ export class RegionSource implements ChunkSource {
     const { stripe, chunk, signal } = request;
     const open = this.#streams.get(chunk);
     const stream = open && continuesWith(open, request) ? open : this.#open(request);
+    if (stream === open) request.onFollow?.();
     const { parts } = stream;
     try {
       return await parts.take(stripe.shardBytes, request);

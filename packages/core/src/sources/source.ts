@@ -43,9 +43,11 @@ export interface ChunkRequest {
   readonly chunk: number;
   readonly signal: AbortSignal;
   /** Where in the chunk, in bytes, the read's wants end: a source can fetch ahead. Default: with this request. */
-  readonly until?: number;
+  readonly until?: number | undefined;
   /** A source with a queue calls it when the request leaves the queue. */
   readonly onStart?: () => void;
+  /** A source calls it when the request continues a response that is under way. */
+  readonly onFollow?: () => void;
   /** A source that sees the shard's bytes come calls it with the number of each part. */
   readonly onPart?: (bytes: number) => void;
 }

@@ -14,6 +14,7 @@ import {
   piecesOf,
   wholeName,
   type BlockMemory,
+  type Line,
   type Piece,
   type ReadPolicy,
   type ReadReport,
@@ -26,7 +27,7 @@ import { decodedBody, newDecoder } from "./content-codings.ts";
 import { forwardCredentials } from "./credentials.ts";
 import type { Batches } from "./plans/batches.ts";
 import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts";
-import { findPlan, withSignatures, type FoundPlan, type PlanPorts } from "./plans/find-plan.ts";
+import { findPlan, withSignatures, type FoundPlan, type PlanPorts, type PlanRequest } from "./plans/find-plan.ts";
 import { discard, PopCall } from "./plans/pop-call.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import type { ReadRequest } from "./read-request.ts";
@@ -43,6 +44,8 @@ export interface ReadPorts extends ClientPorts, PlanPorts, TracePorts {
   /** Peers and credentials are for these PoPs only. */
   readonly configuredPops: readonly Endpoint[];
   readonly batches: Batches;
+  /** The line that all reads share. */
+  readonly line: Line;
   /** What small reads have verified. */
   readonly memory: BlockMemory;
   /** Decrypt objects. */
@@ -61,7 +64,8 @@ export class ClientRead {
   readonly #trace: ReadTrace;
   readonly #signal: AbortSignal;
   readonly #slot: Slot;
-  readonly #fetch: FetchPort;
+  /** What all of its requests to PoPs have in common. */
+  readonly #asked: Pick<PlanRequest, "key" | "signal" | "fetch" | "trace">;
   /** Whether the request has credentials. */
   readonly #isPrivate: boolean;
   /** Set if this is one of many reads of whole objects. */
@@ -80,13 +84,14 @@ export class ClientRead {
     this.#onEnd = onEnd;
     this.#slot = slot;
     this.#isPrivate = forward !== undefined;
-    this.#fetch = (url, init) => {
+    const fetch: FetchPort = (url, init) => {
       const prioritized = { ...init, priority: slot.priority };
       return ports.fetch(...(forward?.(url, prioritized) ?? [url, prioritized]));
     };
     const isWhole = request.method === "GET" && !request.headers.get("range");
     this.#batches = isWhole && !forward && ports.batches.joins() ? ports.batches : undefined;
     this.#trace = new ReadTrace(request, ports);
+    this.#asked = { key: request.key, signal: this.#signal, fetch, trace: this.#trace.id };
   }
 
   /** Resolves when the first stripe is ready. */
@@ -153,17 +158,7 @@ export class ClientRead {
     const latest = kept ?? this.#ports.plans.latest(key);
     const range = this.#rangeHeader();
     const batches = HAS_STORE && span !== guessed ? undefined : this.#batches;
-    const request = {
-      key,
-      known: latest,
-      span,
-      range,
-      batches,
-      isPrivate: this.#isPrivate,
-      signal: this.#signal,
-      fetch: this.#fetch,
-      trace: this.#trace.id,
-    };
+    const request = { ...this.#asked, known: latest, span, range, batches, isPrivate: this.#isPrivate };
     const found = await findPlan(request, this.#ports).catch(async (error: AgaroseError): Promise<FoundPlan> => {
       // The object is gone, or private now.
       if (store && isAnswer(error)) await store.purge((purged) => purged === key);
@@ -227,17 +222,7 @@ export class ClientRead {
     if (store?.holds(known.manifest, span)) return undefined;
     const { start, end } = head.range;
     const range = this.#rangeHeader(head) ?? (pieces && `bytes=${start}-${end - 1}`);
-    const request = {
-      key,
-      pop,
-      span,
-      range,
-      leaves: true,
-      known,
-      signal: this.#signal,
-      fetch: this.#fetch,
-      trace: this.#trace.id,
-    };
+    const request = { ...this.#asked, pop, span, range, leaves: true, known };
     const { purges } = plans;
     return new PopCall(request, this.#ports, (received) => {
       this.#trace.bundleArrived(received);
@@ -264,9 +249,9 @@ export class ClientRead {
     const pieces = this.#pieces(plan, head);
     const cached = edge && edgeSource(edge, believed, latencies, pieces);
     const slot = this.#slot;
-    const fetch = this.#fetch;
+    const { fetch } = this.#asked;
     const sign = (expired: FullPlan): Promise<FullPlan> =>
-      withSignatures(expired, { key: this.#request.key, signal, fetch, trace: this.#trace.id }, this.#ports);
+      withSignatures(expired, { ...this.#asked, signal }, this.#ports);
     const sources = [
       ...(cached ? [cached] : []),
       ...peerSources(believed, configuredPops, { fetch, latencies }),

@@ -6,7 +6,7 @@ import { toAgaroseError } from "@agarose/core";
 import { Secrets } from "@agarose/core/encryption";
 import { HAS_ENCRYPTION, HAS_STORE } from "@agarose/core/features";
 import { parseKey } from "@agarose/core/format";
-import { BlockMemory } from "@agarose/core/read";
+import { BlockMemory, Line } from "@agarose/core/read";
 import { clientTrust, type ClientConfig } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead, type ReadPorts } from "./client-read.ts";
@@ -48,7 +48,7 @@ export class ObjectClient {
     const { pops: configuredPops } = config;
     const ports = { ...given, trust: clientTrust(config), configuredPops };
     this.config = config;
-    this.hedging = new HedgeBudget(clock);
+    this.hedging = new HedgeBudget();
     const latencies = (this.latencies = new LatencyTracker(clock));
     const pops = (this.pops = new PopSelector({ ...ports, pops: configuredPops, latencies }));
     const plans = (this.plans = new PlanStore({ config, clock, ...(HAS_STORE && { store: given.store }) }));
@@ -59,6 +59,7 @@ export class ObjectClient {
       plans,
       hedging: this.hedging,
       ...(HAS_ENCRYPTION && { secrets: new Secrets(config.encryption) }),
+      line: new Line(clock),
       memory: new BlockMemory(BLOCKS_BYTES_MAX, clock),
       batches: new Batches({ ...ports, latencies }),
       queue: (region) => this.#queue(region),

@@ -91,9 +91,8 @@ export class ReadTrace {
       request = this.#requests.size;
       this.#requests.set(record, request);
     }
-    this.#ports.hedging.note(record);
     if (record.endMs !== undefined) this.#measure(record, record.endMs);
-    const { startMs, endMs, heardMs } = record;
+    const { startMs, endMs } = record;
     this.#ports.emit({
       ...record,
       type: "request",
@@ -101,7 +100,6 @@ export class ReadTrace {
       request,
       startMs: startMs - this.#startMs,
       endMs: endMs === undefined ? undefined : endMs - this.#startMs,
-      heardMs: heardMs === undefined ? undefined : heardMs - this.#startMs,
     });
   }
 
@@ -137,7 +135,7 @@ export class ReadTrace {
     return HAS_STORE && this.#ports.store && bytes > 0 && !report.requests.length ? "stored" : readKind(report);
   }
 
-  #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {
+  #measure({ source, kind, bytes, outcome, startMs, waitMs, follows, error }: RequestRecord, endMs: number): void {
     const { latencies } = this.#ports;
     if (kind === "edge" && this.#lasting) return;
     const id = sourceId(kind, source);
@@ -145,7 +143,10 @@ export class ReadTrace {
     // A request that still waits for its turn says nothing about its region.
     const waitedMs = waitMs ?? (kind === "region" ? Number.NaN : 0);
     const ms = endMs - waitedMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
-    if (outcome === "used" || outcome === "unused") {
+    if (follows && outcome !== "failed") {
+      // It waited for the blocks before it, on a line that its GET shares.
+      if (outcome !== "cancelled") latencies.heard(id);
+    } else if (outcome === "used" || outcome === "unused") {
       latencies.observe(id, ms, size);
     } else if (outcome === "failed") {
       // A missing chunk says nothing about the health of its source.

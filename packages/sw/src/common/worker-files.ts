@@ -29,15 +29,20 @@ export const CODEC_FILE = "agarose-codec.js";
 export const CODEC_VERSION = 1;
 
 /**
- * The file of `WORKER_FILES` that a URL's path names, or undefined. A bundler or a server may put a hash or a version
- * behind the name: `agarose-sw.offline-3f2a.js`.
+ * Whether a URL's path names a file of `WORKER_FILES`. A bundler or a server may put a hash or a version behind the
+ * name: `agarose-sw.offline-3f2a.js`.
  */
+export function isWorkerFile(pathname: string): boolean {
+  return /(^|\/)agarose-sw([.-][\w.-]+)?\.js$/.test(pathname);
+}
+
+/** The file of `WORKER_FILES` that a URL's path names, or undefined. */
 export function workerFileOf(pathname: string): WorkerFile | undefined {
   const name = pathname.slice(pathname.lastIndexOf("/") + 1);
   // The more specific names come later.
   const found = Object.keys(WORKER_FILES).findLast((file) => {
     const stem = file.slice(0, -".js".length);
-    return name.startsWith(stem) && /^([.-][\w.-]+)?\.js$/.test(name.slice(stem.length));
+    return name.startsWith(stem) && /^[.-]/.test(name.slice(stem.length));
   });
-  return found === undefined ? undefined : WORKER_FILES[found];
+  return found !== undefined && isWorkerFile(pathname) ? WORKER_FILES[found] : undefined;
 }

@@ -6,7 +6,7 @@ import { Agarose } from "./agarose.ts";
 import { workerReading } from "./worker-reading.ts";
 import { openConnections } from "./preconnect.ts";
 import { keepAwake } from "./keep-awake.ts";
-import { CODEC_FILE, workerFileOf } from "../common/worker-files.ts";
+import { CODEC_FILE, isWorkerFile, workerFileOf } from "../common/worker-files.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
 /** Options of `register`. Without any, it registers `/agarose-sw.js` with `/agarose.json`. */
@@ -88,7 +88,7 @@ export async function register(options: RegisterOptions = {}): Promise<Agarose> 
   const { worker = WORKER_DEFAULT, prefix = PREFIX_DEFAULT } = options;
   const { pathname } = new URL(worker, document.baseURI);
   // These take their configuration from their own URL. A worker that imports them has one in its source.
-  const isDropIn = workerFileOf(pathname) !== undefined;
+  const isDropIn = isWorkerFile(pathname);
   if (isDropIn && type === "module") throw noModule(worker);
   const url = workerUrl(worker, { ...(isDropIn && { config: CONFIG_DEFAULT }), ...options });
   const { href } = new URL(url, document.baseURI);
@@ -106,8 +106,7 @@ export async function register(options: RegisterOptions = {}): Promise<Agarose> 
       throw (isDropIn && (await problemOf(href))) || notRegistered(url, error);
     });
   if (onUpdate) watchUpdates(registration, onUpdate);
-  const isOurs = ({ scriptURL }: ServiceWorker): boolean =>
-    !isDropIn || workerFileOf(new URL(scriptURL).pathname) !== undefined;
+  const isOurs = ({ scriptURL }: ServiceWorker): boolean => !isDropIn || isWorkerFile(new URL(scriptURL).pathname);
   await ready(container, registration, { isOurs, claim, timeoutMs }).catch(async (error: AgaroseError) => {
     throw (isDropIn && error.code === "CONFIG_INVALID" && (await problemOf(href))) || error;
   });

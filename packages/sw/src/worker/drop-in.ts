@@ -3,7 +3,7 @@
  * registers it.
  */
 import type { ClientConfigInput } from "../common/config.ts";
-import { workerFileOf } from "../common/worker-files.ts";
+import { isWorkerFile } from "../common/worker-files.ts";
 import { importedCodec } from "./imported-codec.ts";
 import { wireConfig, wireFromUrl, type InstallOptions, type WorkerOptions } from "./install.ts";
 import type { WorkerScope } from "./worker-scope.ts";
@@ -23,5 +23,5 @@ export function dropIn(own: Pick<InstallOptions, "store">): void {
   scope.agarose = (config, chosen) => wireConfig(scope, config, { ...chosen, ...options });
   // A script knows by its name that it is the registered worker. The query of another worker, which imports this file,
   // has another meaning.
-  if (workerFileOf(scope.location.pathname)) wireFromUrl(scope, options);
+  if (isWorkerFile(scope.location.pathname)) wireFromUrl(scope, options);
 }

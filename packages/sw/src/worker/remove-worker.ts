@@ -1,6 +1,6 @@
 /** The end of a drop-in worker: the server sends this in its place, and browsers pick it up as an update. */
 import { CACHE_NAMES } from "../common/cache-names.ts";
-import { workerFileOf } from "../common/worker-files.ts";
+import { isWorkerFile } from "../common/worker-files.ts";
 import type { LifeCycleEvent } from "./worker-scope.ts";
 
 /** The part of ServiceWorkerGlobalScope that a removal uses. */
@@ -19,7 +19,7 @@ export interface RemovedScope {
  */
 export function removeWorker(scope: RemovedScope): void {
   scope.agarose = () => {};
-  if (!workerFileOf(scope.location.pathname)) return;
+  if (!isWorkerFile(scope.location.pathname)) return;
   scope.addEventListener("install", (event) => event.waitUntil(scope.skipWaiting()));
   scope.addEventListener("activate", (event) => event.waitUntil(remove(scope)));
 }

@@ -1,0 +1,135 @@
+import { expect, test } from "vitest";
+import { SimulatedClock } from "../../test/index.ts";
+import { Line, type LineRequest } from "./line.ts";
+
+const KIB = 1024;
+/** What k others cost in place of one piece, and how long they take on an idle line. */
+const INSTEAD = [400 * KIB, 50] as const;
+
+/** A line at 0 ms, and how to let time pass. */
+async function lineWith(): Promise<{ line: Line; clock: SimulatedClock; pass: (ms: number) => Promise<void> }> {
+  const clock = new SimulatedClock();
+  return { line: new Line(clock), clock, pass: (ms) => clock.run(clock.sleep(ms)) };
+}
+
+/** Lets `requests` take turns at so many bytes per millisecond, for so long. */
+async function flow(
+  { pass }: Awaited<ReturnType<typeof lineWith>>,
+  requests: readonly LineRequest[],
+  rate: number,
+  ms: number,
+): Promise<void> {
+  const turnMs = 5;
+  for (let at = 0; at < ms; at += turnMs) {
+    await pass(turnMs);
+    requests[(at / turnMs) % requests.length]!.received(rate * turnMs, 0);
+  }
+}
+
+test("the rate of a line is that of all that comes, whatever it waits for in between", async () => {
+  const world = await lineWith();
+  const { line, pass } = world;
+  expect(line.rate).toBeUndefined();
+  const requests = ["a", "b"].map((source) => line.begin(source, 1024 * KIB));
+  await pass(80);
+  await flow(world, requests, 2_500, 200);
+  expect(line.rate).toBeCloseTo(2_500, -2);
+  for (const request of requests) request.end();
+  await pass(10_000);
+  await flow(world, [line.begin("a", 1024 * KIB)], 2_500, 100);
+  expect(line.rate).toBeCloseTo(2_500, -2);
+});
+
+test("the window is what the line carries in 100 ms or two round trips, shared among the reads", async () => {
+  const world = await lineWith();
+  const { line, pass } = world;
+  expect(line.windowBytes(["a"])).toBe(1024 * KIB);
+  const request = line.begin("a", 10_000 * KIB);
+  await pass(120);
+  await flow(world, [request], 12_500, 400);
+  expect(line.windowBytes(["a"]) / 12_500).toBeCloseTo(2 * 125, -1);
+  expect(line.windowBytes(["unknown"]) / 12_500).toBeCloseTo(100, -1);
+  line.reads = 5;
+  expect(line.windowBytes(["unknown"]) / 12_500).toBeCloseTo(20, 0);
+  expect([line.isWide(500_000, ["a"]), line.isWide(700_000, ["a"])]).toEqual([true, false]);
+});
+
+test("a silent request is late at once on an idle line", async () => {
+  const { line, pass } = await lineWith();
+  const request = line.begin("a", 64 * KIB);
+  await pass(30);
+  expect(request.isOverdue(...INSTEAD)).toBe(true);
+});
+
+test("a silent request waits beside those that flow until each has had two turns", async () => {
+  const world = await lineWith();
+  const { line } = world;
+  const silent = line.begin("a", 64 * KIB);
+  const others = ["b", "c"].map((source) => line.begin(source, 1024 * KIB));
+  await flow(world, others, 2_500, 80);
+  expect(silent.isOverdue(...INSTEAD)).toBe(false);
+  await flow(world, others, 2_500, 50);
+  expect(silent.isOverdue(...INSTEAD)).toBe(true);
+});
+
+test("a silent request waits while its source sends those before it, and is late when later ones overtake it", async () => {
+  const world = await lineWith();
+  const { line } = world;
+  const before = line.begin("a", 200 * KIB);
+  const silent = line.begin("a", 64 * KIB);
+  const other = line.begin("b", 4096 * KIB);
+  await flow(world, [before, other], 2_500, 160);
+  expect(silent.isOverdue(...INSTEAD)).toBe(false);
+  const later = line.begin("a", 400 * KIB);
+  await flow(world, [later, other], 2_500, 320);
+  expect(silent.isOverdue(...INSTEAD)).toBe(true);
+});
+
+test("a silent request is late when nothing comes at all, and after five seconds in any case", async () => {
+  const world = await lineWith();
+  const { line, pass } = world;
+  const silent = line.begin("a", 64 * KIB);
+  const other = line.begin("b", 1024 * KIB);
+  await flow(world, [other], 2_500, 40);
+  expect(silent.isOverdue(...INSTEAD)).toBe(false);
+  await pass(101);
+  expect(silent.isOverdue(...INSTEAD)).toBe(true);
+  await flow(world, [other], 1, 4_850);
+  expect(silent.isOverdue(...INSTEAD)).toBe(false);
+  await flow(world, [other], 1, 50);
+  expect(silent.isOverdue(...INSTEAD)).toBe(true);
+});
+
+test("a request that flows is late where its source is far slower than the others, and not where all share the line", async () => {
+  const world = await lineWith();
+  const { line, pass } = world;
+  const fair = line.begin("a", 400 * KIB);
+  const others = ["b", "c"].map((source) => line.begin(source, 4096 * KIB));
+  await flow(world, [fair, ...others], 2_500, 120);
+  expect(fair.isOverdue(64 * KIB, 50)).toBe(false);
+  const slow = line.begin("d", 400 * KIB);
+  await pass(5);
+  slow.received(4 * KIB, 0);
+  await flow(world, others, 2_500, 200);
+  expect(slow.isOverdue(64 * KIB, 50)).toBe(true);
+});
+
+test("a request that flows alone is late where its rest takes twice as long as others would", async () => {
+  const { line, pass } = await lineWith();
+  const request = line.begin("a", 100 * KIB);
+  await pass(10);
+  request.received(10 * KIB, 0);
+  await pass(40);
+  // The rest takes 360 ms.
+  expect([request.isOverdue(400 * KIB, 50), request.isOverdue(400 * KIB, 40)]).toEqual([false, true]);
+});
+
+test("what is given up counts no more", async () => {
+  const { line, pass } = await lineWith();
+  const given = line.begin("a", 1024 * KIB);
+  given.end();
+  expect(line.queueMs(0)).toBe(0);
+  const request = line.begin("b", 64 * KIB);
+  await pass(30);
+  expect(request.isOverdue(...INSTEAD)).toBe(true);
+});

@@ -1,0 +1,210 @@
+/**
+ * The line of a reader, which all of its requests share: how fast it is, and how much must be under way to keep it
+ * busy. On a narrow line the bytes that are needed next come first only if little else is on it.
+ *
+ * Bytes under way are about rate times latency, as in a congestion window (Jacobson, "Congestion Avoidance and
+ * Control", 1988, section 1).
+ */
+import type { Clock } from "../ports.ts";
+
+/** A measurement of the rate covers at least this time. */
+const SAMPLE_MS = 25;
+/** So many measurements are kept. */
+const SAMPLES_MAX = 8;
+/** Under way before anything was measured: about what a line of 100 Mbit/s carries in a round trip of 80 ms. */
+const START_BYTES = 1024 * 1024;
+/** Under way at least: the block that is read, and the next one. */
+const WINDOW_BYTES_MIN = 128 * 1024;
+/** Under way for at least this time of the line, so that a source that is late once does not leave it idle. */
+const RESERVE_MS = 100;
+/** The rate of a line that was not measured, in bytes per millisecond: 5 Mbit/s. */
+const RATE_UNKNOWN = 625;
+/** Of a source that was not measured, in milliseconds. */
+const ANSWER_UNKNOWN_MS = 50;
+/** When so much has come of each request that flows, a source that was silent has missed its turn. */
+const TURN_BYTES = 128 * 1024;
+/** A request that has brought nothing for so long is late, however slowly the others flow. */
+const SILENCE_MS_MAX = 5_000;
+/** A source is slow when so much more has come of each other request. */
+const SLOW = 4;
+/** Weight of the newest answer of a source. */
+const GAIN = 0.2;
+
+/** One request on the line. */
+export interface LineRequest {
+  /**
+   * Records that `bytes` bytes have come.
+   *
+   * @param waitMs how long the request was held back here. Undefined if it continues a GET, so that the time to its
+   *   first bytes is not that of its source.
+   */
+  received(bytes: number, waitMs: number | undefined): void;
+  /**
+   * Whether its source is at fault and not the line, so that it is worth to request `bytes` bytes of others instead,
+   * which takes `ms` milliseconds on an idle line.
+   */
+  isOverdue(bytes: number, ms: number): boolean;
+  /** Must be called once, when nothing more is awaited. */
+  end(): void;
+}
+
+/** What one source does on the line. */
+interface Traffic {
+  /** How many bytes of its requests under way have not come yet. */
+  awaited: number;
+  /** How many bytes it has sent, … */
+  sent: number;
+  /** … and how many had come of all when it sent the last of them. */
+  lastReceived: number;
+}
+
+/** What is measured of one line. Bytes are those of chunks; times are in milliseconds of `clock`. */
+export class Line {
+  readonly #clock: Pick<Clock, "now">;
+  /** The newest rates in bytes per millisecond. */
+  readonly #samples: number[] = [];
+  /** By source, how long it takes to send its first byte, without what was ahead of it on the line. */
+  readonly #answers = new Map<string, number>();
+  readonly #sources = new Map<string, Traffic>();
+  /** The sum of what has not come. */
+  #awaited = 0;
+  /** Of how many requests some bytes have come, and others have not. */
+  #flowing = 0;
+  /** How many bytes have come. */
+  #received = 0;
+  /** When the last of them came, or a request found the line idle. */
+  #heardMs = 0;
+  /** Where the measurement under way began. Undefined until the first bytes of an idle line have come. */
+  #since: { readonly ms: number; readonly received: number } | undefined;
+  /** How many reads are under way. They share the line, and count themselves. */
+  reads = 0;
+
+  constructor(clock: Pick<Clock, "now">) {
+    this.#clock = clock;
+  }
+
+  /**
+   * The rate in bytes per millisecond; undefined before it was measured. It is the second highest of the last eight:
+   * a line that waits for its sources seems slower than it is, and one that was not read for a moment seems faster.
+   */
+  get rate(): number | undefined {
+    const [first, second = first] = this.#samples.toSorted((a, b) => b - a);
+    return second;
+  }
+
+  /** Records a request to `source` for `bytes` bytes. */
+  begin(source: string, bytes: number): LineRequest {
+    const startMs = this.#clock.now();
+    const aheadMs = this.queueMs(0);
+    if (this.#awaited === 0) {
+      this.#heardMs = startMs;
+      this.#since = undefined;
+    }
+    const there = this.#await(source, bytes);
+    const aheadThere = there.awaited;
+    const { sent } = there;
+    let rest = bytes;
+    // Where it began, and since its first bytes, where these have come.
+    let since = { ms: startMs, received: this.#received, flowing: 0, rest };
+    return {
+      received: (count, waitMs) => {
+        const own = Math.min(count, rest);
+        const isFirst = rest === bytes;
+        rest -= own;
+        this.#await(source, -own);
+        this.#carried(count);
+        there.sent += count;
+        there.lastReceived = this.#received;
+        if (!isFirst) return;
+        const ms = this.#clock.now();
+        if (waitMs !== undefined) this.#answered(source, ms - startMs - waitMs - aheadMs);
+        since = { ms, received: this.#received, flowing: ++this.#flowing, rest };
+      },
+      isOverdue: (insteadBytes, insteadMs) => {
+        const nowMs = this.#clock.now();
+        if (rest < bytes) {
+          const tookMs = nowMs - since.ms;
+          const came = bytes - rest;
+          const restMs = (rest / came) * tookMs;
+          const others = this.#received - since.received - (since.rest - rest);
+          // A source that sends alone shows its own pace and not that of the line.
+          if (others < came) return restMs > 2 * insteadMs * (insteadBytes / bytes);
+          return (
+            SLOW * came * Math.max(since.flowing, this.#flowing) < others &&
+            restMs > 2 * (insteadMs + this.queueMs(insteadBytes))
+          );
+        }
+        const last = Math.max(since.received, there.lastReceived);
+        const sending = [...this.#sources.values()].filter((one) => one.awaited && one.lastReceived > last);
+        return (
+          nowMs - startMs > SILENCE_MS_MAX ||
+          this.#awaited < 2 * bytes ||
+          // Those who came later are served.
+          there.sent - sent >= 2 * aheadThere ||
+          this.#received - last >= Math.max(1, sending.length, this.#flowing) * TURN_BYTES ||
+          nowMs - this.#heardMs >= Math.max(RESERVE_MS, TURN_BYTES / (this.rate ?? RATE_UNKNOWN))
+        );
+      },
+      end: () => {
+        if (rest < bytes) this.#flowing--;
+        this.#await(source, -rest);
+        rest = 0;
+      },
+    };
+  }
+
+  /** How long `bytes` more bytes take, behind all that is under way. */
+  queueMs(bytes: number): number {
+    return (this.#awaited + bytes) / (this.rate ?? RATE_UNKNOWN);
+  }
+
+  /** How many bytes one read should have under way to `sources`. */
+  windowBytes(sources: readonly string[]): number {
+    if (this.rate === undefined) return START_BYTES;
+    return Math.max(WINDOW_BYTES_MIN, this.#share * Math.max(RESERVE_MS, 2 * this.#answerMs(sources)));
+  }
+
+  /** Whether `bytes` bytes come within two round trips to `sources`, so that their order makes no difference. */
+  isWide(bytes: number, sources: readonly string[]): boolean {
+    return this.rate !== undefined && this.#share * 2 * this.#answerMs(sources) >= bytes;
+  }
+
+  /** The rate of one read. */
+  get #share(): number {
+    return (this.rate ?? RATE_UNKNOWN) / Math.max(1, this.reads);
+  }
+
+  /** The answer of the slowest one of `sources`. */
+  #answerMs(sources: readonly string[]): number {
+    return Math.max(...sources.map((source) => this.#answers.get(source) ?? ANSWER_UNKNOWN_MS));
+  }
+
+  /** Adds to what is awaited of a source. */
+  #await(source: string, bytes: number): Traffic {
+    const there = this.#sources.get(source) ?? { awaited: 0, sent: 0, lastReceived: 0 };
+    there.awaited += bytes;
+    this.#awaited += bytes;
+    this.#sources.set(source, there);
+    return there;
+  }
+
+  #answered(source: string, ms: number): void {
+    const shortest = Math.max(1, ms);
+    const before = this.#answers.get(source);
+    // A longer one may have waited for the line.
+    const next = before === undefined || shortest < before ? shortest : before + GAIN * (shortest - before);
+    this.#answers.set(source, next);
+  }
+
+  #carried(bytes: number): void {
+    const nowMs = this.#clock.now();
+    this.#received += bytes;
+    this.#heardMs = nowMs;
+    this.#since ??= { ms: nowMs, received: this.#received };
+    const tookMs = nowMs - this.#since.ms;
+    if (tookMs < SAMPLE_MS) return;
+    this.#samples.push((this.#received - this.#since.received) / tookMs);
+    if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();
+    this.#since = { ms: nowMs, received: this.#received };
+  }
+}

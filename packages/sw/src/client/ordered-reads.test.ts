@@ -1,0 +1,105 @@
+/**
+ * Reads on a line that is narrower than its sources: blocks come in order, the next one first. The network is emulated
+ * on a simulated clock, and one copy in the nearest region is read over the same line to compare with.
+ */
+import { describe, expect, test } from "vitest";
+import { sampleObject, type SampleObject } from "@agarose/core/testing";
+import { EmulatedLine, LineClient, type Trouble } from "../../test/emulated-line.ts";
+
+const MBIT = 125;
+/** Bytes per millisecond of one body at most: 200 Mbit/s. */
+const BODY_RATE = 200 * MBIT;
+/** The round trips to the regions, in milliseconds. */
+const TRIPS_MS = [12, 14, 18, 24, 30, 34, 38, 42, 46, 50, 50, 50];
+const BLOCK_BYTES = 64 * 1024;
+
+const large = await sampleObject({ k: 10, m: 2, bytes: 12_000_000, stripeBytes: 4 * 1024 * 1024, leaves: true });
+const medium = await sampleObject({ k: 4, m: 1, bytes: 6_000_000, stripeBytes: 4 * 1024 * 1024, leaves: true });
+const small = await sampleObject({ k: 5, m: 1, bytes: 1_000_000, stripeBytes: 1_000_000, leaves: true });
+
+/** A line, and a client that has read an object over it before. */
+async function warmed(object: SampleObject, rate: number): Promise<{ line: EmulatedLine; client: LineClient }> {
+  const rttMs = (region: number): number => TRIPS_MS[region]!;
+  const line = new EmulatedLine({ object, rate, bodyRate: BODY_RATE, partBytes: 16 * 1024, rttMs });
+  const client = new LineClient(line, object);
+  await line.clock.run(client.read(0, object.manifest.bytes));
+  line.fetchedBytes = 0;
+  return { line, client };
+}
+
+/** How long one copy in the nearest region takes for so many bytes. */
+function copyMs(bytes: number, rate: number): number {
+  return TRIPS_MS[0]! + bytes / Math.min(rate, BODY_RATE);
+}
+
+describe.each([
+  ["12 MB of 10+2", large, 1.03],
+  ["6 MB of 4+1", medium, 1.03],
+  ["1 MB of 5+1", small, 1.05],
+])("%s", (_name, object, mostTimes) => {
+  test.each([20, 50, 100])("come as soon as a copy, on a line of %i Mbit/s", async (mbit) => {
+    const rate = mbit * MBIT;
+    const { bytes } = object.manifest;
+    const { line, client } = await warmed(object, rate);
+    const read = await line.clock.run(client.read(0, bytes));
+    expect(Buffer.compare(read.bytes, object.bytes)).toBe(0);
+    expect(read.firstByteMs).toBeLessThan(1.5 * copyMs(BLOCK_BYTES, rate));
+    expect(read.ms).toBeLessThan(mostTimes * copyMs(bytes, rate));
+    expect(line.fetchedBytes).toBeLessThan(1.03 * bytes);
+  });
+});
+
+test("12 MB come from all regions at once on a line of 1 Gbit/s, in a third of a copy's time", async () => {
+  const rate = 1000 * MBIT;
+  const { line, client } = await warmed(large, rate);
+  const read = await line.clock.run(client.read(0, large.manifest.bytes));
+  expect(read.ms).toBeLessThan(copyMs(large.manifest.bytes, rate) / 3);
+});
+
+test("thirty seeks that are given up bring little more than they would of a copy, and hold up no read", async () => {
+  const rate = 50 * MBIT;
+  const everyMs = 100;
+  const { line, client } = await warmed(large, rate);
+  const seek = async (i: number): Promise<void> => {
+    const leave = new AbortController();
+    const start = Math.floor((((i * 7) % 30) / 30) * large.manifest.bytes);
+    const read = client.read(start, large.manifest.bytes, { signal: leave.signal });
+    line.clock.after(everyMs, () => leave.abort());
+    await expect(read).rejects.toMatchObject({ code: "ABORTED" });
+  };
+  const seeks = async (): Promise<void> => {
+    for (let i = 0; i < 30; i++) await seek(i);
+  };
+  await line.clock.run(seeks());
+  const ofCopy = 30 * (everyMs - TRIPS_MS[0]!) * rate;
+  expect(line.fetchedBytes).toBeLessThan(1.3 * ofCopy);
+  const next = await line.clock.run(client.read(5_000_000, 5_100_000));
+  expect(next.ms).toBeLessThan(3 * copyMs(100_000, rate));
+});
+
+describe.each<Trouble>(["silent", "slow", "dead", "corrupt"])(
+  "while a region is %s from the middle of a read on",
+  (trouble) => {
+    test.each([20, 50, 100])("12 MB come whole on a line of %i Mbit/s, two fifths later at most", async (mbit) => {
+      const rate = mbit * MBIT;
+      const { line, client } = await warmed(large, rate);
+      const { bytes, placement } = large.manifest;
+      line.clock.after(copyMs(bytes, rate) / 3, () => (line.troubles[placement[4]!] = trouble));
+      const read = await line.clock.run(client.read(0, bytes));
+      expect(line.struck).toBeGreaterThan(0);
+      expect(Buffer.compare(read.bytes, large.bytes)).toBe(0);
+      // The stripe in which it happens is read again from others, and is a third of the object.
+      expect(read.ms).toBeLessThan(1.4 * copyMs(bytes, rate));
+    });
+  },
+);
+
+test("a line that falls from 200 to 5 Mbit/s in the middle of a read brings little twice", async () => {
+  const { line, client } = await warmed(large, 200 * MBIT);
+  const { bytes } = large.manifest;
+  line.clock.after(copyMs(bytes, line.rate) / 2, () => (line.rate = 5 * MBIT));
+  const read = await line.clock.run(client.read(0, bytes));
+  expect(Buffer.compare(read.bytes, large.bytes)).toBe(0);
+  // The stripe in which it falls may seem late, and another one before its new rate is known.
+  expect(line.fetchedBytes).toBeLessThan(1.5 * bytes);
+});
