@@ -27,7 +27,7 @@ export const NO_PURGE = negatedFlag("do not purge the PoPs of the configuration"
 export const FOLLOW = flag("follow links that lead out of a folder");
 
 /** `ReportStream` takes it. */
-export const JSON_LINES = flag("print one JSON document for each object, then one with the summary");
+export const JSON_LINES = flag("print one JSON document for each result, then one with the summary");
 /** By it a walk that was interrupted goes on. */
 export const CURSOR = option(
   "<file>",

@@ -26,7 +26,23 @@ export async function reportWalk(
   }
 }
 
-/** A document has one property of each name, and the results have one of these. */
+/**
+ * Prints results that are all known as `ReportStream` prints those that come one by one. `lines` are those of all of
+ * them for people, `name` as in `reportWalk`; `summary` has no property of that name.
+ */
+export async function printResults(
+  options: ReportOptions,
+  results: readonly object[],
+  summary: object,
+  lines: readonly string[],
+  name?: string,
+): Promise<void> {
+  const report = new ReportStream(options, name);
+  for (const result of results) await report.item(result, []);
+  await report.end(summary, lines);
+}
+
+/** A document has one property of each name, and the results of a walk have one of these. */
 type Summary<T> = T & { readonly objects?: never; readonly uploads?: never };
 
 /** Prints one result after another on stdout. Each method resolves when there is room for more. */

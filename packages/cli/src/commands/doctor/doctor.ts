@@ -11,7 +11,8 @@ import { checkDeployment } from "@agarose/storage/doctor/check-deployment";
 import type { Fix } from "@agarose/storage/doctor/fix";
 import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, printResult, type OutputOptions } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount } from "../../ui/output.ts";
+import { printResults, type ReportOptions } from "../../ui/report-stream.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -50,19 +51,20 @@ async function guardingFile(folder: string): Promise<string | undefined> {
   return undefined;
 }
 
-function report(
+async function report(
   { checks, fixes }: { checks: readonly Check[]; fixes?: readonly Fix[] },
-  options: OutputOptions,
-): number {
+  options: ReportOptions,
+): Promise<number> {
   const failed = checks.filter(isFailed).length;
   const mendable = fixes ? 0 : checks.filter(({ remedy }) => remedy !== undefined).length;
-  printResult(options, { ok: failed === 0, checks, ...(fixes && { fixes }) }, [
+  const lines = [
     ...(fixes ?? []).map(
       ({ subject, remedy, outcome, message }) => `${outcome.padEnd(7)}  ${subject}: ${remedy}: ${message}`,
     ),
     ...checks.map(({ subject, name, state, message }) => `${MARKS[state]}  ${subject}: ${name}: ${message}`),
     `${checks.length} checks, ${failed} failed`,
     ...(mendable > 0 ? [`\`agarose doctor --fix\` can mend ${formatCount(mendable, "finding")}`] : []),
-  ]);
+  ];
+  await printResults(options, checks, { ok: failed === 0, ...(fixes && { fixes }) }, lines, "checks");
   return failed === 0 ? EXIT_OK : EXIT_FAILED;
 }

@@ -1,6 +1,7 @@
 /** The definition of `agarose doctor`. */
 import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import { defineCommand, flag, option } from "../../command.ts";
+import { JSON_LINES } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
@@ -8,6 +9,7 @@ export const args = {
   fix: flag("make missing buckets, set CORS, and allow public reads of buckets that are not private"),
   dryRun: flag("with --fix: show what would be done to the buckets, and leave them as they are"),
   deployed: flag(`check deployed PoPs instead; ${ADMIN_TOKEN_VARIABLE} is their ADMIN_TOKEN`),
+  jsonLines: JSON_LINES,
 };
 
 /** `agarose doctor`. */

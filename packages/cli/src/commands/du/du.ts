@@ -2,7 +2,8 @@
  * `agarose du`: what objects take in the buckets, and what that costs.
  */
 import { READING, withContext } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { printResults } from "../../ui/report-stream.ts";
 import { tableLines } from "../../ui/table.ts";
 import { measureUse, type RegionUse, type Use } from "@agarose/storage/maintenance/measure-use";
 import type { Values } from "../../command.ts";
@@ -18,10 +19,11 @@ export async function du({ prefix, ...options }: DuOptions): Promise<number> {
     if (firstUnknown) {
       logLine(`warning: chunks of ${printable(firstUnknown.key)} count as named: ${firstUnknown.problem}`);
     }
-    printResult(context, { ...use, unknown }, linesOf(use, options));
+    const { regions, ...sums } = use;
+    await printResults(options, regions, { ...sums, unknown }, linesOf(use, options), "regions");
     for (const [region, problem] of problems) logLine(`warning: ${region} is missing in these sums: ${problem}`);
     if (unknown > 1) logLine(`warning: so do those of ${formatCount(unknown - 1, "other key")}`);
-    warnOfPrices(use.regions, options);
+    warnOfPrices(regions, options);
     return problems.size + unknown > 0 ? EXIT_FAILED : EXIT_OK;
   });
 }

@@ -1,6 +1,6 @@
 /** The definition of `agarose put`. */
 import { defineCommand, flag, option, positional } from "../../command.ts";
-import { DRY_RUN, FOLLOW, HEADER, JOBS, NO_PURGE } from "../../ui/args.ts";
+import { DRY_RUN, FOLLOW, HEADER, JOBS, JSON_LINES, NO_PURGE } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
@@ -17,6 +17,7 @@ export const args = {
   follow: FOLLOW,
   purge: NO_PURGE,
   dryRun: { ...DRY_RUN, description: "list which objects would be new, replaced or unchanged, and store nothing" },
+  jsonLines: JSON_LINES,
 };
 
 /** `agarose put`. */

@@ -4,16 +4,8 @@
 import { stat } from "node:fs/promises";
 import { isTombstone, parseKey } from "@agarose/core/format";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
-import {
-  EXIT_FAILED,
-  EXIT_OK,
-  formatBytes,
-  formatCount,
-  logLine,
-  printable,
-  printResult,
-  type OutputOptions,
-} from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { printResults, type ReportOptions } from "../../ui/report-stream.ts";
 import { startProgress, type Progress } from "../../ui/progress.ts";
 import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.ts";
 import type { InputFile, SkippedEntry } from "@agarose/storage/files/folder-entries";
@@ -49,7 +41,7 @@ export async function put({ paths, ...options }: PutOptions): Promise<number> {
       logLine(`notice: ${formatCount(dotFiles.length, "dot file")} stored too, such as ${dotFiles[0]}`);
     }
     if (options.dryRun) return planPuts(files, skipped, headers, options, context);
-    const progress = startProgress("put", context);
+    const progress = startProgress("put", { ...context, json: options.json || (options.jsonLines ?? false) });
     try {
       const sizes = await sizesOf(files);
       const keys = files.map(({ key }) => key);
@@ -61,7 +53,7 @@ export async function put({ paths, ...options }: PutOptions): Promise<number> {
       );
       const pops = options.purge ? await purgePops(context.config, replacedOf(reports)) : [];
       progress.stop();
-      printReports(reports, { skipped, pops }, context);
+      await printReports(reports, { skipped, pops }, options);
       return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : EXIT_OK;
     } finally {
       progress.stop();
@@ -102,7 +94,8 @@ async function planPuts(
   for await (const plan of mapOrdered(files, PLANNED_AT_A_TIME, look)) plans.push(plan);
   const lineOf = ({ key, outcome, generation }: Plan): string =>
     `would be ${outcome.padEnd(9)}  ${printable(key)}${generation === undefined ? "" : `  generation ${generation}`}`;
-  printResult(context, { objects: plans, dryRun: true, ...(skipped.length > 0 && { skipped }) }, plans.map(lineOf));
+  const summary = { dryRun: true, ...(skipped.length > 0 && { skipped }) };
+  await printResults(options, plans, summary, plans.map(lineOf));
   return EXIT_OK;
 }
 
@@ -150,11 +143,11 @@ async function putFile(
   }
 }
 
-function printReports(
+async function printReports(
   reports: readonly StoreOutcome[],
   { skipped, pops }: { readonly skipped: readonly SkippedEntry[]; readonly pops: readonly PopPurge[] },
-  options: OutputOptions,
-): void {
+  options: ReportOptions,
+): Promise<void> {
   const only = reports.length === 1 ? reports[0] : undefined;
   if (only?.outcome === "failed") throw only.error;
   const lines = reports.map((report) =>
@@ -162,11 +155,8 @@ function printReports(
       ? `failed     ${printable(report.key)}  ${report.error.code}: ${printable(report.error.message)}`
       : `${report.outcome.padEnd(9)}  ${printable(report.key)}  ${formatBytes(report.bytes)}  ${report.version}`,
   );
-  printResult(
-    options,
-    { objects: reports, ...(skipped.length > 0 && { skipped }), ...(pops.length > 0 && { pops }) },
-    lines,
-  );
+  const summary = { ...(skipped.length > 0 && { skipped }), ...(pops.length > 0 && { pops }) };
+  await printResults(options, reports, summary, lines);
   warnOfUnpurged(pops);
   for (const report of reports) {
     if (report.outcome === "failed") continue;

@@ -1,6 +1,6 @@
 /** The definition of `agarose rm`. */
 import { defineCommand, flag, positional } from "../../command.ts";
-import { DRY_RUN, NO_PURGE, YES, jobs } from "../../ui/args.ts";
+import { DRY_RUN, JSON_LINES, NO_PURGE, YES, jobs } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
@@ -12,6 +12,7 @@ export const args = {
   jobs: jobs("4"),
   dryRun: DRY_RUN,
   yes: YES,
+  jsonLines: JSON_LINES,
 };
 
 /** `agarose rm`. */

@@ -8,7 +8,8 @@ import { withContext, WRITING, type CommandContext } from "../../lib/context.ts"
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { removableKeys } from "@agarose/storage/listing/keys";
 import { isRemovable, removeObject, type RemoveResult } from "@agarose/storage/objects/remove-object";
-import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../ui/output.ts";
+import { printResults } from "../../ui/report-stream.ts";
 import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import {
@@ -51,11 +52,8 @@ export async function rm({ keys: names, ...options }: RmOptions): Promise<number
     if (only?.outcome === "failed") throw only.error;
     const removed = reports.flatMap(({ key, outcome }) => (outcome === "removed" ? [key] : []));
     const pops = options.purge ? await purgePops(context.config, removed) : [];
-    printResult(
-      context,
-      { objects: reports, ...(dryRun && { dryRun }), ...(pops.length > 0 && { pops }) },
-      reports.map(lineOf),
-    );
+    const summary = { ...(dryRun && { dryRun }), ...(pops.length > 0 && { pops }) };
+    await printResults(options, reports, summary, reports.map(lineOf));
     warnOfUnpurged(pops);
     return reports.map(warn).includes(false) ? EXIT_FAILED : EXIT_OK;
   });
@@ -107,7 +105,7 @@ async function undelete(keys: readonly string[], options: Omit<RmOptions, "keys"
         : report.outcome === "due"
           ? dueLine(report)
           : restoredLine(report);
-    printResult(context, { objects: reports, ...(options.dryRun && { dryRun: true }) }, reports.map(lineOfRestored));
+    await printResults(options, reports, options.dryRun ? { dryRun: true } : {}, reports.map(lineOfRestored));
     for (const report of reports) {
       if (report.outcome !== "failed" && report.outcome !== "due") warnOfRestored(report);
     }

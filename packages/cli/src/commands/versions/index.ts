@@ -1,9 +1,9 @@
 /** The definition of `agarose versions`. */
 import { defineCommand } from "../../command.ts";
-import { KEY } from "../../ui/args.ts";
+import { JSON_LINES, KEY } from "../../ui/args.ts";
 
 /** Its arguments and options. */
-export const args = { key: KEY };
+export const args = { key: KEY, jsonLines: JSON_LINES };
 
 /** `agarose versions`. */
 export const command = defineCommand({

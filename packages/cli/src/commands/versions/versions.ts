@@ -4,7 +4,8 @@
 import { AgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { READING, withContext } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, logLine, printable, printResult } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, logLine, printable } from "../../ui/output.ts";
+import { printResults } from "../../ui/report-stream.ts";
 import { listVersions, type VersionEntry } from "@agarose/storage/history/list-versions";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
@@ -15,11 +16,8 @@ export async function versions({ key, ...options }: Values<typeof args>): Promis
   return withContext(options, READING, async (context) => {
     const { versions: found, unknown, historyProblems: problems } = await listVersions(key, context);
     if (found.length + unknown.length + problems.length === 0) throw notFound(key);
-    printResult(
-      context,
-      { key, versions: found },
-      found.map((entry) => lineOf(entry, context.stores.length)),
-    );
+    const lines = found.map((entry) => lineOf(entry, context.stores.length));
+    await printResults(options, found, { key }, lines, "versions");
     for (const { region, problem } of unknown) {
       logLine(`warning: ${region} may hold another version: ${printable(problem)}`);
     }
