@@ -137,7 +137,7 @@ describe("code auto", () => {
       }
       expect(sizes.length).toBeGreaterThan(99);
       expect(Math.max(...sizes)).toBeGreaterThan(10e6);
-      for (const [i, bytes] of sizes.entries()) await site.put(`site/${i}`, Buffer.alloc(bytes, i), { config });
+      for (const [i, bytes] of sizes.entries()) await site.put(`site/${i}`, randomBytes(bytes), { config });
       let stored = 0;
       for (const store of site.stores) for await (const { bytes } of store.list("")) stored += bytes;
       const data = sizes.reduce((sum, bytes) => sum + bytes, 0);
