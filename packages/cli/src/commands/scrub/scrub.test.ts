@@ -275,10 +275,10 @@ test("--budget buys reads as long as it lasts, says what it left, and needs a pr
 });
 
 test.each([
-  [["--sample", "2"], "no share from 0 to 1"],
+  [["--sample", "2"], "is not a share from 0 to 1"],
   [["--age", "30"], "30 must be 1s or more"],
-  [["--bandwidth", "10MB"], "no rate"],
-  [["--budget", "free"], "no sum of US dollars"],
+  [["--bandwidth", "10MB"], "is not a rate above 0"],
+  [["--budget", "free"], "is not an amount in US dollars"],
   [["--every", "30d"], "must be 1s to 24d"],
   [["--metrics", "no-such-folder/agarose.prom"], "no-such-folder/agarose.prom cannot be written"],
 ])("%j is refused", async (args, message) => {
