@@ -1,8 +1,8 @@
 /** A registry of npm on this machine, which has the packed packages and sends npm elsewhere for all others. */
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import type { PackedPackage } from "../../scripts/release/packages.ts";
 
 /** A running registry. */
@@ -21,8 +21,7 @@ export async function startRegistry(packed: readonly PackedPackage[], others: st
     else if (asName) void packument(asName, url).then((body) => response.end(JSON.stringify(body)));
     else response.writeHead(307, { location: new URL(request.url ?? "/", others).href }).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = await listenLocally(server);
   return {
     url,
     async close() {

@@ -3,8 +3,8 @@
  * the browser, because a browser with attached developer tools does not end its service workers.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 
 /** The result of a page's read. */
 export interface PageReport {
@@ -48,9 +48,9 @@ export async function startLongReadHost(files: ReadonlyMap<string, Buffer>, key:
     }
   };
   const server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = await listenLocally(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `${url}/`,
     report: (way) => reportOf(way).promise,
     async close() {
       server.closeAllConnections();

@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { createServer, request as httpRequest } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { proxiesOf } from "@agarose/storage/buckets/proxies";
 import { CREDENTIALS, startTestWorld, type World } from "./world.ts";
 
@@ -54,12 +54,11 @@ test.each([["HTTP_PROXY"], ["http_proxy"], ["ALL_PROXY"]])("buckets are reached 
     });
     request.pipe(upstream);
   });
-  await once(proxy.listen(0, "127.0.0.1"), "listening");
+  const url = await listenLocally(proxy);
   try {
     const regions = config.regions.map((region) => ({ ...region, endpoint: `http://s3.${region.name}.invalid` }));
     await writeFile(world.configPath, JSON.stringify({ ...config, unsigned: true, regions }));
     await writeFile(join(world.dir, "upload-file"), "content");
-    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     expect(await shell(":", ["put", "upload-file", "--key", "a"], { [variable]: url })).toMatchObject({ code: 0 });
     expect(await shell(":", ["get", "a", "-"], { [variable]: url })).toMatchObject({ code: 0, stdout: "content" });
     expect([...hosts].toSorted()).toEqual([...real.keys()].toSorted());

@@ -1,11 +1,11 @@
 /** A port of this machine for a server that cannot choose one itself. */
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { listenLocally } from "./listen-locally.ts";
 
 /** A port that is free now. */
 export async function freePort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const { port } = new URL(await listenLocally(server));
   await new Promise((resolve) => server.close(resolve));
-  return port;
+  return Number(port);
 }

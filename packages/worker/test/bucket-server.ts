@@ -1,6 +1,6 @@
 /** A plain HTTP server with one bucket per region, and faults on demand. For tests. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { lookUp, type Buckets } from "./objects.ts";
 
 export interface BucketFault {
@@ -106,9 +106,9 @@ export async function startBuckets(): Promise<BucketServer> {
     result.sentBytes += body.length;
     response.writeHead(status, { "content-length": body.length }).end(body);
   };
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = await listenLocally(server);
   const result: BucketServer = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     objects,
     faults,
     fired,

@@ -1,6 +1,6 @@
 /** The way from one PoP to another: a reverse proxy that delays, breaks and records what passes. For tests. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 
 export interface LinkFault {
   readonly down?: boolean;
@@ -82,9 +82,9 @@ export async function startPeerLink(latencyMs: number): Promise<PeerLink> {
     outgoing.writeHead(response.status, { "content-length": body.length });
     outgoing.end(response.status === 204 ? undefined : body);
   };
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = await listenLocally(server);
   const link: PeerLink = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     target: "",
     fault: {},
     fired: 0,

@@ -1,11 +1,10 @@
 /** What was replaced or removed is purged from the PoPs, and who may not purge is told so. */
-import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { startTestWorld, type RunResult, type World } from "../../test/world.ts";
 
 let world: World;
@@ -24,8 +23,7 @@ beforeEach(async () => {
       response.writeHead(status).end("{}");
     });
   });
-  await once(pop.listen(0, "127.0.0.1"), "listening");
-  const url = `http://127.0.0.1:${(pop.address() as AddressInfo).port}`;
+  const url = await listenLocally(pop);
   const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
   await writeFile(world.configPath, JSON.stringify({ ...config, pops: [{ name: "fra", url }] }));
 });

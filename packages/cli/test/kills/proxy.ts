@@ -2,7 +2,7 @@
  * An HTTP proxy in front of each region, which ends a process in the middle of one of its requests.
  */
 import { createServer, request as send, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 
 /**
  * The moment in a request at which the process is killed.
@@ -45,8 +45,7 @@ export class KillProxies {
       this.#pass(request, response, new URL(target)).catch(() => response.destroy());
     });
     this.#servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return listenLocally(server);
   }
 
   /** Closes the proxies. Resolves when the regions have executed what the process sent before its end. */

@@ -3,7 +3,7 @@
  * nothing, so that a million objects cost nothing to make. It refuses everything else.
  */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { chunkName, encodeManifest, manifestName, roundRobin, sealManifest } from "@agarose/core/format";
 import { nodeSha256 } from "@agarose/storage/objects/sha256";
 
@@ -94,9 +94,9 @@ export async function startListedBuckets(buckets: readonly Bucket[], objects: nu
       response.writeHead(404).end();
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = await listenLocally(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     /** How many requests of each kind came since the last call. */
     takeCounts() {
       const counts = { listings, manifests, refused };

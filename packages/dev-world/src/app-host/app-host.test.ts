@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { createServer as createViteServer, type ViteDevServer } from "vite";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { listenLocally } from "../listen-locally.ts";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import { startAppHost, type AppHost } from "./app-host.ts";
 
@@ -43,8 +44,7 @@ beforeAll(async () => {
     seen.push({ url: request.url, headers: request.headers, closed });
     answer(request, response);
   });
-  await new Promise<void>((resolve) => edge.listen(0, "127.0.0.1", resolve));
-  edgeUrl = `http://127.0.0.1:${(edge.address() as AddressInfo).port}`;
+  edgeUrl = await listenLocally(edge);
 });
 
 afterEach(async () => {

@@ -9,6 +9,7 @@ import { PassThrough, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { GetObjectCommand, HeadObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterEach, expect, test, vi } from "vitest";
+import { listenLocally } from "../listen-locally.ts";
 import { startS3Endpoint, type S3Endpoint, type S3EndpointOptions } from "./s3-endpoint.ts";
 
 const KEYS = { accessKeyId: "test", secretAccessKey: "secret" };
@@ -93,10 +94,9 @@ test("a body that breaks off on the wire leaves no object and no file", async ()
     upstream.pipe(client);
     for (const socket of [client, upstream]) socket.on("error", () => {});
   });
-  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const cutUrl = await listenLocally(proxy);
   closers.push(() => new Promise((resolve) => proxy.close(resolve)));
-  const address = proxy.address() as { port: number };
-  const cutBucket = new Bucket(`http://127.0.0.1:${address.port}`);
+  const cutBucket = new Bucket(cutUrl);
   closers.push(async () => cutBucket.close());
   await expect(cutBucket.put("cut", randomBytes(1_000_000))).rejects.toThrow();
   expect(cut, "the fault fired").toBe(true);

@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { listenLocally } from "../listen-locally.ts";
 import { AccessLine } from "./access-line.ts";
 import { Places } from "./places.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkOptions, type LinkRecord } from "./wan-link.ts";
@@ -27,7 +28,7 @@ describe("a link", () => {
         response.writeHead(200, { "content-length": body.length }).end(body);
       });
     });
-    await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+    await listenLocally(target);
   });
   afterAll(() => target.close());
 
@@ -105,7 +106,7 @@ describe("a link", () => {
         socket.once("data", () => socket.destroy());
       });
     });
-    await new Promise<void>((resolve) => closing.listen(0, "127.0.0.1", resolve));
+    await listenLocally(closing);
     onTestFinished(() => void closing.close());
     const linkToClosing = await linkTo(closing);
     onTestFinished(() => linkToClosing.close());

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import type { RegionConfig } from "../config/config.ts";
 import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
 import { S3Store } from "./s3-store.ts";
@@ -101,8 +101,7 @@ describe("a store over TCP that sends", () => {
       response.on("error", () => {});
       answer(request, response);
     });
-    await new Promise<void>((resolve) => server!.listen(0, "127.0.0.1", resolve));
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const endpoint = await listenLocally(server);
     const credentials = { accessKeyId: "AKIATEST", secretAccessKey: "secret" };
     store = new S3Store({ ...REGION, endpoint }, { credentials, attempts: 1 });
     return store;

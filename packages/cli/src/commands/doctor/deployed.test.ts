@@ -2,12 +2,11 @@
  * `agarose doctor --deployed` against PoPs in workerd: sound ones, ones with faults, and ones behind a proxy that plays
  * what only Cloudflare or a proxy of the user does to headers.
  */
-import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { freePort } from "@agarose/dev-world/free-port";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { parseConfig } from "@agarose/storage/config/config";
@@ -81,10 +80,9 @@ async function behind(url: string, change: Readonly<Record<string, string | unde
         response.end(Buffer.from(await answer.arrayBuffer()));
       });
     });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  });
   servers.push(server);
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return listenLocally(server);
 }
 
 interface Given {
@@ -151,10 +149,9 @@ test("a name that is another PoP's, and an address where none is", async () => {
 test.each(["null", "{}", '{"cache":{"objects":null}}', "[1]"])(
   "an address that answers everything with %s is no PoP, and keeps none of the others from being checked",
   async (body) => {
-    const server = createServer((_request, response) => response.end(body)).listen(0, "127.0.0.1");
-    await once(server, "listening");
+    const server = createServer((_request, response) => response.end(body));
     servers.push(server);
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const url = await listenLocally(server);
     const { run, checks } = await doctor([{ name: "other", url }, sound()[0]!]);
     expect(checks.filter(({ subject, name }) => subject === "other" && name === "status")).toEqual([
       { subject: "other", name: "status", state: "fail", message: expect.stringContaining("check its url") },

@@ -2,9 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
@@ -242,9 +242,9 @@ test("no object moves to a region that a PoP does not know yet", async () => {
     const isolate = { chunkCache: { hits: 0, misses: 0 } };
     response.end(JSON.stringify({ epoch: 1, policy: "agar", lastPeriod: null, cache, isolate, regions }));
   });
-  await new Promise<void>((resolve) => pop.listen(0, "127.0.0.1", resolve));
+  const url = await listenLocally(pop);
   try {
-    const pops = [{ name: "own", url: `http://127.0.0.1:${(pop.address() as AddressInfo).port}` }];
+    const pops = [{ name: "own", url }];
     await configure("agarose.config.json", OLD, { pops });
     const next = await configure("next.config.json", NEW, { pops });
     await migrate(next);

@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { manifestName, type Manifest } from "@agarose/core/format";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
@@ -15,6 +15,7 @@ const TOKEN = { AGAROSE_ADMIN_TOKEN: "a token of sixteen" };
 
 let world: World;
 let pops: Server[];
+let urls: string[];
 /** Requests per period that each PoP reports, by key; undefined: it fails. */
 let popular: (Record<string, number> | undefined)[];
 
@@ -22,19 +23,16 @@ beforeEach(async () => {
   world = await startTestWorld({ ...CODE, survive: { regions: 1, providers: 0 } });
   popular = [{}, {}];
   // Servers that report what a test needs: what a PoP counts is tested where it counts.
-  pops = await Promise.all(
-    popular.map(async (_, index) => {
-      const server = createServer(({ url }, response) => {
-        const name = `pop-${index}`;
-        const counts = popular[index];
-        if (!counts) return void response.writeHead(503).end();
-        if (url === "/healthz") return void response.end(JSON.stringify({ pop: name }));
-        response.end(JSON.stringify(statusWith(counts)));
-      });
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      return server;
+  pops = popular.map((_, index) =>
+    createServer(({ url }, response) => {
+      const name = `pop-${index}`;
+      const counts = popular[index];
+      if (!counts) return void response.writeHead(503).end();
+      if (url === "/healthz") return void response.end(JSON.stringify({ pop: name }));
+      response.end(JSON.stringify(statusWith(counts)));
     }),
   );
+  urls = await Promise.all(pops.map(listenLocally));
   await configure({ code: HOT, storage: 0.14 });
   for (const key of KEYS) await world.put(key, randomBytes(BYTES));
 });
@@ -58,10 +56,7 @@ function statusWith(counts: Record<string, number>): object {
 
 async function configure(hot: object | undefined): Promise<void> {
   const json = JSON.parse(await readFile(world.configPath, "utf8")) as object;
-  const own = pops.map((server, index) => ({
-    name: `pop-${index}`,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-  }));
+  const own = urls.map((url, index) => ({ name: `pop-${index}`, url }));
   await writeFile(world.configPath, JSON.stringify({ ...json, code: CODE, pops: own, hot }));
 }
 

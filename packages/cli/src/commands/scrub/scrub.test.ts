@@ -1,12 +1,11 @@
 /** The rounds of `agarose scrub` over buckets that have lost chunks, manifests or all. */
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { chunkName } from "@agarose/core/format";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { chunkPlace, DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 /** The least that a PoP answers. */
@@ -74,12 +73,11 @@ test("looks at every region for what a PoP has found one to lack, which listings
     asked.push(`${request.url} ${request.headers.authorization}`);
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ ...STATUS, behind: ["b", "gone"].map((key) => ({ key, regions: ["tokyo"] })) }));
-  }).listen(0, "127.0.0.1");
-  await once(pop, "listening");
+  });
+  const url = await listenLocally(pop);
   try {
-    const { port } = pop.address() as AddressInfo;
     const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
-    const pops = [{ name: "fra", url: `http://127.0.0.1:${port}` }];
+    const pops = [{ name: "fra", url }];
     await writeFile(world.configPath, JSON.stringify({ ...config, pops }));
     const env = { AGAROSE_ADMIN_TOKEN: "admin-token-of-16+" };
     const { code, stdout } = await world.run(["scrub", "--json-lines"], env);

@@ -1,9 +1,10 @@
 /** `agarose status` against PoPs in workerd. */
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { manifestName } from "@agarose/core/format";
 import type { PopReport } from "@agarose/storage/pops/pop-report";
@@ -91,12 +92,11 @@ test("asks only for health without a token, reports a wrong token, and prefers a
 
 /** An address where no server listens. */
 async function closedPort(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const server = createServer();
+  const url = await listenLocally(server);
   server.close();
   await once(server, "close");
-  return `http://127.0.0.1:${port}`;
+  return url;
 }
 
 test("a PoP that does not answer, and something else at its address, are wrong; the others are still reported", async () => {

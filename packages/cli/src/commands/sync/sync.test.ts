@@ -3,9 +3,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { hash } from "node:crypto";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { partialPathOf } from "@agarose/storage/files/owned-files";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
@@ -391,8 +391,7 @@ test("PoPs forget what was replaced or removed, and nothing else", async () => {
       response.end("{}");
     });
   });
-  await new Promise<void>((resolve) => pop.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(pop.address() as AddressInfo).port}`;
+  const url = await listenLocally(pop);
   const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
   await writeFile(world.configPath, JSON.stringify({ ...config, pops: [{ name: "fra", url }] }));
   const run = (): Promise<{ code: number }> =>

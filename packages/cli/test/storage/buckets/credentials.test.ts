@@ -1,12 +1,12 @@
 /** Six S3 servers, each with keys of its own that come from elsewhere, and a seventh whose keys are wrong. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ListBucketsCommand } from "@aws-sdk/client-s3";
 import { findVersitygw, startS3Endpoint, startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { spawnAgarose } from "../../world.ts";
 import type { RegionConfig } from "@agarose/storage/config/config";
 import { credentialsByRegion } from "@agarose/storage/buckets/credentials";
@@ -31,13 +31,14 @@ describe.each(servers.filter(({ isMissing }) => !isMissing))("$name", ({ start, 
   let folder: string;
   let gateways: S3Endpoint[];
   let sts: Server;
+  let stsUrl: string;
   let roleRequests = 0;
   const keysOf = (name: string) => ({ accessKeyId: `AKIA${name.toUpperCase()}`, secretAccessKey: `secret-of-${name}` });
   const env = (): Record<string, string> => ({
     AWS_ACCESS_KEY_ID: "unknown",
     AWS_SECRET_ACCESS_KEY: "nothing",
 
-    AWS_ENDPOINT_URL_STS: `http://127.0.0.1:${(sts.address() as AddressInfo).port}`,
+    AWS_ENDPOINT_URL_STS: stsUrl,
     ENV_ID: keysOf("env").accessKeyId,
     ENV_SECRET: keysOf("env").secretAccessKey,
     PROVIDER_ID: keysOf("provider").accessKeyId,
@@ -63,7 +64,7 @@ describe.each(servers.filter(({ isMissing }) => !isMissing))("$name", ({ start, 
             `</Credentials></AssumeRoleResult></AssumeRoleResponse>`,
         );
     });
-    await new Promise<void>((resolve) => sts.listen(0, "127.0.0.1", resolve));
+    stsUrl = await listenLocally(sts);
     const profile = (name: string, keys: ReturnType<typeof keysOf>): string =>
       `[${name}]\naws_access_key_id = ${keys.accessKeyId}\naws_secret_access_key = ${keys.secretAccessKey}\n`;
     const profiles = [
