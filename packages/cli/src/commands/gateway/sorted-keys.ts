@@ -5,7 +5,7 @@
  * list with its own files, as `aws s3 sync` does, takes a key out of order for one that is missing. So a list is made
  * whole and sorted. Its later pages come from that one list.
  */
-import { compareUtf8, S3Error } from "@agarose/s3-server";
+import { compareUtf8 } from "@agarose/s3-server";
 import type { DeploymentParts } from "@agarose/storage/parts";
 import type { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
@@ -41,7 +41,7 @@ export class SortedKeys {
   }
 
   /**
-   * Returns all keys below `prefix`. Throws ServiceUnavailable when too few regions answer: a list that lacks keys
+   * Returns all keys below `prefix`. Throws NO_QUORUM when too few regions answer: a list that lacks keys
    * would make a client remove them elsewhere.
    *
    * @param after where the client continues: the list of an earlier page will do if one ended there.
@@ -68,11 +68,7 @@ export class SortedKeys {
       if (etag !== undefined) etags.set(group.key, etag);
     }
     // A list that lacks keys would make a client remove them elsewhere.
-    if (listing.complete || isEventual) {
-      return { keys: keys.toSorted(compareUtf8), ends: new Set(), etags, atMs: this.#nowMs() };
-    }
-    const failed = listing.regionsFailed.map(({ region }) => region).join(", ");
-    const count = `${listing.regionsFailed.length} of ${this.#context.stores.length} regions`;
-    throw new S3Error("ServiceUnavailable", `${count} do not answer (${failed}): list again once they answer`);
+    if (!listing.complete && !isEventual) throw listing.incomplete();
+    return { keys: keys.toSorted(compareUtf8), ends: new Set(), etags, atMs: this.#nowMs() };
   }
 }

@@ -1,11 +1,10 @@
-/** The parts of a multipart upload as one source, so that they need not be joined on disk. */
+/** Files that are the parts of one object, as of a multipart upload, so that they need not be joined on disk. */
 import { open } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
-import type { Source } from "@agarose/storage/upload/file-source";
-import type { BodyFile } from "@agarose/s3-server";
+import type { Source } from "./file-source.ts";
 
-/** The bytes of `parts`, one after the other. */
-export function partsSource(parts: readonly Pick<BodyFile, "path" | "bytes">[]): Source {
+/** The bytes of files, one after the other. A read throws FILE_UNREADABLE where a file is shorter than its `bytes`. */
+export function partsSource(parts: readonly { readonly path: string; readonly bytes: number }[]): Source {
   const read = async (target: Uint8Array, position: number): Promise<number> => {
     let filled = 0;
     let start = 0;
@@ -29,7 +28,7 @@ async function readWhole(path: string, target: Uint8Array, position: number): Pr
     for (let filled = 0; filled < target.length;) {
       const { bytesRead } = await file.read(target, filled, target.length - filled, position + filled);
       if (bytesRead === 0) {
-        const message = `${path} ends at ${position + filled} bytes: nothing else may write below the spool`;
+        const message = `${path} ends at ${position + filled} bytes: nothing else may change it`;
         throw new AgaroseError("FILE_UNREADABLE", message, { path });
       }
       filled += bytesRead;
