@@ -359,6 +359,33 @@ describe("the repair queue", () => {
     expect(await world.names("repairs/")).toEqual([]);
   });
 
+  test.each([
+    [[], 1],
+    [["--jobs", "3"], 3],
+  ])("is emptied with %j by as many objects at a time as the option says", async (options, wanted) => {
+    world.faults.set("tokyo", DOWN);
+    for (const key of ["a", "b", "c"]) expect((await world.put(key, randomBytes(700))).missing).not.toEqual([]);
+    const begun = new Set<string>();
+    const together = Promise.withResolvers<void>();
+    // The first repair that gets so far waits for the others to begin.
+    world.faults.set("dublin", ({ method }, _response, name) => {
+      const key = /^manifests\/(.)/.exec(name)?.[1];
+      if (method === "GET" && key) begun.add(key);
+      if (begun.size === wanted) together.resolve();
+      return false;
+    });
+    let most = 0;
+    world.faults.set("tokyo", async ({ method }) => {
+      if (method !== "PUT") return false;
+      await together.promise;
+      most ||= begun.size;
+      return false;
+    });
+    expect((await world.run(["repair", "--queued", ...options])).code).toBe(0);
+    expect(most).toBe(wanted);
+    expect(await world.names("repairs/")).toEqual([]);
+  });
+
   test("an entry of a key that is gone from all regions is removed", async () => {
     await world.store("paulo").put("repairs/gone@", Buffer.from("{}"), { bytes: 2, contentType: "text/plain" });
     expect((await world.run(["repair", "--queued"])).code).toBe(1);
