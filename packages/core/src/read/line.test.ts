@@ -34,6 +34,7 @@ test("the rate of a line is that of all that comes, whatever it waits for in bet
   await pass(80);
   await flow(world, requests, 2_500, 200);
   expect(line.rate).toBeCloseTo(2_500, -2);
+  expect(line.mbit).toBeCloseTo(20, 0);
   for (const request of requests) request.end();
   await pass(10_000);
   await flow(world, [line.begin("a", 1024 * KIB)], 2_500, 100);

@@ -92,6 +92,11 @@ export class Line {
     return second;
   }
 
+  /** `rate` in megabits per second. */
+  get mbit(): number | undefined {
+    return this.rate && this.rate / 125;
+  }
+
   /** Records a request to `source` for `bytes` bytes. */
   begin(source: string, bytes: number): LineRequest {
     const startMs = this.#clock.now();

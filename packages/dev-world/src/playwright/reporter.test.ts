@@ -19,6 +19,7 @@ function readOf(ms: number): Read {
     kind: "origin",
     firstByteMs: 45,
     bytes: 10,
+    lineMbit: 20,
     decodeMs: 0,
     decodedShards: 0,
     error: undefined,

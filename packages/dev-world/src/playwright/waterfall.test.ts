@@ -13,6 +13,7 @@ const READ: Read = {
   kind: "degraded",
   firstByteMs: 45,
   bytes: 10,
+  lineMbit: 20,
   decodeMs: 0,
   decodedShards: 0,
   error: undefined,

@@ -14,7 +14,6 @@ import {
   piecesOf,
   wholeName,
   type BlockMemory,
-  type Line,
   type Piece,
   type ReadPolicy,
   type ReadReport,
@@ -44,8 +43,6 @@ export interface ReadPorts extends ClientPorts, PlanPorts, TracePorts {
   /** Peers and credentials are for these PoPs only. */
   readonly configuredPops: readonly Endpoint[];
   readonly batches: Batches;
-  /** The line that all reads share. */
-  readonly line: Line;
   /** What small reads have verified. */
   readonly memory: BlockMemory;
   /** Decrypt objects. */

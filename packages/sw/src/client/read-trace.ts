@@ -9,6 +9,7 @@ import {
   planStripe,
   readKind,
   serverTiming,
+  type Line,
   type Piece,
   type ReadReport,
   type RequestRecord,
@@ -25,6 +26,7 @@ import type { ReadRequest } from "./read-request.ts";
 export interface TracePorts extends Pick<ClientPorts, "clock" | "emit" | "store"> {
   readonly latencies: LatencyTracker;
   readonly hedging: HedgeBudget;
+  readonly line: Line;
 }
 
 /** The trace of one read. */
@@ -123,6 +125,7 @@ export class ReadTrace {
         kind: report && this.kind(report, bytes),
         firstByteMs: this.#firstByteMs,
         bytes,
+        lineMbit: this.#ports.line.mbit,
         decodeMs: report?.decoding.ms ?? 0,
         decodedShards: report?.decoding.shards ?? 0,
         error: cause === undefined ? undefined : toAgaroseError(cause).code,

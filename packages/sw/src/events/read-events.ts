@@ -80,6 +80,8 @@ export interface ReadEndEvent {
   readonly firstByteMs: number | undefined;
   /** Length of the answer's body. */
   readonly bytes: number;
+  /** The rate of the line that all reads share, as measured so far, in megabits per second. */
+  readonly lineMbit: number | undefined;
   /** Milliseconds of the codec. */
   readonly decodeMs: number;
   /** Data shards that had to be decoded. */

@@ -5,7 +5,7 @@ import { eventChannel } from "./event-channel.ts";
 
 function ended(read: string): ReadEvent {
   const none = { kind: undefined, firstByteMs: undefined, error: undefined };
-  return { type: "read-end", read, ms: 1, status: 200, bytes: 0, decodeMs: 0, decodedShards: 0, ...none };
+  return { type: "read-end", read, ms: 1, status: 200, bytes: 0, lineMbit: 20, decodeMs: 0, decodedShards: 0, ...none };
 }
 
 test("events that are sent together arrive in one message, in their order", async () => {
