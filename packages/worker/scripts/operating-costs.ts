@@ -18,11 +18,15 @@ export const OPERATIONS = {
   objectCallsPeriodIdle: 15,
   /** Further ones of a period that fills: what it announces, its progress, and what it promises. */
   objectCallsFilling: 20,
+  /** Calls of an exchange, at most: the shards, and the PoP's state, which is called once more by its alarm. */
+  objectCallsExchange: 12,
   probesPerRegion: 3,
   /**
    * Popularity is a blob in each shard; regions, facts and what has changed of the ledger are rows of the PoP's state.
    */
   rowsPeriod: 40,
+  /** The alarm, the lease, and the plan of up to a megabyte. */
+  rowsExchange: 8,
   /** Of the ledger, for each stripe that a period fills, of objects with one. */
   rowsPerStripeFilled: 13,
   /** Each shard writes its counts as one row, at most every five seconds, and drops it at the end. */
@@ -55,6 +59,8 @@ export const ASSUMED = {
   objectSecondsPerCall: 0.005,
   /** How long a period keeps the PoP's state and the state of the peers active: it fills, and waits for its turn. */
   periodSeconds: 15,
+  /** How long an exchange keeps the PoP's state active. */
+  exchangeSeconds: 0.3,
   /** Stripes written for each read: `adaptive` on a day of requests (docs/internals/policies-measured.md). */
   stripesWrittenPerRead: 0.06,
   /** The budget of the cache manager in wrangler.toml. */
@@ -96,6 +102,8 @@ export const PRICES = {
 
 const SECONDS = 730 * 3600;
 const PERIODS = SECONDS / 60;
+/** An alarm every five seconds. */
+const EXCHANGES = SECONDS / 5;
 /** An isolate hands on what it has counted so often, while it has requests. */
 export const FLUSH_SECONDS = 2;
 const CONFIGURATION_SECONDS = 5;
@@ -116,13 +124,17 @@ function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   const flushes = isolates * (SECONDS / FLUSH_SECONDS) * Math.min(1, rate * FLUSH_SECONDS);
   const objectRequests =
     flushes * (Math.min(MONITOR_SHARDS, keysPerFlush) + 1) +
-    (OPERATIONS.objectCallsPeriodIdle + OPERATIONS.objectCallsFilling) * PERIODS;
+    (OPERATIONS.objectCallsPeriodIdle + OPERATIONS.objectCallsFilling) * PERIODS +
+    OPERATIONS.objectCallsExchange * EXCHANGES;
   // A shard that is called all the time is billed all the time, however many calls it answers at once.
   const shardSeconds = Math.min(
     SECONDS,
     flushes * Math.min(1, keysPerFlush / MONITOR_SHARDS) * assumed.objectSecondsPerCall,
   );
-  const stateSeconds = Math.min(SECONDS, flushes * assumed.objectSecondsPerCall + PERIODS * assumed.periodSeconds);
+  const stateSeconds = Math.min(
+    SECONDS,
+    flushes * assumed.objectSecondsPerCall + PERIODS * assumed.periodSeconds + EXCHANGES * assumed.exchangeSeconds,
+  );
   const peerSeconds = PERIODS * assumed.periodSeconds;
   const objectGbSeconds = (MONITOR_SHARDS * shardSeconds + stateSeconds + peerSeconds) * 0.128;
   const stripesWritten = reads * assumed.stripesWrittenPerRead;
@@ -130,7 +142,8 @@ function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   const kvWrites = Math.min(stripesWritten, (assumed.cacheBudgetUsd / prices.kvWritesPerMillion) * 1e6) + PERIODS;
   const rowsWritten =
     (OPERATIONS.rowsPeriod + MONITOR_SHARDS * OPERATIONS.rowsCountsPeriod) * PERIODS +
-    OPERATIONS.rowsPerStripeFilled * (kvWrites - PERIODS);
+    OPERATIONS.rowsPerStripeFilled * (kvWrites - PERIODS) +
+    OPERATIONS.rowsExchange * EXCHANGES;
   const lines = OPERATIONS.linesPeriod * PERIODS * assumed.linesKept;
   const gets = misses * (assumed.k + assumed.delta) + OPERATIONS.probesPerRegion * assumed.regions * PERIODS;
   // Of the requests beyond k some bytes are under way when they are aborted: half of a chunk.

@@ -40,6 +40,8 @@ export interface Plan {
   readonly manifest?: Manifest;
   /** Chunks that this PoP sends for every stripe asked for, functional ones (index n and above) included. */
   readonly cached: readonly number[];
+  /** Those of `cached` that the PoP may have forgotten: then a `miss` takes the chunk's place. */
+  readonly probable?: readonly number[];
   readonly regions: readonly PlanRegion[];
   /** Other PoPs that hold chunks of the object. */
   readonly peers?: readonly PlanPeer[];

@@ -140,8 +140,16 @@ function workerOptions(
     modules,
     compatibilityFlags: [...(configured.compatibilityFlags ?? []), ...compatibilityFlags],
     modulesRoot: "",
-    // The local world has no data centers of Cloudflare to be in, and all of its clients have one address.
-    bindings: { ...configured.bindings, POP: isolateOf ?? name, LOCATION: "", FILL_CLIENTS_MIN: "1", ...vars },
+    // The local world has no data centers of Cloudflare to be in, and all of its clients have one address. Its caches
+    // change when it is told to.
+    bindings: {
+      ...configured.bindings,
+      POP: isolateOf ?? name,
+      LOCATION: "",
+      FILL_CLIENTS_MIN: "1",
+      EXCHANGE_SECONDS: "0",
+      ...vars,
+    },
     ...(isolateOf && { durableObjects: elsewhere(configured.durableObjects ?? {}, isolateOf) }),
     // PoPs of one environment must not share a cache.
     kvNamespaces: Object.fromEntries(

@@ -79,6 +79,11 @@ export class Planner {
     });
   }
 
+  /** Whether `key` competes for the cache already. */
+  knows(key: string): boolean {
+    return this.#cache.slotOfKey(key) !== undefined;
+  }
+
   plan(input: PlanInput): CachePlan {
     const seconds = Math.max(this.#beganSeconds ?? 0, input.nowMs / 1_000);
     const { peers = NO_PEERS, isExchange = false } = input;

@@ -11,6 +11,8 @@ export interface CacheSettings {
   readonly cacheBytes: number;
   /** One of the solver's policies, or `off`: cache nothing, and evict what is cached. */
   readonly policy: string;
+  /** Seconds between two exchanges; 0: none, and reads use no probable chunks. */
+  readonly exchangeSeconds: number;
   /** Whether the cache holds parity rows that no region has, instead of copies of stored chunks. */
   readonly functional: boolean;
   /** Whether the cache holds data chunks of regions that are down instead of parity. */
@@ -42,6 +44,12 @@ export const CACHE_VARIABLES = {
     "The policy that decides what to cache; `off` caches nothing and evicts what is cached.",
     POLICIES,
     "adaptive",
+  ),
+  EXCHANGE_SECONDS: wholeNumber(
+    "How often the PoP exchanges what it keeps in the Cache API between two periods, and 0 for never. Those chunks are " +
+      "free, and the Cache API may forget them.",
+    5,
+    60,
   ),
   FUNCTIONAL: flag("Whether to cache new parity rows (functional chunks) instead of copies of stored chunks.", true),
   RECOVERED: flag(
@@ -77,6 +85,7 @@ export function parseCacheSettings(env: object): CacheSettings {
   return {
     cacheBytes: Math.min(variables.CACHE_BYTES, bytesFor(variables.BUDGET_USD_PER_MONTH, storageUsdPerGbMonth)),
     policy: variables.POLICY,
+    exchangeSeconds: variables.EXCHANGE_SECONDS,
     functional: variables.FUNCTIONAL,
     recovered: variables.RECOVERED,
     spending: {

@@ -206,7 +206,7 @@ export class CacheWriter {
         stored,
         fetched: () => {
           this.#context.system.budget.spend();
-          return cache.fetched.find(entry.version, stripe, cache.kv);
+          return cache.fetched.find(entry.version, stripe, manifest.k, cache.kv);
         },
         regions: settings.regions,
         estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),

@@ -16,6 +16,22 @@ export interface LedgerEntry {
   readonly done: number;
 }
 
+/** How an exchange went. */
+export interface ExchangeReport {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly ms: number;
+  /** Keys with requests since the last one. */
+  readonly asked: number;
+  /** Objects that the Cache API has been given now, and bytes that regions have delivered for them. */
+  readonly added: number;
+  readonly fetchedBytes: number;
+  /** Objects that plans name as probable. */
+  readonly kept: number;
+  /** Errors as `CODE: message`; at most 20. */
+  readonly errors: readonly string[];
+}
+
 /** How a period went. */
 export interface PeriodReport {
   /** Milliseconds since 1970. */

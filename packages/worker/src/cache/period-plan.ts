@@ -3,7 +3,14 @@
  * budget.
  */
 import type { Manifest } from "@agarose/core/format";
-import { type ObjectShape, Planner, type RegionEstimate, type Savings, SLOTS } from "@agarose/solver/planner";
+import {
+  type ObjectShape,
+  Planner,
+  type PlannedContents,
+  type RegionEstimate,
+  type Savings,
+  SLOTS,
+} from "@agarose/solver/planner";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
 import { fnv1a } from "../popularity/frequency-sketch.ts";
@@ -16,6 +23,8 @@ import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
 
 /** What a period shall do. */
 export interface PeriodPlan {
+  /** What the cache should hold. */
+  readonly planned: readonly PlannedContents[];
   readonly change: AffordableChange;
   /** Objects that competed for the cache. */
   readonly candidates: number;
@@ -37,11 +46,15 @@ const AT_PEERS_MAX = 100;
 /** Keys that the report of a period names, for `scrub` to choose from. */
 const REPORTED_MAX = 100;
 
-/** Plans a period. Rejects when the request monitor or the PoP's state is unavailable. */
+/** Keys that an exchange looks up. */
+const EXCHANGED_MAX = 50;
+
+/** Plans a period, or an exchange in between. Rejects when the request monitor or the PoP's state is unavailable. */
 export async function planPeriod(
   { settings, state, requests: monitor, system, turn }: Omit<PeriodContext, "cache">,
   { ledger, writeBudget, egressBudget, onError }: PeriodBooks,
   regions: readonly RegionEstimate[],
+  isExchange = false,
 ): Promise<PeriodPlan> {
   const { findManifest } = monitor;
   const { peers, mayChange } = turn;
@@ -60,12 +73,13 @@ export async function planPeriod(
     .filter(({ mayFill }) => mayFill)
     .slice(0, REPORTED_MAX)
     .map(({ key, popularity }) => ({ key, popularity }));
-  if (settings.policy === "off") {
-    return { change: afford([]), candidates: 0, popular, manifestOf: async () => undefined, savings: () => undefined };
-  }
   // What is cached already may stay for one client, too.
   const cachedKeys = new Set([...ledger.values()].filter(({ target }) => target.length > 0).map(({ key }) => key));
   const requests = counted.filter(({ key, mayFill }) => mayFill || cachedKeys.has(key));
+  if (settings.policy === "off" || (isExchange && requests.length === 0)) {
+    const change = afford([]);
+    return { planned: [], change, candidates: 0, popular, manifestOf: async () => undefined, savings: () => undefined };
+  }
   const before = await state.loadPlan();
   const planner = new Planner(
     {
@@ -79,11 +93,14 @@ export async function planPeriod(
     },
     before && decodePlannerState(before),
   );
-  const keys = [
-    ...planner.unsettled(ledger).slice(0, UNSETTLED_MAX),
-    ...[...(peers?.requests.keys() ?? [])].slice(0, AT_PEERS_MAX),
-    ...requests.slice(0, LOOKED_UP_MAX + ABSENT_MAX).map(({ key }) => key),
-  ];
+  const asked = requests.map(({ key }) => key);
+  const keys = isExchange
+    ? asked.filter((key) => !planner.knows(key)).slice(0, EXCHANGED_MAX)
+    : [
+        ...planner.unsettled(ledger).slice(0, UNSETTLED_MAX),
+        ...[...(peers?.requests.keys() ?? [])].slice(0, AT_PEERS_MAX),
+        ...asked.slice(0, LOOKED_UP_MAX + ABSENT_MAX),
+      ];
   const foundMax = keys.length - ABSENT_MAX;
   const { objects, manifests, absent } = await lookUp(keys, {
     findManifest,
@@ -100,11 +117,13 @@ export async function planPeriod(
     regions,
     ledger,
     mayChange,
+    isExchange,
     ...(peers ? { peers } : {}),
   });
   if (plan.error !== undefined) onError(plan.error);
   await state.savePlan(encodePlannerState(plan.state));
   return {
+    planned: plan.planned,
     change: afford(plan.planned),
     candidates: plan.candidates,
     popular,

@@ -136,6 +136,7 @@ async function setUp(stripes: number) {
       regions: REGIONS.map((name) => ({ name, url: `http://b/${name}`, popUrl: `http://b/${name}` })),
       cacheBytes: 1e9,
       policy: "exact",
+      exchangeSeconds: 0,
       spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
       fillEgressBytesPerDay: 1e9,
       storageUsdPerGbMonth: 0.5,
@@ -154,7 +155,7 @@ async function setUp(stripes: number) {
     cache: {
       chunks: new ChunkCache(frontCache, systemClock, 0),
       kv: contextOf(namespace),
-      fetched: new FetchedStripes(frontCache, systemClock),
+      fetched: new FetchedStripes(frontCache, systemClock, Date.now, false),
       onPublished: (configuration) => void published.push(configuration),
     },
     system: {

@@ -63,7 +63,7 @@ export async function runPeriod(context: PeriodContext): Promise<PeriodReport | 
 }
 
 /** Probes the regions. Resolves to their new estimates. */
-async function observe(
+export async function observe(
   { settings, state, requests, system }: Pick<PeriodContext, "settings" | "state" | "requests" | "system">,
   { epoch, ledger }: Pick<PopSnapshot, "epoch" | "ledger">,
 ): Promise<readonly RegionEstimate[]> {

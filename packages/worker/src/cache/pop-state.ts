@@ -8,7 +8,7 @@ import { mergeRegion, type RegionProbe, type RegionSample, type RegionState } fr
 import type { Continent } from "../runtime/continents.ts";
 import { findColo } from "../runtime/durable-objects.ts";
 import { Facts, SqlBlob } from "../runtime/sql.ts";
-import type { LedgerEntry, PeriodReport } from "./ledger.ts";
+import type { ExchangeReport, LedgerEntry, PeriodReport } from "./ledger.ts";
 import { addEgress, addSpending, type FillEgress, type Spending } from "./spending.ts";
 
 /** Everything that a period and `/v1/status` need at once. */
@@ -23,6 +23,8 @@ export interface PopSnapshot {
   readonly fillEgress: FillEgress | undefined;
   /** Keys that regions lacked the newest version of, the latest first. */
   readonly behind: readonly KeyBehind[];
+  /** The last exchange of the instance that answers. */
+  readonly lastExchange?: ExchangeReport | undefined;
 }
 
 /** A key, and the regions that lacked what a majority has of it. */
@@ -44,6 +46,8 @@ export abstract class PopState extends DurableObject {
   readonly #plan: SqlBlob;
   /** In memory only: rows cost money, and losing these costs a little accuracy. */
   readonly #samples = new Map<string, RegionSample[]>();
+  /** In memory only, as those are. */
+  protected lastExchange: ExchangeReport | undefined;
   /** In memory only, for the same reason. */
   readonly #behind = new Map<string, readonly string[]>();
 
@@ -74,7 +78,7 @@ export abstract class PopState extends DurableObject {
    * Notes that there are requests, and the host by which they come: a period has no request that says it. One Worker
    * everywhere runs no periods where there are none.
    */
-  recordUse(nowMs: number, host: string): void {
+  recordUse(nowMs: number, host: string): void | Promise<void> {
     this.#facts.set("usedMs", nowMs);
     this.#facts.set("host", host);
   }
@@ -191,6 +195,7 @@ export abstract class PopState extends DurableObject {
       spending: this.#facts.get<Spending>("spending"),
       fillEgress: this.#facts.get<FillEgress>("fillEgress"),
       behind: [...this.#behind].map(([key, regions]) => ({ key, regions })).toReversed(),
+      lastExchange: this.lastExchange,
     };
   }
 

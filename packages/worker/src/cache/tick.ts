@@ -8,15 +8,17 @@ import type { Manifest } from "@agarose/core/format";
 import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
 import { log } from "../runtime/log.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";
-import { recordHost } from "../read/front-cache.ts";
+import { FrontCache, recordHost } from "../read/front-cache.ts";
 import { Invocation } from "../runtime/invocation.ts";
 import { isolateOf, type Bindings } from "../runtime/isolate.ts";
-import { forContinent, continentOf, everyContinent, type Continent } from "../runtime/continents.ts";
-import { closePeriod, forgetKeys } from "../popularity/monitor-shards.ts";
+import { forContinent, continentOf, everyContinent, isEverywhere, type Continent } from "../runtime/continents.ts";
+import { closePeriod, exchangeRequests, forgetKeys } from "../popularity/monitor-shards.ts";
+import type { KeyRequests } from "../popularity/request-monitor.ts";
 import type { Configuration } from "./configuration.ts";
 import { PopState } from "./pop-state.ts";
 import { popState } from "./pop-state-stub.ts";
 import { parseCacheSettings, pricesOf } from "./cache-settings.ts";
+import { runExchange } from "./exchange.ts";
 import { runPeriod } from "./period.ts";
 import type { PeriodContext } from "./period-context.ts";
 
@@ -42,9 +44,18 @@ interface ExecutionContext {
   waitUntil(promise: Promise<unknown>): void;
 }
 
+/** A PoP without requests for so long exchanges nothing: isolates note their use once an hour. */
+const EXCHANGED_MS = 2 * NOTE_USE_MS;
+
 /** `PopState` as it is deployed. */
 export class PeriodicPopState extends PopState {
   readonly #env: Bindings;
+  /** What exchanges have kept in the Cache API. In memory only: the next ones keep it again. */
+  readonly #kept = new Map<string, number>();
+  /** What the last period knew of the peers. */
+  #peers: OwnTurn["peers"];
+  #exchange: Promise<unknown> = Promise.resolve();
+  #isInPeriod = false;
 
   constructor(state: DurableObjectState, env: Bindings) {
     super(state, env);
@@ -59,12 +70,56 @@ export class PeriodicPopState extends PopState {
     const env = continent === undefined ? this.#env : forContinent(this.#env, continent);
     const host = this.host();
     if (host !== undefined) recordHost(env, host);
+    // An exchange holds the lease of a period for a second.
+    const onTurn = async ({ peers }: OwnTurn): Promise<void> => {
+      this.#peers = peers;
+      this.#isInPeriod = true;
+      await this.#exchange;
+    };
     try {
-      await period(env, this.ctx);
+      await period(env, this.ctx, onTurn);
     } catch (error) {
       log("error", "period failed", { error });
       throw error;
+    } finally {
+      this.#isInPeriod = false;
     }
+  }
+
+  /**
+   * Notes requests, and begins to exchange. One Worker everywhere exchanges nothing: its readers enter at many data
+   * centers, and each has a Cache API of its own.
+   */
+  override async recordUse(nowMs: number, host: string): Promise<void> {
+    await super.recordUse(nowMs, host);
+    if ((await this.ctx.storage.getAlarm()) === null) await this.#setAlarm();
+  }
+
+  /** Exchanges, and sets the next alarm. Never rejects: the platform would repeat it at once. */
+  override async alarm(): Promise<void> {
+    if (this.isUsed(Date.now(), EXCHANGED_MS)) await this.#setAlarm();
+    if (this.#isInPeriod) return;
+    this.#exchange = this.#runExchange().catch((error: unknown) => log("warn", "exchange failed", { error }));
+    await this.#exchange;
+  }
+
+  async #setAlarm(): Promise<void> {
+    const { exchangeSeconds } = parseCacheSettings(this.#env);
+    if (exchangeSeconds === 0 || isEverywhere(this.#env) || !FrontCache.isHere) return;
+    await this.ctx.storage.setAlarm(Date.now() + exchangeSeconds * 1_000);
+  }
+
+  async #runExchange(): Promise<void> {
+    const host = this.host();
+    if (host !== undefined) recordHost(this.#env, host);
+    const { settings } = isolateOf(this.#env);
+    const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
+    const invocation = new Invocation(this.#env, this.ctx, { onFetch: () => budget.spend() });
+    const turn = { mayChange: true, ...(this.#peers ? { peers: this.#peers } : {}) };
+    const context = periodContext(invocation, { budget, turn, onPublished() {} });
+    const closePeriod = (limit: number): Promise<KeyRequests[]> => exchangeRequests(this.#env, limit);
+    const report = await runExchange({ ...context, requests: { ...context.requests, closePeriod } }, this.#kept);
+    if (report) this.lastExchange = report;
   }
 }
 
@@ -85,14 +140,22 @@ async function tickOf(env: Bindings, context: ExecutionContext): Promise<void> {
   await popState(env).runPeriod(continentOf(env));
 }
 
-/** Runs one period. Rejects when the PoP's state is unavailable: the cache stays as it is until the next period. */
-async function period(env: Bindings, context: ExecutionContext): Promise<void> {
+/**
+ * Runs one period, once `onTurn` has settled. Rejects when the PoP's state is unavailable: the cache stays as it is
+ * until the next period.
+ */
+async function period(
+  env: Bindings,
+  context: ExecutionContext,
+  onTurn: (turn: OwnTurn) => Promise<void>,
+): Promise<void> {
   const { settings, clock, configuration, peers } = isolateOf(env);
   // Finding manifests may take half of the subrequests, and the changes the other half.
   const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
   const invocation = new Invocation(env, context, { onFetch: () => budget.spend() });
   const costMsPerByte = pricesOf(parseCacheSettings(env), settings.regions)?.egressPerByte;
   const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers, costMsPerByte });
+  await onTurn(turn);
   let published: Configuration | undefined;
   const onPublished = (current: Configuration): void => {
     configuration.set(current);

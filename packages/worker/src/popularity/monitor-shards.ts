@@ -28,6 +28,12 @@ export async function closePeriod(env: MonitorBinding, limit: number): Promise<K
   return popular.flat().toSorted((a, b) => b.popularity - a.popularity);
 }
 
+/** Resolves to the `limit` most popular keys of each shard with requests since the last exchange or period. */
+export async function exchangeRequests(env: MonitorBinding, limit: number): Promise<KeyRequests[]> {
+  const asked = await Promise.all(shards(env).map((shard) => shard.exchange(limit)));
+  return asked.flat().toSorted((a, b) => b.popularity - a.popularity);
+}
+
 /** Resolves to the `limit` most popular keys as of the last closed period, most popular first. */
 export async function popularKeys(env: MonitorBinding, limit: number): Promise<KeyPopularity[]> {
   const popular = await Promise.all(shards(env).map((shard) => shard.popular(limit)));

@@ -27,7 +27,7 @@ export interface KeyPopularity {
 
 /** How popular a key is, and how often it was requested. */
 export interface KeyRequests extends KeyPopularity {
-  /** In the period that ended. */
+  /** In the period that ended, or that goes on, without those that an earlier exchange has had. */
   readonly requests: number;
 }
 
@@ -52,6 +52,8 @@ export class RequestMonitor extends DurableObject {
   #savedMs = Number.NEGATIVE_INFINITY;
   /** By key, most popular first. */
   #popularity: Map<string, number>;
+  /** Requests of the running period that exchanges have had. In memory only: a restart gives them out twice. */
+  #exchanged: ReadonlyMap<string, number> = new Map();
   /** The newest publication of `PeerState`. In memory only: KV has it too. */
   #peersEpoch = 0;
 
@@ -90,10 +92,33 @@ export class RequestMonitor extends DurableObject {
       .filter(([, value]) => value >= POPULARITY_MIN)
       .toSorted(([a, most], [b, least]) => least - most || (a < b ? -1 : 1))
       .slice(0, SHARD_KEYS_MAX);
+    const exchanged = this.#exchanged;
+    this.#exchanged = new Map();
     this.#popularity = new Map(kept);
     this.#stored.save(new TextEncoder().encode(JSON.stringify(kept)));
     this.#saved.clear();
-    return this.popular(limit).map((entry) => ({ ...entry, requests: requests.get(entry.key) ?? 0 }));
+    return this.popular(limit).map((entry) => {
+      // A full shard may have begun to count a key again.
+      const left = (requests.get(entry.key) ?? 0) - (exchanged.get(entry.key) ?? 0);
+      return { ...entry, requests: Math.max(0, left) };
+    });
+  }
+
+  /**
+   * Returns the `limit` most popular keys with requests since the last exchange or period, most popular first. Their
+   * popularity is the last period's, or what it would be if this one ended now.
+   */
+  exchange(limit: number): KeyRequests[] {
+    const before = this.#exchanged;
+    const counts = this.#pending.counts;
+    this.#exchanged = new Map(counts);
+    return Array.from(counts, ([key, count]): KeyRequests => {
+      const popularity = Math.max(this.#popularity.get(key) ?? 0, ALPHA * count);
+      return { key, popularity, mayFill: this.#candidates.has(key), requests: count - (before.get(key) ?? 0) };
+    })
+      .filter(({ requests }) => requests > 0)
+      .toSorted((a, b) => b.popularity - a.popularity)
+      .slice(0, limit);
   }
 
   /** Removes keys from the popularity: nothing is stored under them. */

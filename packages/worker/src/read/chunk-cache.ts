@@ -225,8 +225,10 @@ function holdsAll({ frames }: CachedStripe, chunks: readonly number[]): boolean 
   return chunks.every((chunk) => frames.some((frame) => frame.chunk === chunk));
 }
 
-/** The name in memory and in the Cache API. With the chunks, a value from before the set grew is never found. */
-function nameWith(version: string, stripe: number, chunks: readonly number[]): string {
+/**
+ * Returns the name in memory and in the Cache API. With the chunks, a value from before the set grew is never found.
+ */
+export function nameWith(version: string, stripe: number, chunks: readonly number[]): string {
   return `${valueName(version, stripe)}:${chunks.join(",")}`;
 }
 

@@ -1,15 +1,16 @@
 /**
- * Stripes that reads at this PoP have just fetched from buckets, for the next period: a fill takes them without another
- * request (Agar and Sprout fill the cache on access). They lie in the Cache API, because the period runs in another
- * isolate. In another data center it misses them, and fetches.
+ * Stripes of which the Cache API of this data center has all data chunks for some minutes: those that reads have just
+ * fetched from buckets (Agar and Sprout fill the cache on access), and those that exchanges add (`cache/exchange.ts`).
+ * The next period fills KV with them and fetches nothing. Until then reads use them at once: plans name their chunks as
+ * probable, because the Cache API may forget any entry, and no other data center has it.
  */
 import type { Clock } from "@agarose/core";
-import { encodeFrame, parseFrames, type Frame } from "@agarose/core/format";
-import type { CacheContext } from "./chunk-cache.ts";
+import { encodeFrame, isRecord, parseFrames, stripeCount, type Frame, type Manifest } from "@agarose/core/format";
+import { nameWith, type CacheContext } from "./chunk-cache.ts";
 import type { FrontCache } from "./front-cache.ts";
 
 /** Five periods of a minute. */
-const KEPT_SECONDS = 300;
+export const KEPT_SECONDS = 300;
 /** Two reads within this time make a stripe worth keeping: most objects are read once, and no cache wants them. */
 const AGAIN_MS = 600_000;
 const NOTED_MAX = 4_096;
@@ -17,38 +18,68 @@ const NOTED_MAX = 4_096;
 const OPERATIONS = 1;
 /** Bytes on their way into the Cache API: a put holds them until it ends. */
 const PUTS_BYTES_MAX = 16 * 1024 * 1024;
+/** The name of the list of objects that exchanges have kept, and how often an isolate looks at it. */
+const LIST_NAME = "probable";
+const LIST_MS = 2_000;
 
-/** The stripes that the reads of one isolate keep. */
+/** What is known of a stripe: when it was read first, or until when it is kept. Milliseconds of the clock. */
+interface Noted {
+  readonly untilMs: number;
+  readonly state: "read" | "being kept" | "kept";
+}
+
+/** The stripes that the reads of one isolate keep and use. */
 export class FetchedStripes {
   readonly #frontCache: FrontCache;
   readonly #clock: Clock;
-  /** When a stripe was read first, or until when it is kept; oldest first. */
-  readonly #noted = new Map<string, { readonly untilMs: number; readonly isKept: boolean }>();
+  readonly #now: () => number;
+  readonly #isUsed: boolean;
+  /** Oldest first. */
+  readonly #noted = new Map<string, Noted>();
   #bytesInFlight = 0;
+  /** By version: until when it is kept whole, in milliseconds since 1970. */
+  #listed: ReadonlyMap<string, number> = new Map();
+  #listedMs = Number.NEGATIVE_INFINITY;
+  /** By version: an entry of the list that the Cache API has forgotten. */
+  readonly #forgotten = new Map<string, number>();
 
-  constructor(frontCache: FrontCache, clock: Clock) {
+  /**
+   * @param now milliseconds since 1970.
+   * @param isUsed whether reads use what is kept; otherwise periods alone do.
+   */
+  constructor(frontCache: FrontCache, clock: Clock, now: () => number, isUsed: boolean) {
     this.#frontCache = frontCache;
     this.#clock = clock;
+    this.#now = now;
+    this.#isUsed = isUsed;
   }
 
   /** Notes that a read has got the data shards of a stripe from buckets, and keeps them from the second read on. */
   note(version: string, stripe: number, data: readonly Uint8Array[], { spend, waitUntil }: CacheContext): void {
-    const name = nameOf(version, stripe);
+    const name = nameOf(version, stripe, data.length);
     const nowMs = this.#clock.now();
     const noted = this.#noted.get(name);
-    const isSecond = noted !== undefined && nowMs < noted.untilMs && !noted.isKept;
-    if (noted && nowMs < noted.untilMs && noted.isKept) return;
+    const isKnown = noted !== undefined && nowMs < noted.untilMs;
+    if (isKnown && noted.state !== "read") return;
     const bytes = data.reduce((sum, shard) => sum + shard.length, 0);
-    const isKept = isSecond && this.#bytesInFlight + bytes <= PUTS_BYTES_MAX && spend(OPERATIONS);
-    this.#noted.delete(name);
-    this.#noted.set(name, { untilMs: nowMs + (isKept ? KEPT_SECONDS * 1_000 : AGAIN_MS), isKept });
-    if (this.#noted.size > NOTED_MAX) this.#noted.delete(this.#noted.keys().next().value!);
-    if (isKept) waitUntil(this.#keep(name, stripe, data, bytes));
+    const isKept = isKnown && this.#bytesInFlight + bytes <= PUTS_BYTES_MAX && spend(OPERATIONS);
+    this.#set(name, isKept ? "being kept" : "read", nowMs + (isKept ? KEPT_SECONDS * 1_000 : AGAIN_MS));
+    if (isKept) waitUntil(this.#keep(version, stripe, data, bytes));
   }
 
-  /** Resolves to the frames of a stripe, unverified and possibly none. Never rejects. */
-  async find(version: string, stripe: number, { connections }: CacheContext): Promise<readonly Frame[]> {
-    const found = await connections.run(() => this.#frontCache.get(nameOf(version, stripe)));
+  /** Keeps the verified data shards of a stripe. Never rejects: the Cache API may forget them at once. */
+  async keep(version: string, stripe: number, data: readonly Uint8Array[]): Promise<void> {
+    const value = new Blob(data.map((shard, chunk) => encodeFrame("chunk", stripe, chunk, shard)));
+    await this.#frontCache.put(
+      nameOf(version, stripe, data.length),
+      new Uint8Array(await value.arrayBuffer()),
+      KEPT_SECONDS,
+    );
+  }
+
+  /** Resolves to the frames of a stripe of k data chunks, unverified and possibly none. Never rejects. */
+  async find(version: string, stripe: number, k: number, { connections }: CacheContext): Promise<readonly Frame[]> {
+    const found = await connections.run(() => this.#frontCache.get(nameOf(version, stripe, k)));
     try {
       return found ? parseFrames(found) : [];
     } catch {
@@ -56,17 +87,86 @@ export class FetchedStripes {
     }
   }
 
-  async #keep(name: string, stripe: number, data: readonly Uint8Array[], bytes: number): Promise<void> {
+  /** Returns the data chunks of an object whose stripes are all kept, or undefined. */
+  probable(manifest: Manifest, { spend, waitUntil }: CacheContext): readonly number[] | undefined {
+    if (!this.#isUsed) return undefined;
+    const nowMs = this.#clock.now();
+    if (nowMs - this.#listedMs >= LIST_MS && spend(OPERATIONS)) {
+      this.#listedMs = nowMs;
+      waitUntil(this.#load());
+    }
+    const { version, k } = manifest;
+    const listedMs = this.#listed.get(version) ?? 0;
+    const isListed = this.#now() < listedMs && this.#forgotten.get(version) !== listedMs;
+    return isListed || this.#keepsAll(manifest) ? Array.from({ length: k }, (_, chunk) => chunk) : undefined;
+  }
+
+  /** Notes that a version is no longer kept. Returns whether it was believed to be. */
+  forget(version: string): boolean {
+    const listedMs = this.#listed.get(version);
+    let isKnown = listedMs !== undefined && this.#forgotten.get(version) !== listedMs;
+    if (isKnown) this.#forgotten.set(version, listedMs!);
+    for (const [name, { state }] of this.#noted) {
+      if (state !== "kept" || !name.startsWith(`chunks:${version}:`)) continue;
+      isKnown = true;
+      this.#noted.delete(name);
+    }
+    return isKnown;
+  }
+
+  /** Publishes the versions that exchanges have kept, and until when, to all isolates of this data center. */
+  async publish(kept: ReadonlyMap<string, number>): Promise<void> {
+    const text = JSON.stringify(Object.fromEntries(kept));
+    await this.#frontCache.put(LIST_NAME, new TextEncoder().encode(text), KEPT_SECONDS);
+  }
+
+  async #load(): Promise<void> {
+    const bytes = await this.#frontCache.get(LIST_NAME);
+    if (!bytes) return;
+    try {
+      const list: unknown = JSON.parse(new TextDecoder().decode(bytes));
+      if (isRecord(list)) this.#listed = new Map(Object.entries(list).map(([version, ms]) => [version, Number(ms)]));
+    } catch {
+      // An entry that is no list is as good as none.
+    }
+    for (const [version, ms] of this.#forgotten) if (this.#listed.get(version) !== ms) this.#forgotten.delete(version);
+  }
+
+  #keepsAll(manifest: Manifest): boolean {
+    const { version, k } = manifest;
+    const nowMs = this.#clock.now();
+    const stripes = stripeCount(manifest);
+    for (let stripe = 0; stripe < stripes; stripe++) {
+      const noted = this.#noted.get(nameOf(version, stripe, k));
+      if (noted?.state !== "kept" || nowMs >= noted.untilMs) return false;
+    }
+    return stripes > 0;
+  }
+
+  async #keep(version: string, stripe: number, data: readonly Uint8Array[], bytes: number): Promise<void> {
     this.#bytesInFlight += bytes;
     try {
-      const value = new Blob(data.map((shard, chunk) => encodeFrame("chunk", stripe, chunk, shard)));
-      await this.#frontCache.put(name, new Uint8Array(await value.arrayBuffer()), KEPT_SECONDS);
+      await this.keep(version, stripe, data);
+      const name = nameOf(version, stripe, data.length);
+      const noted = this.#noted.get(name);
+      if (noted) this.#set(name, "kept", noted.untilMs);
     } finally {
       this.#bytesInFlight -= bytes;
     }
   }
+
+  #set(name: string, state: Noted["state"], untilMs: number): void {
+    this.#noted.delete(name);
+    this.#noted.set(name, { untilMs, state });
+    if (this.#noted.size > NOTED_MAX) this.#noted.delete(this.#noted.keys().next().value!);
+  }
 }
 
-function nameOf(version: string, stripe: number): string {
-  return `fetched:${version}:${stripe}`;
+/** The name by which the chunk cache finds the data chunks of a stripe. */
+function nameOf(version: string, stripe: number, k: number): string {
+  return nameWith(
+    version,
+    stripe,
+    Array.from({ length: k }, (_, chunk) => chunk),
+  );
 }

@@ -32,6 +32,11 @@ export interface FrontCacheOwner {
 
 /** The cache of one PoP. */
 export class FrontCache {
+  /** Whether this host of Workers has a Cache API. */
+  static get isHere(): boolean {
+    return typeof caches !== "undefined";
+  }
+
   readonly #owner: FrontCacheOwner;
   readonly #clock: Clock;
   readonly #open: () => Cache | Promise<Cache>;

@@ -174,7 +174,7 @@ interface Located {
 
 async function locate(invocation: Invocation, manifest: Manifest): Promise<Located> {
   const configuration = await invocation.configuration();
-  const cached = configuration.cached[manifest.version]?.chunks ?? [];
+  const { chunks: cached } = await invocation.cachedChunks(manifest);
   const peers = await invocation.peerSources(manifest, cached);
   const rows = Array.from({ length: peers.length > 0 ? CHUNKS_MAX : 0 }, (_, chunk) => chunk);
   const atPeers = rows.filter((chunk) => peers.some((peer) => peer.has(0, chunk)));

@@ -20,13 +20,13 @@ export interface ServedPlan {
  */
 export async function planOf(invocation: Invocation, key: string, knownVersion?: string): Promise<ServedPlan> {
   const { settings, breakers, signer } = invocation.isolate;
-  const [manifest, { epoch, cached, regions: estimates }, peers] = await Promise.all([
+  const [manifest, { epoch, regions: estimates }, peers] = await Promise.all([
     invocation.manifest(key),
     invocation.configuration(),
     invocation.peers(),
   ]);
   const { version, k } = manifest;
-  const own = cached[version]?.chunks ?? [];
+  const { chunks: own, areProbable } = await invocation.cachedChunks(manifest);
   const holders = holdersOf(peers, version, breakers, own);
   const regions = settings.regions.map(async (region): Promise<PlanRegion> => {
     const { name, url } = region;
@@ -47,6 +47,7 @@ export async function planOf(invocation: Invocation, key: string, knownVersion?:
     version,
     ...(knownVersion === version ? {} : { manifest }),
     cached: own,
+    ...(areProbable ? { probable: own } : {}),
     regions: await Promise.all(regions),
     delta: settings.delta,
     ...(holders.length > 0 ? { peers: holders } : {}),

@@ -75,13 +75,25 @@ export class Invocation {
       connections,
       waitUntil: this.waitUntil,
       spend: (operations) => services.take(operations) && this.subrequests.take(operations),
-      onSuspect: (version) => this.isolate.counter.suspect(version, this.waitUntil),
+      onSuspect: (version) => {
+        // KV never had what the Cache API may forget.
+        if (this.isolate.fetched.forget(version)) return;
+        this.isolate.counter.suspect(version, this.waitUntil);
+      },
     };
   }
 
   /** Resolves to the configuration in force. Never rejects. */
   configuration(): Promise<Configuration> {
     return this.isolate.configuration.get(this.env.CHUNKS, this.waitUntil);
+  }
+
+  /** Resolves to the chunks of an object that reads find here, and whether they may be gone. Never rejects. */
+  async cachedChunks(manifest: Manifest): Promise<{ chunks: readonly number[]; areProbable: boolean }> {
+    const { cached } = await this.configuration();
+    const own = cached[manifest.version]?.chunks ?? [];
+    const probable = own.length < manifest.k ? this.isolate.fetched.probable(manifest, this.cacheContext) : undefined;
+    return { chunks: probable ?? own, areProbable: probable !== undefined };
   }
 
   /** Resolves to what the peers hold: nothing for a PoP on its own. Never rejects. */

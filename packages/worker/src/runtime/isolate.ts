@@ -26,6 +26,7 @@ import { ConfigurationSnapshot } from "../cache/configuration.ts";
 import { popState, type PopStateBinding } from "../cache/pop-state-stub.ts";
 import type { ValueStore } from "./storage-ports.ts";
 import { ChunkCache } from "../read/chunk-cache.ts";
+import { parseCacheSettings } from "../cache/cache-settings.ts";
 import { FetchedStripes } from "../read/fetched-stripes.ts";
 import { FrontCache, hostOf } from "../read/front-cache.ts";
 import { ManifestStore } from "../read/manifest-store.ts";
@@ -55,7 +56,7 @@ export interface Isolate {
   readonly configuration: ConfigurationSnapshot;
   readonly peers: PeersSnapshot;
   readonly cache: ChunkCache;
-  /** What reads have fetched from buckets, for the next period. */
+  /** What the Cache API has of objects that reads or exchanges have just fetched. */
   readonly fetched: FetchedStripes;
   readonly counter: RequestCounter;
   readonly coalescing: StripeCoalescing;
@@ -127,7 +128,12 @@ function createIsolate(env: Bindings): Isolate {
     configuration: new ConfigurationSnapshot(clock),
     peers,
     cache: new ChunkCache(frontCache, clock, settings.memoryBytes),
-    fetched: new FetchedStripes(frontCache, clock),
+    fetched: new FetchedStripes(
+      frontCache,
+      clock,
+      Date.now,
+      FrontCache.isHere && parseCacheSettings(env).exchangeSeconds > 0,
+    ),
     counter,
     traffic: new Traffic(),
     blocks: new BlockMemory(BLOCKS_BYTES_MAX, clock),

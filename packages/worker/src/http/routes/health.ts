@@ -82,6 +82,8 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       peers: peerStatus?.peers,
     }),
     lastPeriod: lastPeriod ?? null,
+    // What exchanges have last put into the Cache API, in seconds between two periods.
+    lastExchange: snapshot.lastExchange ?? null,
     // The cache manager's KV operations of this month; a limit of null is no limit.
     spending: {
       ...currentSpending(spending, Date.now()),

@@ -59,7 +59,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const lease =
     hasChunks || pieceBytes > 0 ? memory.tryAcquire({ version: manifest.version, bytes, client }) : undefined;
   // Without memory for them, the plan promises no cached chunks: the buckets have them too.
-  const plan = { ...planned, ...(hasChunks && !lease && { cached: [] }) };
+  const plan = { ...planned, ...(hasChunks && !lease && { cached: [], probable: [] }) };
   const recovered = lease ? recoveredChunks(manifest, plan.cached, (await invocation.configuration()).regions) : [];
   const readStripe = async (stripe: number): Promise<CachedStripe> => {
     const found = await cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext);
