@@ -14,6 +14,7 @@ import { defaultPolicies, policies } from "./comparison/policies.ts";
 import { pages } from "./pages/pages.ts";
 import { lines } from "./pages/lines.ts";
 import { ranges } from "./pages/ranges.ts";
+import { text } from "./pages/text.ts";
 import { popMemory } from "./pop/pop-memory.ts";
 import { popThroughput } from "./pop/pop-throughput.ts";
 import { nodeSoak } from "./pop/node-soak.ts";
@@ -43,6 +44,7 @@ const BENCHES: readonly Bench[] = [
   pages,
   ranges,
   lines,
+  text,
 ];
 
 const { values, positionals } = parseArgs({

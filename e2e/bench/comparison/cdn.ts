@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { Miniflare } from "miniflare";
 import type { Geography } from "@agarose/dev-world";
-import { NO_FAULTS, openLink } from "@agarose/dev-world";
+import { AccessLine, NO_FAULTS, openLink } from "@agarose/dev-world";
 
 export interface CdnOptions {
   readonly geography: Geography;
@@ -12,6 +12,10 @@ export interface CdnOptions {
   readonly scale: number;
   readonly jitterSigma: number;
   readonly mbitPerSecond: number;
+  /** Of the line that the client's downloads share. Default: unlimited. */
+  readonly clientMbit?: number;
+  /** Content coding of the copies. Default: none. */
+  readonly coding?: "gzip" | undefined;
   readonly cacheBytes: number;
   /** Base addresses of whole copies by PoP, in the order in which they are tried. */
   readonly origins: Readonly<Record<string, readonly string[]>>;
@@ -25,7 +29,8 @@ export interface Cdn {
 }
 
 export async function startCdn(options: CdnOptions): Promise<Cdn> {
-  const { geography, origins, cacheBytes } = options;
+  const { geography, origins, cacheBytes, clientMbit = 0, coding } = options;
+  const line = new AccessLine();
   const script = await readFile(new URL("cdn.worker.js", import.meta.url), "utf8");
   const miniflare = new Miniflare({
     workers: geography.pops.map((pop) => ({
@@ -34,7 +39,11 @@ export async function startCdn(options: CdnOptions): Promise<Cdn> {
       script,
       compatibilityDate: "2026-07-01",
       kvNamespaces: { OBJECTS: `objects-${pop}` },
-      bindings: { ORIGINS: JSON.stringify(origins[pop]), CACHE_BYTES: String(cacheBytes) },
+      bindings: {
+        ORIGINS: JSON.stringify(origins[pop]),
+        CACHE_BYTES: String(cacheBytes),
+        ...(coding && { CODING: coding }),
+      },
       unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
     })),
   });
@@ -52,6 +61,7 @@ export async function startCdn(options: CdnOptions): Promise<Cdn> {
       latencyMs: () => geography.cacheLatencyMs[pop]! * options.scale,
       jitterSigma: options.jitterSigma,
       bytesPerSecond: () => (options.mbitPerSecond > 0 ? (options.mbitPerSecond * 1e6) / 8 : undefined),
+      access: { line, bytesPerSecond: () => (clientMbit * 1e6) / 8 },
       faults: () => NO_FAULTS,
       random: options.random,
       now: () => performance.now(),

@@ -13,14 +13,15 @@ export default {
     const { pathname } = new URL(request.url);
     const key = pathname.slice("/o/".length);
     const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.get("range") ?? "");
-    const headers = { "access-control-allow-origin": "*", "access-control-expose-headers": "x-cdn" };
+    const coding = env.CODING ? { "content-encoding": env.CODING } : {};
+    const headers = { "access-control-allow-origin": "*", "access-control-expose-headers": "x-cdn", ...coding };
     if (held.has(key)) {
       const body = await env.OBJECTS.get(key, "stream");
       if (body) {
         touch(key, held.get(key));
         if (range)
           return new Response(await slice(body, range), { status: 206, headers: { ...headers, "x-cdn": "hit" } });
-        return new Response(body, { headers: { ...headers, "x-cdn": "hit" } });
+        return new Response(body, { headers: { ...headers, "x-cdn": "hit" }, encodeBody: "manual" });
       }
     }
     for (const origin of JSON.parse(env.ORIGINS)) {
@@ -30,7 +31,7 @@ export default {
       if (range) return new Response(response.body, { status: 206, headers: { ...headers, "x-cdn": "miss" } });
       const [toClient, toCache] = response.body.tee();
       context.waitUntil(keep(env, key, toCache, Number(response.headers.get("content-length"))));
-      return new Response(toClient, { headers: { ...headers, "x-cdn": "miss" } });
+      return new Response(toClient, { headers: { ...headers, "x-cdn": "miss" }, encodeBody: "manual" });
     }
     return new Response("no copy could be had\n", { status: 502, headers });
   },

@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import type { Page } from "@playwright/test";
 import { geographyOf, TABLE_I, type Geography } from "@agarose/dev-world";
 import { LocalWorld } from "@agarose/dev-world/client";
@@ -55,11 +56,20 @@ export interface Contest {
   close(): Promise<void>;
 }
 
+/** How both are set up. */
+export interface ContestOptions {
+  readonly cacheBytes: number;
+  /** Of the client's line, which its downloads share. Default: unlimited. */
+  readonly clientMbit?: number;
+  /** Whether the copies are compressed as servers do it. */
+  readonly gzip?: boolean;
+}
+
 /** Starts both with `objects` stored. */
 export async function startContest(
   layout: Layout,
   objects: ReadonlyMap<string, Uint8Array>,
-  cacheBytes: number,
+  { cacheBytes, clientMbit = 0, gzip = false }: ContestOptions,
 ): Promise<Contest> {
   const geography = await layout.geography();
   const folder = await mkdtemp(join(tmpdir(), "agarose-contest-"));
@@ -79,6 +89,7 @@ export async function startContest(
     const nearest = geography.regions.toSorted(
       (a, b) => geography.regionLatencyMs[POP]![a]! - geography.regionLatencyMs[POP]![b]!,
     )[0]!;
+    if (gzip) for (const { key, file } of stored) await writeFile(file, gzipSync(objects.get(key)!, { level: 6 }));
     await putWhole(world.config, nearest, stored);
     const { endpoint, bucket } = world.regions.find(({ name }) => name === nearest)!;
     const cdn = await startCdn({
@@ -87,11 +98,14 @@ export async function startContest(
       jitterSigma: JITTER,
       mbitPerSecond: MBIT_PER_SECOND,
       cacheBytes,
+      clientMbit,
+      coding: gzip ? "gzip" : undefined,
       random: seededRandom(1).next,
       origins: Object.fromEntries(geography.pops.map((pop) => [pop, [`${endpoint}/${bucket}`]])),
     });
     closers.push(() => cdn.close());
     await world.client.near(POP);
+    await world.client.throttle(clientMbit);
     const browser = await startBrowser();
     closers.push(browser.close);
     const ours = await openControlledApp(await browser.browser.newContext(), world);

@@ -55,7 +55,7 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
   const keys = Array.from({ length: rounds * IMAGES }, (_, i) => `bench/image-${i}`);
   options.progress(`${layout.name}: uploads`);
   const images = new Map(keys.map((key) => [key, randomBytes(IMAGE_BYTES)]));
-  const { world, ours, plain, cdn, close } = await startContest(layout, images, CACHE_BYTES);
+  const { world, ours, plain, cdn, close } = await startContest(layout, images, { cacheBytes: CACHE_BYTES });
   try {
     const times: Record<string, number[]> = {};
     const note = (name: string, ms: number): void => void (times[name] ??= []).push(ms);

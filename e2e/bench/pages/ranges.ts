@@ -60,7 +60,7 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
   options.progress(`${layout.name}: upload`);
   const content = randomBytes(OBJECT_BYTES);
   const stored = new Map([KEY, KEY_UNCACHED].map((key) => [key, content]));
-  const contest = await startContest(layout, stored, CACHE_BYTES);
+  const contest = await startContest(layout, stored, { cacheBytes: CACHE_BYTES });
   const random = seededRandom(7);
   const starts = (bytes: number, count: number): number[] =>
     Array.from({ length: count }, () => random.integer(OBJECT_BYTES - bytes));

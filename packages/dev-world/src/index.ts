@@ -20,4 +20,5 @@ export {
 } from "./world/wan-link.ts";
 export { startWorld, type World } from "./world/world.ts";
 export { openUploader, type Upload, type Uploader } from "./world/uploader.ts";
+export { AccessLine } from "./world/access-line.ts";
 export { WORLD_DEFAULTS, type WorldOptions } from "./world/world-options.ts";
