@@ -101,17 +101,13 @@ export class FetchedStripes {
     return isListed || this.#keepsAll(manifest) ? Array.from({ length: k }, (_, chunk) => chunk) : undefined;
   }
 
-  /** Notes that a version is no longer kept. Returns whether it was believed to be. */
-  forget(version: string): boolean {
+  /** Notes that a version is no longer kept. */
+  forget(version: string): void {
     const listedMs = this.#listed.get(version);
-    let isKnown = listedMs !== undefined && this.#forgotten.get(version) !== listedMs;
-    if (isKnown) this.#forgotten.set(version, listedMs!);
+    if (listedMs !== undefined) this.#forgotten.set(version, listedMs);
     for (const [name, { state }] of this.#noted) {
-      if (state !== "kept" || !name.startsWith(`chunks:${version}:`)) continue;
-      isKnown = true;
-      this.#noted.delete(name);
+      if (state === "kept" && name.startsWith(`chunks:${version}:`)) this.#noted.delete(name);
     }
-    return isKnown;
   }
 
   /** Publishes the versions that exchanges have kept, and until when, to all isolates of this data center. */

@@ -46,6 +46,8 @@ export class Invocation {
 
   readonly trace: Trace | undefined;
   readonly #client: string | undefined;
+  /** The versions whose chunks this invocation takes from the Cache API alone. */
+  readonly #probable = new Set<string>();
 
   /** Throws CONFIG_INVALID. */
   constructor(env: Bindings, context: { waitUntil(promise: Promise<unknown>): void }, options: InvocationOptions = {}) {
@@ -77,8 +79,8 @@ export class Invocation {
       spend: (operations) => services.take(operations) && this.subrequests.take(operations),
       onSuspect: (version) => {
         // KV never had what the Cache API may forget.
-        if (this.isolate.fetched.forget(version)) return;
-        this.isolate.counter.suspect(version, this.waitUntil);
+        if (this.#probable.has(version)) this.isolate.fetched.forget(version);
+        else this.isolate.counter.suspect(version, this.waitUntil);
       },
     };
   }
@@ -93,6 +95,7 @@ export class Invocation {
     const { cached } = await this.configuration();
     const own = cached[manifest.version]?.chunks ?? [];
     const probable = own.length < manifest.k ? this.isolate.fetched.probable(manifest, this.cacheContext) : undefined;
+    if (probable) this.#probable.add(manifest.version);
     return { chunks: probable ?? own, areProbable: probable !== undefined };
   }
 
