@@ -117,8 +117,9 @@ export class PeriodicPopState extends PopState {
     const invocation = new Invocation(this.#env, this.ctx, { onFetch: () => budget.spend() });
     const turn = { mayChange: true, ...(this.#peers ? { peers: this.#peers } : {}) };
     const context = periodContext(invocation, { budget, turn, onPublished() {} });
-    const closePeriod = (limit: number): Promise<KeyRequests[]> => exchangeRequests(this.#env, limit);
-    const report = await runExchange({ ...context, requests: { ...context.requests, closePeriod } }, this.#kept);
+    const asked = (limit: number): Promise<KeyRequests[]> => exchangeRequests(this.#env, limit);
+    const requests = { ...context.requests, closePeriod: asked };
+    const report = await runExchange({ ...context, requests }, this.#kept);
     if (report) this.lastExchange = report;
   }
 }
