@@ -43,6 +43,7 @@ export class RangeReader {
   /** Whether blocks were read in order: each that has come makes room for the next one. */
   hasFlowed = false;
   #inOrder: InOrder | undefined;
+  #isKept: boolean | undefined;
   /** Whether one of these blocks has come. */
   #hasBegun = false;
   readonly #target: ReadTarget;
@@ -144,6 +145,9 @@ export class RangeReader {
   #nextBlock(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
     const { manifest } = this.#target;
     const line = this.#context.line!;
+    // Other reads want the blocks of a small range again, as the index of a file.
+    this.#isKept ??= piecesOf(manifest, this.#range) !== undefined;
+    const memory = this.#isKept ? this.#context.memory : undefined;
     const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
     const { stripe: wanted, blockBytes, start, end } = piece!;
     const shardBytes = Math.min(blockBytes, wanted.shardBytes);
@@ -164,7 +168,8 @@ export class RangeReader {
     }
     const block = { ...piece!, stripe: { ...wanted, shardBytes } };
     const read = async (inOrder: InOrder): Promise<Uint8Array[]> => {
-      const bytes = await this.#readBlock(block, order, inOrder);
+      const own = (): Promise<Uint8Array> => this.#readBlock(block, order, inOrder);
+      const bytes = await (memory?.read(blockNames(manifest, block), blockBytes, own, this.#signal) ?? own());
       this.#hasBegun = true;
       return [bytes.subarray(range.start - start, range.end - start)];
     };
