@@ -137,7 +137,7 @@ test.describe("installed from tarballs", () => {
   });
 
   test("npx agarose runs and writes the files of a web app, with types for the page's script", async () => {
-    expect(await project.run("npx", "agarose", "--help")).toContain("Erasure-coded");
+    expect(await project.run("npx", "agarose", "--help")).toContain("Keep serving files");
     await project.run("npx", "agarose", "init", "public");
     for (const file of ["agarose-sw.js", "agarose-codec.js", "agarose.js", "agarose.d.ts", "agarose.json"]) {
       expect((await project.read(`public/${file}`)).length, file).toBeGreaterThan(0);
