@@ -2,27 +2,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { manifestName } from "@agarose/core/format";
+import type { Use } from "@agarose/storage/maintenance/measure-use";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
-interface Answer {
-  readonly objects: number;
-  readonly objectBytes: number;
-  readonly storedBytes: number;
-  readonly keptBytes: number;
-  readonly orphanedBytes: number;
-  readonly overhead?: number;
-  readonly usdPerMonth?: number;
-  readonly orphanedUsdPerMonth?: number;
-  readonly unknown: number;
-  readonly regions: {
-    region: string;
-    chunks: number;
-    bytes: number;
-    orphaned: number;
-    usdPerMonth?: number;
-    problem?: string;
-  }[];
-}
+/** The document that `--json` prints. */
+type Answer = Use & { readonly unknown: number };
 
 let world: World;
 
