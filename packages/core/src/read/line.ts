@@ -27,6 +27,8 @@ const TURN_BYTES = 128 * 1024;
 const SILENCE_MS_MAX = 5_000;
 /** A source is slow when so much more has come of each other request. */
 const SLOW = 4;
+/** Others take so much longer than their bytes would behind all that is under way. */
+const QUEUE_MARGIN = 1.25;
 /** Weight of the newest answer of a source. */
 const GAIN = 0.2;
 
@@ -136,7 +138,7 @@ export class Line {
           if (others < came) return restMs > 2 * insteadMs * (insteadBytes / bytes);
           return (
             SLOW * came * Math.max(since.flowing, this.#flowing) < others &&
-            restMs > 2 * (insteadMs + this.queueMs(insteadBytes))
+            restMs > 2 * insteadMs + QUEUE_MARGIN * this.queueMs(insteadBytes)
           );
         }
         const last = Math.max(since.received, there.lastReceived);
