@@ -16,7 +16,7 @@ import {
 import type { Clock, Random } from "../ports.ts";
 import { DELTA_DEFAULT, STRIPE_TIMEOUT_MS_DEFAULT } from "./read-options.ts";
 import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget, StripeData } from "./read-options.ts";
-import { asksAlone, planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
+import { asksAlone, planReadMs, planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
 import { isFault, type Decoding, type ReadReport, type RequestRecord } from "./read-report.ts";
 import { readStripe, type StripeReadOptions } from "./stripe-read.ts";
 import { StripeHashes } from "./stripe-hashes.ts";
@@ -27,6 +27,9 @@ import { SourceHealth } from "../sources/source-health.ts";
 type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "hashes" | "checkPart" | "codec" | "signal"> &
   ChunkOrder &
   Partial<Pick<StripeReadOptions, "delta">>;
+
+/** In order, no data chunk may take so many times as long as the k-th of any chunks. */
+const FARTHER_MAX = 1.25;
 
 /** How a part is read that others follow. */
 export type ChunkOrder = Pick<StripeReadOptions, "until" | "patienceMs">;
@@ -81,10 +84,13 @@ export class StripeReader {
   isDirect(stripe: StripeShape): boolean {
     const { manifest, sources } = this.#target;
     const candidates = planStripe(manifest, stripe.index, sources, { random: () => 0 });
+    const { k } = manifest;
+    // Where parity is far nearer than some data chunk, any k chunks come sooner than all data chunks.
+    const mostMs = FARTHER_MAX * planReadMs(k, 0, candidates);
     return this.regions.every((_, chunk) => {
-      const source = candidates.find((candidate) => candidate.chunk === chunk)?.source;
+      const { source, estimate } = candidates.find((candidate) => candidate.chunk === chunk) ?? {};
       const isHealthy = source?.kind === "region" && !this.#health.isAvoided(source.id);
-      return isHealthy && asksAlone(manifest.k, chunk, candidates);
+      return isHealthy && estimate!.meanMs <= mostMs && asksAlone(k, chunk, candidates);
     });
   }
 

@@ -56,6 +56,16 @@ test("12 MB come from all regions at once on a line of 1 Gbit/s, in a third of a
   expect(read.ms).toBeLessThan(copyMs(large.manifest.bytes, rate) / 3);
 });
 
+test("a data chunk that is far away is replaced by a nearer one, and not waited for", async () => {
+  const rate = 100 * MBIT;
+  // The fifth data chunk is in the fifth region, and parity in the sixth.
+  const rttMs = (region: number): number => [300, 320, 340, 360, 900, 380][region]!;
+  const line = new EmulatedLine({ object: small, rate, bodyRate: BODY_RATE, partBytes: 16 * 1024, rttMs });
+  const read = await line.clock.run(new LineClient(line, small).read(0, small.manifest.bytes));
+  expect(Buffer.compare(read.bytes, small.bytes)).toBe(0);
+  expect(read.ms).toBeLessThan(700);
+});
+
 test("thirty seeks that are given up bring little more than they would of a copy, and hold up no read", async () => {
   const rate = 50 * MBIT;
   const everyMs = 100;
