@@ -5,9 +5,17 @@
  */
 import { BodyReader } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
-import { chunkName, objectUrl } from "../format/key.ts";
+import { objectUrl } from "../format/key.ts";
 import type { LatencyEstimate } from "../latency.ts";
-import { chunkBytes, CHUNKS_MAX, LEAF_LIST, stripeShape, type Manifest } from "../format/manifest/index.ts";
+import {
+  chunkBytes,
+  chunkNameOf,
+  chunkRegions,
+  CHUNKS_MAX,
+  LEAF_LIST,
+  stripeShape,
+  type Manifest,
+} from "../format/manifest/index.ts";
 import type { FetchPort } from "../ports.ts";
 import { PartStream } from "./part-stream.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
@@ -39,7 +47,7 @@ interface Stream {
   isClosed: boolean;
 }
 
-/** The chunks that a placement puts in one region, read from its bucket. */
+/** The chunks that a manifest puts in one region, read from its bucket. */
 export class RegionSource implements ChunkSource {
   readonly id: string;
   readonly kind = "region";
@@ -47,12 +55,15 @@ export class RegionSource implements ChunkSource {
   progress = 0;
   readonly #options: RegionSourceOptions;
   /** By chunk. */
+  readonly #regions: readonly string[];
+  /** By chunk. */
   readonly #streams = new Map<number, Stream>();
   #isClosed = false;
 
   constructor(options: RegionSourceOptions) {
     this.id = options.region.name;
     this.#options = options;
+    this.#regions = chunkRegions(options.manifest);
   }
 
   get latency(): LatencyEstimate {
@@ -60,8 +71,8 @@ export class RegionSource implements ChunkSource {
   }
 
   has(_stripe: number, chunk: number): boolean {
-    const { leaves, placement } = this.#options.manifest;
-    return chunk === LEAF_LIST ? (leaves ?? []).includes(this.id) : placement[chunk] === this.id;
+    const { manifest } = this.#options;
+    return chunk === LEAF_LIST ? (manifest.leaves ?? []).includes(this.id) : this.#regions[chunk] === this.id;
   }
 
   async fetch(request: ChunkRequest): Promise<Uint8Array> {
@@ -132,7 +143,7 @@ export class RegionSource implements ChunkSource {
     onPart: (bytes: number) => void,
   ): Promise<BodyReader> {
     const { manifest, region, fetch } = this.#options;
-    const url = objectUrl(region.url, chunkName(manifest.key, manifest.upload, chunk));
+    const url = objectUrl(region.url, chunkNameOf(manifest, chunk));
     const isWhole = start === 0 && end === chunkBytes(manifest) && chunk < CHUNKS_MAX;
     const headers: Record<string, string> = isWhole ? {} : { range: `bytes=${start}-${end - 1}` };
     const { status, body } = await fetch(url, { headers, signal }).catch((error: unknown) => {

@@ -98,7 +98,7 @@ export function nearer<T extends { readonly meanMs: number }>(a: T | undefined, 
   return a && a.meanMs <= b.meanMs ? a : b;
 }
 
-/** Returns whether a chunk is a row of the code that no region stores: a functional chunk (Sprout, section III). */
+/** Returns whether a chunk is a row of the code beyond k + m: a functional chunk (Sprout, section III). */
 export function isFunctional({ k, m }: { readonly k: number; readonly m: number }, chunk: number): boolean {
   return chunk >= k + m;
 }

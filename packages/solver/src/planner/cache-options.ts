@@ -234,10 +234,13 @@ export function sourcesOf(
   return Array.from(nearest, (latency, chunk) => (latency ? [{ chunk, ...latency }] : [])).flat();
 }
 
-/** Returns the first row of a PoP. Chunk indices end at 255; those of one PoP always fit. */
+/**
+ * Returns the first row of a PoP. Those of one PoP always fit. They are counted from the last index, 255, because
+ * buckets store extra rows from the first one on.
+ */
 function firstFunctional({ k, m }: ObjectShape, pop: number): number {
   const pops = Math.floor((CHUNK_INDICES - k - m) / k);
-  return k + m + (pop % pops) * k;
+  return CHUNK_INDICES - ((pop % pops) + 1) * k;
 }
 
 /**

@@ -6,7 +6,7 @@ export interface ObjectShape {
   readonly version: string;
   readonly k: number;
   readonly m: number;
-  /** Region of each stored chunk. */
+  /** Region of each stored chunk. Those beyond k + m are extra rows of the code, which come and go. */
   readonly placement: readonly string[];
   readonly stripes: number;
   /** Bytes of one chunk over all stripes: its weight in the cache. */

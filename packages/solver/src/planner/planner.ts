@@ -197,6 +197,8 @@ export class Planner {
     const shared = cache.slotOfVersion(object.version);
     if (shared !== undefined) {
       if (own !== undefined && own !== shared) this.#assign(own, undefined, policy);
+      // Extra chunks come and go under one version.
+      if (!sameShape(cache.at(shared)!.object, object)) cache.renew(shared, object);
       return shared;
     }
     if (own !== undefined && sameShape(cache.at(own)!.object, object)) {

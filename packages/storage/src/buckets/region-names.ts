@@ -2,7 +2,7 @@
  * The names of regions in manifests. A manifest is signed, so it keeps the name that a region had when it was stored:
  * `formerly` of the configuration says which region that is now.
  */
-import type { Manifest } from "@agarose/core/format";
+import { chunkRegions, type Manifest } from "@agarose/core/format";
 import type { RegionConfig } from "../config/config.ts";
 import type { Store } from "./store.ts";
 
@@ -32,17 +32,19 @@ export function regionsByName<R extends NamedRegion>(regions: readonly R[]): R[]
 
 /** The manifest with the names that its regions have now. */
 export function withCurrentNames(manifest: Manifest, regions: readonly NamedRegion[]): Manifest {
-  const { placement, leaves } = manifest;
+  const { placement, leaves, extra } = manifest;
   return {
     ...manifest,
     placement: currentNames(placement, regions),
+    ...(extra && { extra: { ...extra, placement: currentNames(extra.placement, regions) } }),
     ...(leaves && { leaves: currentNames(leaves, regions) }),
   };
 }
 
 /** Whether a manifest has a name that one of the regions had before. */
-export function hasFormerName({ placement, leaves = [] }: Manifest, regions: readonly NamedRegion[]): boolean {
-  return regions.some(({ formerly }) => formerly !== undefined && [...placement, ...leaves].includes(formerly));
+export function hasFormerName(manifest: Manifest, regions: readonly NamedRegion[]): boolean {
+  const names = [...chunkRegions(manifest), ...(manifest.leaves ?? [])];
+  return regions.some(({ formerly }) => formerly !== undefined && names.includes(formerly));
 }
 
 function hasName({ name, formerly }: NamedRegion, wanted: string): boolean {

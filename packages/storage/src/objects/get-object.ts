@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import { storedRangeOf } from "@agarose/core/content";
-import type { Manifest } from "@agarose/core/format";
+import { chunkRegions, type Manifest } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
 import { openRead, type ObjectRead, type ReadReport, type RequestRecord } from "@agarose/core/read";
 import {
@@ -129,7 +129,7 @@ function sourcesOf(
   latencies: ReadonlyMap<string, LatencyEstimate>,
 ): RegionSource[] {
   const fetch = storeFetch(stores);
-  return [...new Set([...manifest.placement, ...(manifest.leaves ?? [])])].map((name) => {
+  return [...new Set([...chunkRegions(manifest), ...(manifest.leaves ?? [])])].map((name) => {
     const latency = (): LatencyEstimate => latencies.get(name) ?? LATENCY_UNKNOWN;
     return new RegionSource({ manifest, region: { name, url: storeUrl(name) }, latency, fetch });
   });

@@ -186,7 +186,7 @@ describe("a read with a known plan", () => {
     expect(bytes).toEqual(BYTES);
     expect(headers["server-timing"]).toContain('plan;desc="known plan";dur=0.0');
     expect(world.requests("p0")[0]).toMatchObject({
-      url: `https://p0.test/v1/read/photos/cat.jpg?version=${version}&from=0&to=2`,
+      url: `https://p0.test/v1/read/photos/cat.jpg?version=${version}&generation=2&from=0&to=2`,
       atMs: start,
     });
     expect(world.requests().filter(({ to, atMs }) => to.startsWith("r") && atMs === start).length).toBeGreaterThan(0);
@@ -447,7 +447,10 @@ describe("ranges and conditions", () => {
     const { bytes, headers } = await read(world, client, { range: "bytes=8192-8200", "if-range": `"${version}"` });
     expect(bytes).toEqual(BYTES.subarray(8192, 8201));
     expect(headers["x-agarose-read"]).toBe("edge");
-    expect(queries(world)).toEqual(["?from=0&to=0", "?version=&from=2&to=2&range=bytes%3D8192-8200&leaves=true"]);
+    expect(queries(world)).toEqual([
+      "?from=0&to=0",
+      "?version=&generation=2&from=2&to=2&range=bytes%3D8192-8200&leaves=true",
+    ]);
   });
 
   test("asks the PoP and one bucket for a small range, and sends no request for the same range again", async () => {

@@ -127,7 +127,7 @@ describe("online", () => {
     world.log.length = 0;
     expect((await read(world, client)).bytes).toEqual(BYTES);
     expect(world.requests().map(({ url }) => new URL(url).search)).toEqual([
-      expect.stringMatching(/^\?version=\w{32}&from=0&to=0$/),
+      expect.stringMatching(/^\?version=\w{32}&generation=1&from=0&to=0$/),
     ]);
   });
 

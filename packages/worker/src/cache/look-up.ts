@@ -1,7 +1,7 @@
 /** Which objects keys name now. The limits of an invocation bound how many keys it looks up. */
 import { toAgaroseError } from "@agarose/core";
 import { inParallel } from "@agarose/core/async";
-import { chunkBytes, stripeCount, type Manifest } from "@agarose/core/format";
+import { chunkBytes, chunkRegions, stripeCount, type Manifest } from "@agarose/core/format";
 import type { ObjectShape } from "@agarose/solver/planner";
 import { CONNECTIONS_MAX } from "../runtime/connections.ts";
 import { shardBytes } from "../regions/region-latency.ts";
@@ -60,13 +60,13 @@ export async function lookUp(keys: Iterable<string>, options: LookUpOptions): Pr
 function shapeOf(manifest: Manifest): ObjectShape | undefined {
   const stripes = stripeCount(manifest);
   if (stripes === 0 || manifest.inline !== undefined) return undefined;
-  const { key, version, k, m, placement } = manifest;
+  const { key, version, k, m } = manifest;
   return {
     key,
     version,
     k,
     m,
-    placement,
+    placement: chunkRegions(manifest),
     stripes,
     chunkBytes: chunkBytes(manifest),
     shardBytes: shardBytes(manifest),

@@ -3,8 +3,8 @@
  * just fetched, else from a source that has it (its region or a peer's cache), else it is rebuilt from any k others
  * (Liu et al., V-B). Every chunk is verified. `fill-sources.ts` orders the sources.
  *
- * No region has a functional chunk (Sprout, section III): it is computed from any k verified chunks. No manifest has
- * its hash either, so a stored one is computed again and compared.
+ * A functional chunk (Sprout, section III) is computed from any k verified chunks. No manifest has its hash, so a stored
+ * one is computed again and compared.
  */
 import { AgaroseError, toAgaroseError, type Clock, type Codec, type Sha256 } from "@agarose/core";
 import { isFunctional, stripeShape, type Frame } from "@agarose/core/format";
@@ -75,8 +75,8 @@ export async function fillStripe(given: StripeFillOptions): Promise<StripeFill> 
   const found = new Map([...atHand].filter(([chunk]) => wanted.includes(chunk)));
   await Promise.all(
     wanted.map(async (chunk) => {
-      // k chunks are at hand: computing this one takes no request.
-      if (found.has(chunk) || atHand.size >= manifest.k) return;
+      // k chunks are at hand: computing this one takes no request. What has no hash is computed in any case.
+      if (found.has(chunk) || atHand.size >= manifest.k || isFunctional(manifest, chunk)) return;
       const bytes = await fetchChunk(options, sources, chunk);
       if (bytes) found.set(chunk, bytes);
     }),

@@ -13,12 +13,19 @@ export interface ServedPlan {
   readonly oic: number;
 }
 
+/** The manifest that a client has. */
+export interface KnownManifest {
+  readonly version: string;
+  /** Infinity where the client does not say it. */
+  readonly generation: number;
+}
+
 /**
  * Resolves to the plan of `key`. Rejects as `Invocation.manifest` does.
  *
- * @param knownVersion the version that the client has a manifest of: the plan then leaves its manifest out.
+ * @param known the plan leaves its manifest out unless that is newer: a generation may bring other extra chunks.
  */
-export async function planOf(invocation: Invocation, key: string, knownVersion?: string): Promise<ServedPlan> {
+export async function planOf(invocation: Invocation, key: string, known?: KnownManifest): Promise<ServedPlan> {
   const { settings, breakers, signer } = invocation.isolate;
   const [manifest, { epoch, regions: estimates }, peers] = await Promise.all([
     invocation.manifest(key),
@@ -45,7 +52,7 @@ export async function planOf(invocation: Invocation, key: string, knownVersion?:
     pop: settings.pop,
     epoch,
     version,
-    ...(knownVersion === version ? {} : { manifest }),
+    ...(known?.version === version && known.generation >= manifest.generation ? {} : { manifest }),
     cached: own,
     ...(areProbable ? { probable: own } : {}),
     regions: await Promise.all(regions),

@@ -1,9 +1,9 @@
 /** The fields of a stored manifest, each with what makes it usable. */
 import { HAS_MESSAGES } from "../../errors.ts";
-import { isCount, isText } from "../shape.ts";
+import { isCount, isRecord, isText } from "../shape.ts";
 import { isSignature } from "../signature.ts";
 import { invalid } from "./errors.ts";
-import { CHUNKS_MAX, STRIPE_BYTES_MAX } from "./manifest.ts";
+import { CHUNKS_MAX, type Extra, STRIPE_BYTES_MAX } from "./manifest.ts";
 
 /** Visible ASCII and spaces: nothing that could end the header and begin another. */
 export const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/;
@@ -37,9 +37,23 @@ export const FIELDS: FieldChecks = {
   requires: (value) => value === undefined || (Array.isArray(value) && value.every((feature) => isText(feature))),
   inline: (value) => value === undefined || isText(value, /^[A-Za-z0-9+/]*={0,2}$/),
   leaves: (value) => value === undefined || (Array.isArray(value) && value.every((region) => isText(region))),
+  extra: (value) => value === undefined || isExtra(value),
   missing: (value) =>
     value === undefined || (Array.isArray(value) && value.every((chunk) => isCount(chunk, CHUNKS_MAX))),
 };
+
+function isExtra(value: unknown): boolean {
+  const { upload, placement, sha256 } = (isRecord(value) ? value : {}) as Partial<Extra>;
+  return (
+    isText(upload, ID) &&
+    Array.isArray(placement) &&
+    Array.isArray(sha256) &&
+    placement.length > 0 &&
+    placement.length === sha256.length &&
+    placement.every((region) => isText(region)) &&
+    sha256.every((hash) => isText(hash, SHA256))
+  );
+}
 
 /** Refuses a record that lacks a field or has an unusable one, with MANIFEST_INVALID. */
 export function checkFields(m: object, fields: FieldChecks): void {

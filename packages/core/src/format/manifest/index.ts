@@ -3,11 +3,14 @@ export { checkCode } from "./check.ts";
 export { encodeManifest, refuseTooLarge } from "./encode.ts";
 export { signedBytes, versionText } from "./identity.ts";
 export {
+  chunkNameOf,
+  chunkRegions,
   CHUNKS_MAX,
   type Code,
   encodeHashes,
   type Encryption,
   type ExpectedManifest,
+  type Extra,
   FORMAT_VERSION,
   type Gzip,
   HEADERS_ALLOWED,

@@ -21,6 +21,8 @@ import { fromBase64 } from "../text.ts";
 const sample = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"] });
 const { manifest } = sample;
 
+const EXTRA = { upload: "e".repeat(32), placement: ["a"], sha256: ["0".repeat(64)] };
+
 type Expected = Partial<manifests.ExpectedManifest>;
 
 const TRUSTING = { key: manifest.key, trust: acceptUnsigned, sha256: toyHash };
@@ -156,6 +158,17 @@ describe("checkManifest", () => {
     sha256: [undefined, "", manifest.sha256.slice(1), manifest.sha256.toUpperCase(), `${manifest.sha256} `, 5],
     k: [undefined, 0, -1, 1.5, "4", 127, { toString: 1, valueOf: 1 }],
     m: [undefined, -1, 0.5, "2", 249, null],
+    extra: [
+      null,
+      [],
+      {},
+      { ...EXTRA, upload: "E" },
+      { ...EXTRA, placement: [] },
+      { ...EXTRA, placement: ["a", "b"] },
+      { ...EXTRA, placement: [1] },
+      { ...EXTRA, sha256: "0".repeat(64) },
+      { ...EXTRA, sha256: ["0"] },
+    ],
     placement: [undefined, "abcabc", [], manifest.placement.slice(1), [...manifest.placement, "a"], [1, 2, 3, 4, 5, 6]],
     hashes: [
       undefined,

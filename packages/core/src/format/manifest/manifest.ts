@@ -1,5 +1,6 @@
 /** What the manifest of an object holds (docs/reference/format.md, "Manifest"), its limits, and what is read off it. */
 import type { Sha256 } from "../../ports.ts";
+import { chunkName } from "../key.ts";
 import type { Signature, SignatureCheck } from "../signature.ts";
 import { fromBase64 } from "../text.ts";
 
@@ -86,6 +87,19 @@ export interface Gzip {
   readonly segments: readonly number[];
 }
 
+/**
+ * Further rows of the code, stored of an object that is read a lot (docs/reference/format.md, "Extra chunks"). No
+ * manifest has their shard hashes, so readers prove them as functional chunks. Without them the object reads the same.
+ */
+export interface Extra {
+  /** 32 hex digits in the names of these chunks. */
+  readonly upload: string;
+  /** The region of each, by name: of rows n, n + 1 and so on. */
+  readonly placement: readonly string[];
+  /** Lower-case hex SHA-256 of each, by which a verification knows it. */
+  readonly sha256: readonly string[];
+}
+
 /** What one version of one object is, and where its chunks are. */
 export interface Manifest extends Generation, Code {
   readonly deleted?: never;
@@ -116,6 +130,8 @@ export interface Manifest extends Generation, Code {
   readonly pageStripes?: number;
   /** Chunks that the put could not store, ascending: readers ask for them last. */
   readonly missing?: readonly number[];
+  /** Chunks beyond the n of the code. They come and go under the same version. */
+  readonly extra?: Extra;
   /** Base64 of the object itself, which then has no chunks. */
   readonly inline?: string;
   /** Set where the object is encrypted. All else then describes what is stored: nothing of the plain content. */
@@ -154,11 +170,23 @@ export function isTombstone(record: ManifestRecord): record is Tombstone {
 }
 
 /**
- * Whether `chunk` is a functional one: a row of the code beyond the n that are stored (Sprout, section III), so that
- * only a cache has it and no manifest has a hash of it.
+ * Whether `chunk` is a functional one: a row of the code beyond the n that every object has (Sprout, section III), so
+ * that no manifest has a hash of its shards. Caches have some, and buckets those of `extra`.
  */
 export function isFunctional({ k, m }: Code, chunk: number): boolean {
   return chunk >= k + m;
+}
+
+/** The region of each chunk that buckets have, by index: the extra ones follow the n of the code. */
+export function chunkRegions({ placement, extra }: Pick<Manifest, "placement" | "extra">): readonly string[] {
+  return extra ? [...placement, ...extra.placement] : placement;
+}
+
+/** The name in its bucket of a chunk, or of the leaf list. */
+export function chunkNameOf(manifest: Code & Pick<Manifest, "key" | "upload" | "extra">, chunk: number): string {
+  const { key, upload, extra } = manifest;
+  const isExtra = extra && chunk !== LEAF_LIST && isFunctional(manifest, chunk);
+  return chunkName(key, isExtra ? extra.upload : upload, chunk);
 }
 
 /** The object itself where its manifest holds it; undefined for an object in chunks. */

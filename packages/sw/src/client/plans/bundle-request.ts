@@ -27,7 +27,7 @@ export type FullPlan = Plan & {
 export interface BundleRequest {
   readonly key: string;
   readonly pop: Endpoint;
-  /** Spares the PoP to send the manifest again when its version is still this one. */
+  /** Spares the PoP to send the manifest again when it has no newer one. */
   readonly known?: FullPlan | undefined;
   /** Stripes whose chunks to send. */
   readonly span: StripeSpan;
@@ -129,7 +129,7 @@ export function sentBehind({ chunk: length }: Frame, lasting: FullPlan): Pick<Bu
 
 function bundleUrl({ key, pop, known, span, range, leaves = false, trace }: BundleRequest): string {
   const query = {
-    ...(known && { version: known.version }),
+    ...(known && { version: known.version, generation: known.manifest.generation }),
     ...span,
     ...(range && { range, leaves }),
     trace,

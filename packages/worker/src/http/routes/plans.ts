@@ -23,7 +23,7 @@ import type { Invocation } from "../../runtime/invocation.ts";
 import type { MemoryBudget, MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
 import { readDataShards } from "../../read/object-read.ts";
-import { planOf, type ServedPlan } from "../../read/plan.ts";
+import { planOf, type KnownManifest, type ServedPlan } from "../../read/plan.ts";
 import { clientAddress } from "../../runtime/client-address.ts";
 import { invocationOf, checkReader, type AppEnv } from "../http.ts";
 import { settingsOf } from "../../runtime/settings.ts";
@@ -55,17 +55,15 @@ export interface ClientPlan extends ServedPlan {
 /**
  * Resolves to the plan for the client that asks. Rejects with FORBIDDEN where it may not read the key, and as `planOf`
  * does.
- *
- * @param knownVersion the version that the client has a manifest of: the plan then leaves its manifest out.
  */
 export async function planFor(
   c: Context<AppEnv>,
   invocation: Invocation,
   key: string,
-  knownVersion?: string,
+  known?: KnownManifest,
 ): Promise<ClientPlan> {
   const token = await checkReader(c, key);
-  const served = await planOf(invocation, key, knownVersion);
+  const served = await planOf(invocation, key, known);
   const secret = token !== undefined && {
     private: true,
     ...(await dataKeyIn(served.manifest, settingsOf(c.env).access.secrets)),

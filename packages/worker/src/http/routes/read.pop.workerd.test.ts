@@ -55,6 +55,14 @@ describe("the bundle", () => {
     expect(plan.manifest).toEqual(uncached);
   });
 
+  test("sends a newer manifest of the same version, and none to a client that has a newer one", async () => {
+    const planAt = async (generation: number) =>
+      (await readBundle(`${world.url}/v1/read/page?version=${version}&generation=${generation}`, "page")).plan;
+    expect((await planAt(0)).manifest).toMatchObject({ version, generation: 1 });
+    expect((await planAt(1)).manifest).toBeUndefined();
+    expect((await planAt(2)).manifest).toBeUndefined();
+  });
+
   test("beyond the last stripe is a plan and an end", async () => {
     const { frames } = await readBundle(`${world.url}/v1/read/page?from=99`, "page");
     expect(frames.map(({ type }) => type)).toEqual(["end"]);

@@ -1,4 +1,4 @@
-/** `GET /v1/read/<key>?version=&from=&to=&range=`: the bundle, which is a plan and the chunks cached here. */
+/** `GET /v1/read/<key>?version=&generation=&from=&to=&range=`: the bundle, which is a plan and the chunks cached here. */
 import { AgaroseError } from "@agarose/core";
 import { shownBytes, storedRangeOf } from "@agarose/core/content";
 import {
@@ -14,6 +14,7 @@ import { BRIEF_BYTES_MAX, piecesOf, type Piece } from "@agarose/core/read";
 import { recoveredChunks } from "@agarose/solver/planner";
 import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
+import type { KnownManifest } from "../../read/plan.ts";
 import { pieceFrames } from "../../read/piece-frames.ts";
 import type { MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
@@ -33,7 +34,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const query = parseReadQuery(new URL(c.req.url).searchParams);
   const invocation = invocationOf(c);
-  const { plan: planned, manifest, oic, token } = await planFor(c, invocation, key, query.version);
+  const { plan: planned, manifest, oic, token } = await planFor(c, invocation, key, query.known);
   const headers = {
     "content-type": BUNDLE_CONTENT_TYPE,
     "cache-control": "no-store",
@@ -78,7 +79,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
 }
 
 interface Query {
-  readonly version: string | undefined;
+  readonly known: KnownManifest | undefined;
   readonly from: number;
   readonly to: number;
   /** A `Range` header, which says more than the stripes. */
@@ -96,8 +97,9 @@ function parseReadQuery(query: URLSearchParams): Query {
       to,
     });
   }
+  const version = query.get("version");
   return {
-    version: query.get("version") ?? undefined,
+    known: version === null ? undefined : { version, generation: Number(query.get("generation") ?? Infinity) },
     from,
     to,
     range: query.get("range"),

@@ -3,7 +3,14 @@
  * URL of an object stays the same for a minute, so signing costs little and caches see few addresses.
  */
 import { AgaroseError } from "@agarose/core";
-import { chunkName, LEAF_LIST, objectUrl, type Manifest, type SignedChunks } from "@agarose/core/format";
+import {
+  chunkNameOf,
+  chunkRegions,
+  LEAF_LIST,
+  objectUrl,
+  type Manifest,
+  type SignedChunks,
+} from "@agarose/core/format";
 import { AwsClient } from "aws4fetch";
 import type { BucketCredentials, ConfiguredRegion } from "../region-settings.ts";
 
@@ -62,15 +69,12 @@ export class BucketSigner {
   }
 
   /** Returns the queries of all chunks that `manifest` places in `region`, or undefined for a public region. */
-  async sign(
-    region: ConfiguredRegion,
-    { key, upload, placement, leaves }: Manifest,
-  ): Promise<SignedChunks | undefined> {
+  async sign(region: ConfiguredRegion, manifest: Manifest): Promise<SignedChunks | undefined> {
     if (!region.private) return undefined;
-    const chunks = placement.flatMap((name, chunk) => (name === region.name ? [chunk] : []));
-    if (leaves?.includes(region.name)) chunks.push(LEAF_LIST);
+    const chunks = chunkRegions(manifest).flatMap((name, chunk) => (name === region.name ? [chunk] : []));
+    if (manifest.leaves?.includes(region.name)) chunks.push(LEAF_LIST);
     const queries = chunks.map(async (chunk) => {
-      const url = objectUrl(region.url, chunkName(key, upload, chunk));
+      const url = objectUrl(region.url, chunkNameOf(manifest, chunk));
       return [String(chunk), await this.#query(region.name, url)] as const;
     });
     const aged = Math.ceil((this.#now() % TERM_MS) / 1000);
