@@ -3,8 +3,8 @@
  * just fetched, else from a source that has it (its region or a peer's cache), else it is rebuilt from any k others
  * (Liu et al., V-B). Every chunk is verified. `fill-sources.ts` orders the sources.
  *
- * A functional chunk (Sprout, section III) is computed from any k verified chunks. No manifest has its hash, so a stored
- * one is computed again and compared.
+ * A functional chunk (Sprout, section III) is computed from any k verified chunks. No manifest has its hash, so a
+ * stored one is computed again and compared.
  */
 import { AgaroseError, toAgaroseError, type Clock, type Codec, type Sha256 } from "@agarose/core";
 import { isFunctional, stripeShape, type Frame } from "@agarose/core/format";

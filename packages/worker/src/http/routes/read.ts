@@ -1,4 +1,4 @@
-/** `GET /v1/read/<key>?version=&generation=&from=&to=&range=`: the bundle, which is a plan and the chunks cached here. */
+/** `GET /v1/read/<key>?version=&generation=&from=&to=&range=`: the bundle of a plan and the chunks cached here. */
 import { AgaroseError } from "@agarose/core";
 import { shownBytes, storedRangeOf } from "@agarose/core/content";
 import {
