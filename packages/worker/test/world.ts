@@ -42,6 +42,7 @@ export interface Status {
     }[];
   };
   readonly regions: { name: string; down: boolean; slow: boolean; meanMs: number; msPerByte: number; p99Ms: number }[];
+  readonly cacheLatency: { readonly firstMs: number | null; readonly againMs: number | null };
   readonly lastPeriod: {
     popular: { key: string; popularity: number }[];
     written: number;

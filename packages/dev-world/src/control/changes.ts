@@ -21,7 +21,7 @@ export const RegionChange = v.strictObject({
 /** Faults of a PoP. */
 export const PopChange = v.strictObject({
   down: v.optional(v.boolean()),
-  kv: v.optional(v.picklist(["ok", "down", "slow", "stale"])),
+  kv: v.optional(v.picklist(["ok", "down", "slow", "stale", "cold"])),
 });
 
 /** The client's place and its line. */

@@ -91,7 +91,9 @@ export const ROUTES: readonly Route[] = [
     does: "changes the faults of a PoP and returns the state; other faults stay",
     fields: {
       down: "true: every connection is cut",
-      kv: '"ok", "down" (operations fail), "slow" (3 s each) or "stale" (reads return the values from before)',
+      kv:
+        '"ok", "down" (operations fail), "slow" (3 s each), "stale" (reads return the values from before) or "cold" ' +
+        "(the first read of each value takes 150 ms longer)",
     },
     async handle({ world }, name, request) {
       const pop = knownName(world.options.geography.pops, name, "PoP");

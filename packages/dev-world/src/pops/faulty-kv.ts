@@ -4,6 +4,7 @@ import type { ValueStore } from "@agarose/worker/ports";
 import type { KvFault } from "./kv-fault.ts";
 
 const SLOW_MS = 3_000;
+const COLD_MS = 150;
 
 /** Wraps a KV namespace and injects one fault at a time. */
 export class FaultyKv {
@@ -11,6 +12,8 @@ export class FaultyKv {
   readonly #target: ValueStore;
   /** The values before the fault of every key written since. Null when there was no value. */
   readonly #before = new Map<string, ArrayBuffer | null>();
+  /** The names whose values were read since the fault. */
+  readonly #warm = new Set<string>();
   #fault: KvFault = "ok";
   #fired = 0;
 
@@ -38,10 +41,16 @@ export class FaultyKv {
     this.#fault = fault;
     this.#fired = 0;
     this.#before.clear();
+    this.#warm.clear();
   }
 
   async #get(name: string, type?: string): Promise<ArrayBuffer | string | null> {
     await this.#injectFault("GET");
+    if (this.#fault === "cold" && !this.#warm.has(name)) {
+      this.#warm.add(name);
+      this.#fired++;
+      await new Promise((resolve) => setTimeout(resolve, COLD_MS));
+    }
     const old = this.#before.get(name);
     if (old !== undefined) this.#fired++;
     const value = old === undefined ? await this.#target.get(name, "arrayBuffer") : old;
@@ -54,6 +63,7 @@ export class FaultyKv {
       this.#before.set(name, await this.#target.get(name, "arrayBuffer"));
     }
     await change();
+    this.#warm.delete(name);
   }
 
   async #injectFault(operation: string): Promise<void> {

@@ -2,11 +2,11 @@
 
 /**
  * `down`: every operation fails. `slow`: every operation takes three seconds longer. `stale`: reads return the values
- * from before the fault.
+ * from before the fault. `cold`: the first read of each value takes 150 ms longer.
  */
-export type KvFault = "ok" | "down" | "slow" | "stale";
+export type KvFault = "ok" | "down" | "slow" | "stale" | "cold";
 
 /** Returns whether `value` names a fault. */
 export function isKvFault(value: unknown): value is KvFault {
-  return value === "ok" || value === "down" || value === "slow" || value === "stale";
+  return typeof value === "string" && ["ok", "down", "slow", "stale", "cold"].includes(value);
 }

@@ -7,7 +7,7 @@ import { Places } from "./places.ts";
 import type { WorldOptions } from "./world-options.ts";
 
 /** How the KV of a PoP behaves. `src/pops/kv-fault.ts` says what each word means. */
-export type KvState = "ok" | "down" | "slow" | "stale";
+export type KvState = "ok" | "down" | "slow" | "stale" | "cold";
 
 /** What a world is like at the moment. */
 export interface WorldState {

@@ -18,8 +18,10 @@ const CHUNK_INDICES = 256;
 /** Latencies, peers and contents that options depend on. */
 export interface CacheView {
   readonly regions: readonly RegionEstimate[];
-  /** Time to deliver a cached chunk. */
+  /** Time to deliver a cached chunk that was read here not long ago. */
   readonly cacheMs: number;
+  /** How much longer the first read of a value takes. Default: no longer. */
+  readonly firstRead?: FirstRead | undefined;
   /** Requests beyond k that readers make. */
   readonly delta: number;
   /**
@@ -35,6 +37,13 @@ export interface CacheView {
   readonly cachedOf?: ((version: string) => readonly number[]) | undefined;
 }
 
+/** The first read of a cached value, as of one in Workers KV, whose central stores may be far away. */
+export interface FirstRead {
+  readonly ms: number;
+  /** Further reads within so many periods take `cacheMs`. */
+  readonly periods: number;
+}
+
 /** An object and how often clients request it here. */
 export interface ValuedObject {
   readonly object: ObjectShape;
@@ -44,6 +53,8 @@ export interface ValuedObject {
 
 /** A cached set stays until another of its size is better by this share: estimates fluctuate, and writes cost money. */
 const WORTH_CHANGING = 0.05;
+/** Shares of first reads are rounded to such steps, so that objects share entries. */
+const FIRST_READ_STEP = 1 / 32;
 /** Objects with equally distant chunks share one entry, so few are needed. */
 const KNOWN_MAX = 8_192;
 
@@ -108,7 +119,8 @@ export class CacheOptions {
   savedMsWith(valued: ValuedObject, chunks: readonly number[]): number {
     const { object } = valued;
     const sources = this.#sourcesOf(object);
-    const saved = readMs(sources, [], object, this.#view) - readMs(sources, chunks, object, this.#view);
+    const view = { cacheMs: this.#cacheMsOf(valued), delta: this.#view.delta };
+    const saved = readMs(sources, [], object, view) - readMs(sources, chunks, object, view);
     return this.#meanOfReads(valued, Math.max(0, saved), chunks);
   }
 
@@ -118,8 +130,8 @@ export class CacheOptions {
     const known = this.#byVersion.get(version);
     if (known) return known;
     const kept: Kept[] = [{ chunks: [], savedMs: 0 }];
-    for (const { d, value } of this.#optionsOf(valued.object)) {
-      const chunks = this.#best(valued.object, d);
+    for (const { d, value } of this.#optionsOf(valued)) {
+      const chunks = this.#best(valued, d);
       const best = { chunks, savedMs: this.#meanOfReads(valued, value, chunks) };
       kept.push(this.#recovered(valued, best) ?? best);
     }
@@ -138,7 +150,8 @@ export class CacheOptions {
   }
 
   /** A complete object is kept as data chunks: distance no longer matters, and data needs no codec. */
-  #best(object: ObjectShape, d: number): readonly number[] {
+  #best(valued: ValuedObject, d: number): readonly number[] {
+    const { object } = valued;
     const { k } = object;
     if (d >= k) return Array.from({ length: k }, (_, chunk) => chunk);
     const { functionalPop } = this.#view;
@@ -146,7 +159,7 @@ export class CacheOptions {
       const first = firstFunctional(object, functionalPop);
       return Array.from({ length: d }, (_, row) => first + row);
     }
-    return this.#optionsOf(object)[d - 1]?.chunks ?? [];
+    return this.#optionsOf(valued)[d - 1]?.chunks ?? [];
   }
 
   /**
@@ -184,19 +197,20 @@ export class CacheOptions {
     return chunks.some((chunk) => isFunctional(object, chunk) && (chunk < first || chunk >= first + object.k));
   }
 
-  #optionsOf(object: ObjectShape): readonly CachingOption[] {
-    const { k, m, shardBytes, chunkBytes, placement, version } = object;
+  #optionsOf(valued: ValuedObject): readonly CachingOption[] {
+    const { k, m, shardBytes, chunkBytes, placement, version } = valued.object;
+    const cacheMs = this.#cacheMsOf(valued);
     const atPeers = this.#peers.chunksOf(version).map(({ chunk, meanMs }) => `${chunk}:${meanMs}`);
-    const name = `${k}/${m}/${shardBytes}/${chunkBytes}/${placement.join()}/${atPeers.join()}`;
+    const name = `${k}/${m}/${shardBytes}/${chunkBytes}/${cacheMs}/${placement.join()}/${atPeers.join()}`;
     let options = this.#byShape.get(name);
     if (!options) {
       if (this.#byShape.size >= KNOWN_MAX) this.#byShape.clear();
-      const { cacheMs, delta, functionalPop } = this.#view;
+      const { delta, functionalPop } = this.#view;
       options = cachingOptions({
         k,
         m,
         chunkBytes: 1,
-        sources: this.#sourcesOf(object),
+        sources: this.#sourcesOf(valued.object),
         cacheMs,
         delta,
         functional: functionalPop !== undefined,
@@ -206,6 +220,19 @@ export class CacheOptions {
       this.#byShape.set(name, options);
     }
     return options;
+  }
+
+  /**
+   * The mean time of a read from the cache. Where a value stays near for a time T after a slow first read, reads at
+   * random times and the rate r are slow with the share 1 / (1 + r T) (Jung et al., Modeling TTL-based Internet Caches,
+   * INFOCOM 2003).
+   */
+  #cacheMsOf({ popularity }: ValuedObject): number {
+    const { cacheMs, firstRead } = this.#view;
+    if (!firstRead) return cacheMs;
+    const share = 1 / (1 + popularity * firstRead.periods);
+    const rounded = Math.round(share / FIRST_READ_STEP) * FIRST_READ_STEP;
+    return cacheMs + rounded * Math.max(0, firstRead.ms - cacheMs);
   }
 
   /** All PoPs value chunks by the same sum, the time that every PoP saves; policies ask for the mean of a read. */

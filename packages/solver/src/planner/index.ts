@@ -5,6 +5,7 @@ export {
   type ChunkLatency,
   type ObjectToCache,
 } from "../options/caching-option.ts";
+export type { FirstRead } from "./cache-options.ts";
 export { deliveryMs, DOWN_MS, recoveredChunks, type RegionEstimate } from "../options/sources.ts";
 export type { CachedObject, ObjectShape } from "./object-shape.ts";
 export type { CachePlan, PlanInput, PlannedContents, PlannerOptions, PlannerState } from "./plan.ts";

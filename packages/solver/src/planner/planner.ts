@@ -128,7 +128,7 @@ export class Planner {
 
   /** Sets the latencies by which objects are valued. */
   #lookAt(regions: readonly RegionEstimate[], { peers, ledger }: PlanInput): void {
-    const { cacheMs, delta, functionalPop, recovered = false, prices } = this.#options;
+    const { cacheMs, firstRead, delta, functionalPop, recovered = false, prices } = this.#options;
     const cachedOf = (version: string): readonly number[] => ledger.get(version)?.target ?? [];
     this.#regions = regions;
     this.#peers = peers ?? NO_PEERS;
@@ -136,6 +136,7 @@ export class Planner {
     this.#cacheOptions = new CacheOptions({
       regions: estimates,
       cacheMs,
+      firstRead,
       delta,
       functionalPop,
       recovered,

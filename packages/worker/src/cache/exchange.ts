@@ -56,8 +56,9 @@ export async function runExchange(
   let plan: PeriodPlan | undefined;
   let added = 0;
   try {
-    const estimates = snapshot.regions.length > 0 ? snapshot.regions : await observe(context, snapshot);
-    plan = await planPeriod(context, books, estimates, true);
+    const observed = snapshot.regions.length > 0 ? snapshot : await observe(context, snapshot);
+    const { regions: estimates } = observed;
+    plan = await planPeriod(context, books, observed, true);
     for (const [version, untilMs] of kept) if (untilMs <= system.now()) kept.delete(version);
     for (const object of additions(plan.planned, books.ledger, kept, system.now())) {
       if (system.clock.now() - startMs > WORK_MS) break;

@@ -2,6 +2,7 @@
 import type { Clock, Codec, FetchPort, Sha256 } from "@agarose/core";
 import type { Manifest } from "@agarose/core/format";
 import type { ChunkSource } from "@agarose/core/sources";
+import type { RegionEstimate } from "@agarose/solver/planner";
 import type { OwnTurn } from "../peers/cooperation.ts";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import type { OperationBudget } from "../runtime/operation-budget.ts";
@@ -11,6 +12,7 @@ import type { RegionSettings } from "../regions/region-settings.ts";
 import type { KeyRequests } from "../popularity/request-monitor.ts";
 import type { Configuration } from "./configuration.ts";
 import type { PopState } from "./pop-state.ts";
+import type { CacheLatency } from "./cache-latency.ts";
 import type { CacheSettings } from "./cache-settings.ts";
 import type { EgressBudget } from "./egress-budget.ts";
 import type { LedgerEntry } from "./ledger.ts";
@@ -21,7 +23,7 @@ export type StatePort = Rpc<
   Pick<
     PopState,
     | "beginPeriod"
-    | "mergeRegions"
+    | "mergeProbes"
     | "record"
     | "remove"
     | "nextEpoch"
@@ -52,6 +54,12 @@ export interface FillPeers {
   sourcesOf(manifest: Manifest): Promise<readonly ChunkSource[]>;
   /** Notes whether a peer has delivered what it should. */
   note(name: string, isGood: boolean): void;
+}
+
+/** How far the regions and the PoP's own cache are. */
+export interface Observed {
+  readonly regions: readonly RegionEstimate[];
+  readonly cacheLatency: CacheLatency;
 }
 
 /** What a period knows of requests. */

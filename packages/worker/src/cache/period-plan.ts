@@ -3,21 +3,15 @@
  * budget.
  */
 import type { Manifest } from "@agarose/core/format";
-import {
-  type ObjectShape,
-  Planner,
-  type PlannedContents,
-  type RegionEstimate,
-  type Savings,
-  SLOTS,
-} from "@agarose/solver/planner";
+import { type ObjectShape, Planner, type PlannedContents, type Savings, SLOTS } from "@agarose/solver/planner";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
+import { FRONT_TTL_SECONDS } from "../read/chunk-cache.ts";
 import { fnv1a } from "../popularity/frequency-sketch.ts";
 import type { PeriodReport } from "./ledger.ts";
 import { egressOf, pricesOf } from "./cache-settings.ts";
 import { affordableChange, diffCache, leftovers, type AffordableChange } from "./cache-change.ts";
-import type { PeriodBooks, PeriodContext } from "./period-context.ts";
+import type { Observed, PeriodBooks, PeriodContext } from "./period-context.ts";
 import { ABSENT_MAX, lookUp } from "./look-up.ts";
 import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
 
@@ -46,6 +40,8 @@ const AT_PEERS_MAX = 100;
 /** Keys that the report of a period names, for `scrub` to choose from. */
 const REPORTED_MAX = 100;
 
+/** Cron Triggers run once a minute. */
+const PERIOD_SECONDS = 60;
 /** Keys that an exchange looks up. */
 const EXCHANGED_MAX = 50;
 
@@ -53,7 +49,7 @@ const EXCHANGED_MAX = 50;
 export async function planPeriod(
   { settings, state, requests: monitor, system, turn }: Omit<PeriodContext, "cache">,
   { ledger, writeBudget, egressBudget, onError }: PeriodBooks,
-  regions: readonly RegionEstimate[],
+  { regions, cacheLatency }: Observed,
   isExchange = false,
 ): Promise<PeriodPlan> {
   const { findManifest } = monitor;
@@ -85,7 +81,8 @@ export async function planPeriod(
     {
       policy: settings.policy,
       capacityBytes: settings.cacheBytes,
-      cacheMs: EDGE_LATENCY.meanMs,
+      cacheMs: (cacheLatency.again ?? EDGE_LATENCY).meanMs,
+      firstRead: cacheLatency.first && { ms: cacheLatency.first.meanMs, periods: FRONT_TTL_SECONDS / PERIOD_SECONDS },
       delta: settings.delta,
       recovered: settings.recovered,
       prices: pricesOf(settings, settings.regions),

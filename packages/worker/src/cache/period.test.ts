@@ -28,7 +28,16 @@ class MemoryState implements StatePort {
 
   async beginPeriod() {
     const { epoch, regions, lastPeriod, spending, fillEgress } = this;
-    return { epoch, ledger: [...this.ledger.values()], regions, lastPeriod, spending, fillEgress, behind: [] };
+    return {
+      epoch,
+      ledger: [...this.ledger.values()],
+      regions,
+      lastPeriod,
+      spending,
+      fillEgress,
+      behind: [],
+      cacheLatency: {},
+    };
   }
   async loadPlan() {
     return this.plan;
@@ -40,7 +49,7 @@ class MemoryState implements StatePort {
     this.spending = addSpending(this.spending, spending);
     if (egress) this.fillEgress = addEgress(this.fillEgress, egress);
   }
-  async mergeRegions(probes: Parameters<StatePort["mergeRegions"]>[0]) {
+  async mergeProbes(probes: Parameters<StatePort["mergeProbes"]>[0]) {
     this.regions = probes.map((probe) =>
       mergeRegion(
         this.regions.find(({ name }) => name === probe.region),
@@ -48,7 +57,7 @@ class MemoryState implements StatePort {
         [],
       ),
     );
-    return this.regions;
+    return { regions: this.regions, cacheLatency: {} };
   }
   async record(entries: readonly LedgerEntry[]) {
     for (const entry of entries) this.ledger.set(entry.version, entry);
@@ -110,6 +119,7 @@ const contextOf = (kv: KVNamespace): CacheContext => ({
   waitUntil: () => {},
   spend: () => true,
   onSuspect: () => {},
+  onTimed: () => {},
 });
 
 const failing = async (): Promise<never> => {

@@ -7,12 +7,15 @@
 import { toAgaroseError } from "@agarose/core";
 import type { RegionEstimate, Savings } from "@agarose/solver/planner";
 import { probeRegions, SIZED_EVERY, sizedTargets } from "../regions/region-probes.ts";
+import { KV_DEADLINE_MS } from "../read/chunk-cache.ts";
+import { timedMs } from "../runtime/async.ts";
+import { NO_TIMES, type CacheLatency, type CacheTimes } from "./cache-latency.ts";
 import type { PeriodReport } from "./ledger.ts";
 import type { PopSnapshot } from "./pop-state.ts";
 import { CacheWriter, noWrites, type WriteCounts } from "./cache-writer.ts";
 import type { Configuration } from "./configuration.ts";
 import { EgressBudget } from "./egress-budget.ts";
-import type { PeriodBooks, PeriodContext } from "./period-context.ts";
+import type { Observed, PeriodBooks, PeriodContext } from "./period-context.ts";
 import { planPeriod, type PeriodPlan } from "./period-plan.ts";
 import { publishConfiguration } from "./publish.ts";
 import { WriteBudget } from "./write-budget.ts";
@@ -22,6 +25,8 @@ const WORK_MS = 45_000;
 /** A period or purge that takes longer counts as killed. */
 export const LEASE_MS = 120_000;
 const ERRORS_MAX = 20;
+/** A cache that takes less is near, as it is before the first measurement: reads measure it. */
+const SLOW_CACHE_MS = 20;
 /** Every period publishes, whatever the budget. */
 const PUBLISHING_WRITES = 1;
 
@@ -46,8 +51,9 @@ export async function runPeriod(context: PeriodContext): Promise<PeriodReport | 
     onError,
   };
   books.writeBudget.reserve(PUBLISHING_WRITES);
-  const regions = (await observe(context, snapshot).catch(onError)) ?? snapshot.regions;
-  const plan = (await planPeriod(context, books, regions).catch(onError)) ?? undefined;
+  const observed = (await observe(context, snapshot).catch(onError)) ?? snapshot;
+  const { regions } = observed;
+  const plan = (await planPeriod(context, books, observed).catch(onError)) ?? undefined;
   const written = plan && (await write(context, books, regions, plan, startMs + WORK_MS));
   let { epoch } = snapshot;
   const onPublished = (configuration: Configuration): void => {
@@ -62,15 +68,35 @@ export async function runPeriod(context: PeriodContext): Promise<PeriodReport | 
   return report;
 }
 
-/** Probes the regions. Resolves to their new estimates. */
+/** Probes the regions, and the cache where it was slow. Resolves to the new estimates. */
 export async function observe(
-  { settings, state, requests, system }: Pick<PeriodContext, "settings" | "state" | "requests" | "system">,
-  { epoch, ledger }: Pick<PopSnapshot, "epoch" | "ledger">,
-): Promise<readonly RegionEstimate[]> {
+  context: Pick<PeriodContext, "settings" | "state" | "requests" | "cache" | "system">,
+  { epoch, ledger, cacheLatency }: Pick<PopSnapshot, "epoch" | "ledger" | "cacheLatency">,
+): Promise<Observed> {
+  const { settings, state, requests, system } = context;
   const { fetch, clock } = system;
   const keys = epoch % SIZED_EVERY === 0 ? ledger.map(({ key }) => key) : [];
   const sized = await sizedTargets(keys, requests.findManifest);
-  return state.mergeRegions(await probeRegions({ regions: settings.regions, sized, fetch, clock }));
+  const probes = await probeRegions({ regions: settings.regions, sized, fetch, clock });
+  return state.mergeProbes(probes, await probeCache(context, cacheLatency));
+}
+
+/**
+ * Probes the cache where it was slow: KV then keeps nothing that a read would measure, and no read would notice that it
+ * is fast again. No data center knows the name, so that the probe is a first read. Never rejects.
+ */
+async function probeCache(
+  { cache, system }: Pick<PeriodContext, "cache" | "system">,
+  { first }: CacheLatency,
+): Promise<CacheTimes> {
+  if (!first || first.meanMs < SLOW_CACHE_MS) return NO_TIMES;
+  const { budget, clock, now } = system;
+  const { kv, connections } = cache.kv;
+  budget.spend();
+  const ask = async (): Promise<boolean> => (await kv.get(`probe:${now()}`)) === null;
+  const ms = await connections.run(() => timedMs(ask, KV_DEADLINE_MS, clock));
+  // After an outage the estimate of before is as good as any.
+  return Number.isFinite(ms) ? { ...NO_TIMES, first: { reads: 1, ms } } : NO_TIMES;
 }
 
 /** What the writes of a period came to. */

@@ -8,6 +8,7 @@ import { mergeRegion, type RegionProbe, type RegionSample, type RegionState } fr
 import type { Continent } from "../runtime/continents.ts";
 import { findColo } from "../runtime/durable-objects.ts";
 import { Facts, SqlBlob } from "../runtime/sql.ts";
+import { addTimes, mergeCacheTimes, NO_TIMES, type CacheLatency, type CacheTimes } from "./cache-latency.ts";
 import type { ExchangeReport, LedgerEntry, PeriodReport } from "./ledger.ts";
 import { addEgress, addSpending, type FillEgress, type Spending } from "./spending.ts";
 
@@ -16,6 +17,8 @@ export interface PopSnapshot {
   readonly epoch: number;
   readonly ledger: readonly LedgerEntry[];
   readonly regions: readonly RegionState[];
+  /** How long the chunk cache takes. */
+  readonly cacheLatency: CacheLatency;
   readonly lastPeriod: PeriodReport | undefined;
   /** The spending of the last month with any. */
   readonly spending: Spending | undefined;
@@ -46,6 +49,7 @@ export abstract class PopState extends DurableObject {
   readonly #plan: SqlBlob;
   /** In memory only: rows cost money, and losing these costs a little accuracy. */
   readonly #samples = new Map<string, RegionSample[]>();
+  #cacheTimes: CacheTimes = NO_TIMES;
   /** In memory only, as those are. */
   protected lastExchange: ExchangeReport | undefined;
   /** In memory only, for the same reason. */
@@ -65,8 +69,9 @@ export abstract class PopState extends DurableObject {
   /** Runs one period: of `continent`, for one Worker everywhere. Rejects while what it needs is unavailable. */
   abstract runPeriod(continent?: Continent): Promise<void>;
 
-  /** Takes how long regions took for reads of this PoP. */
-  observe(samples: readonly RegionSample[]): void {
+  /** Takes how long regions and the chunk cache took for reads of this PoP. */
+  observe(samples: readonly RegionSample[], cacheTimes: CacheTimes): void {
+    this.#cacheTimes = addTimes(this.#cacheTimes, cacheTimes);
     for (const sample of samples) {
       const ofRegion = this.#samples.get(sample.region) ?? [];
       this.#samples.set(sample.region, ofRegion);
@@ -102,8 +107,21 @@ export abstract class PopState extends DurableObject {
     return this.snapshot();
   }
 
-  /** Updates the estimates from probes and samples; forgets regions that are no longer probed. */
-  mergeRegions(probes: readonly RegionProbe[]): RegionState[] {
+  /** Updates all estimates from probes and from what reads have measured. Forgets regions that are no longer probed. */
+  mergeProbes(probes: readonly RegionProbe[], ofCache: CacheTimes): Pick<PopSnapshot, "regions" | "cacheLatency"> {
+    return { regions: this.#mergeRegions(probes), cacheLatency: this.#mergeCacheTimes(ofCache) };
+  }
+
+  #mergeCacheTimes(probes: CacheTimes): CacheLatency {
+    const before = this.#cacheLatency();
+    const times = addTimes(this.#cacheTimes, probes);
+    this.#cacheTimes = NO_TIMES;
+    // A row costs money: nothing new, no row.
+    if (times.first.reads + times.again.reads === 0) return before;
+    return this.#facts.set("cacheLatency", mergeCacheTimes(before, times));
+  }
+
+  #mergeRegions(probes: readonly RegionProbe[]): RegionState[] {
     const before = new Map(this.#rows<RegionState>("regions").map((state) => [state.name, state]));
     const merged = probes.map((probe) =>
       mergeRegion(before.get(probe.region), probe, this.#samples.get(probe.region) ?? []),
@@ -191,6 +209,7 @@ export abstract class PopState extends DurableObject {
       epoch: this.#facts.get("epoch") ?? 0,
       ledger: this.#rows<LedgerEntry>("ledger"),
       regions: this.#rows<RegionState>("regions"),
+      cacheLatency: this.#cacheLatency(),
       lastPeriod: this.#facts.get<PeriodReport>("lastPeriod"),
       spending: this.#facts.get<Spending>("spending"),
       fillEgress: this.#facts.get<FillEgress>("fillEgress"),
@@ -202,6 +221,10 @@ export abstract class PopState extends DurableObject {
   /** Resolves to the data center that runs this object, or to null where that cannot be found out. */
   colo(): Promise<string | null> {
     return findColo();
+  }
+
+  #cacheLatency(): CacheLatency {
+    return this.#facts.get<CacheLatency>("cacheLatency") ?? {};
   }
 
   #rows<T>(table: "regions" | "ledger"): T[] {

@@ -79,7 +79,7 @@ export const ROUTES = {
     method: "GET",
     path: "/v1/status",
     access: "admin token",
-    returns: "regions, peers, cache, ideas at work, spending and the last period, with its errors",
+    returns: "regions, peers, cache and its latency, ideas at work, spending and the last period, with its errors",
   },
   metrics: {
     method: "GET",

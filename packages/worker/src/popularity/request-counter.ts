@@ -6,6 +6,7 @@
 import type { Clock } from "@agarose/core";
 import { BatchFlusher, type WaitUntil } from "../runtime/batch-flusher.ts";
 import { log } from "../runtime/log.ts";
+import { addTimes, NO_TIMES, type CacheTimes } from "../cache/cache-latency.ts";
 import type { RegionSample } from "../regions/region-estimates.ts";
 import { shardOf } from "./monitor-shards.ts";
 import { COUNTED_KEYS_MAX, RequestTally, type CountedKey } from "./request-tally.ts";
@@ -19,8 +20,8 @@ export interface CountSink {
   count(shard: number, entries: readonly CountedKey[]): Promise<number>;
   /** Makes the next period check these versions in the cache. */
   suspect(versions: readonly string[]): Promise<void>;
-  /** Takes how long regions took. */
-  observe(samples: readonly RegionSample[]): Promise<void>;
+  /** Takes how long regions and the chunk cache took. */
+  observe(samples: readonly RegionSample[], cacheTimes: CacheTimes): Promise<void>;
   /** Takes the newest publication of `PeerState`, after each batch. */
   notePeers(epoch: number): Promise<void>;
 }
@@ -35,6 +36,7 @@ export class RequestCounter {
   #clients = new Map<string, Set<string>>();
   #suspects = new Set<string>();
   #samples: RegionSample[] = [];
+  #cacheTimes: CacheTimes = NO_TIMES;
 
   /** @param clientsMax clients that a fill needs: of more, no name is kept; of 1, none. */
   constructor(clock: Clock, sink: CountSink, clientsMax = 1) {
@@ -67,6 +69,12 @@ export class RequestCounter {
     this.#flusher.plan(waitUntil);
   }
 
+  /** Notes how long the chunk cache took for a read, and whether KV had to be asked. The read's count hands it on. */
+  noteCacheRead(ms: number, isFirst: boolean): void {
+    const reads = { reads: 1, ms };
+    this.#cacheTimes = addTimes(this.#cacheTimes, { ...NO_TIMES, [isFirst ? "first" : "again"]: reads });
+  }
+
   /**
    * Hands everything on, and waits for other batches in flight, so that a period counts every earlier request. Resolves
    * even when a Durable Object refuses; refused requests stay for the next batch.
@@ -88,6 +96,8 @@ export class RequestCounter {
     this.#suspects.clear();
     const samples = this.#samples;
     this.#samples = [];
+    const cacheTimes = this.#cacheTimes;
+    this.#cacheTimes = NO_TIMES;
     const clients = this.#clients;
     this.#clients = new Map();
     const counted = Array.from(this.#tally.drain(), ([key, requests]): CountedKey => {
@@ -109,7 +119,9 @@ export class RequestCounter {
         ),
       ),
       ...(suspects.length > 0 ? [accepts(() => this.#sink.suspect(suspects))] : []),
-      ...(samples.length > 0 ? [accepts(() => this.#sink.observe(samples))] : []),
+      ...(samples.length > 0 || cacheTimes !== NO_TIMES
+        ? [accepts(() => this.#sink.observe(samples, cacheTimes))]
+        : []),
     ]);
     await accepts(() => this.#sink.notePeers(peersEpoch));
     return accepted.every(Boolean);

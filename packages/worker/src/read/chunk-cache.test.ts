@@ -29,6 +29,7 @@ function cacheWith(put: () => Promise<void>, get: (name: string) => Promise<Arra
     waitUntil: (promise) => void later.push(promise),
     spend: () => true,
     onSuspect: () => {},
+    onTimed: () => {},
   };
   const cache = new ChunkCache(front, clock, MEMORY_BYTES);
   const read = async (stripe: number): Promise<number> => {
@@ -85,6 +86,7 @@ describe("data shards that a read has verified", () => {
     waitUntil: () => {},
     spend: () => true,
     onSuspect: () => {},
+    onTimed: () => {},
   });
   const noCache = () => ({ match: async () => undefined, delete: async () => false }) as unknown as Cache;
 

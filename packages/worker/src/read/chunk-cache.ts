@@ -21,6 +21,8 @@ export interface CacheContext {
   readonly spend: (operations: number) => boolean;
   /** Called for a version whose promised chunks KV lacks or has with wrong bytes. */
   readonly onSuspect: (version: string) => void;
+  /** Called for each read that was answered, with how long it took, and whether KV had to be asked. */
+  readonly onTimed: (ms: number, isFirst: boolean) => void;
 }
 
 /** A cached value and its chunk frames, which are views of it. */
@@ -36,7 +38,8 @@ export const KV_DEADLINE_MS = 1_000;
 const PAUSE_MS = 5_000;
 /** Cache API, KV, and a put into the Cache API. */
 const OPERATIONS_PER_READ = 3;
-const FRONT_TTL_SECONDS = 3_600;
+/** The Cache API answers for so long after KV has. */
+export const FRONT_TTL_SECONDS = 3_600;
 const NOTHING: CachedStripe = { value: new Uint8Array(0), bytes: 0, frames: [] };
 /** Bytes in flight into the Cache API; a later read puts what exceeds them. */
 const PUTS_BYTES_MAX = 16 * 1024 * 1024;
@@ -77,19 +80,25 @@ export class ChunkCache {
   async read(version: string, stripe: number, chunks: readonly number[], context: CacheContext): Promise<CachedStripe> {
     const frontName = nameWith(version, stripe, chunks);
     const remembered = this.#memory.get(frontName);
-    if (remembered) return this.#count(remembered, chunks);
+    if (remembered) {
+      context.onTimed(0, false);
+      return this.#count(remembered, chunks);
+    }
     // A refusal of the platform would look like an outage of KV, so the budget refuses first: that is a miss.
     if (!context.spend(OPERATIONS_PER_READ)) return this.#count(NOTHING, chunks);
+    const startMs = this.#clock.now();
     const inFront = await context.connections.run(() => this.#frontCache.get(frontName));
     const front = inFront ? this.#parse(inFront, stripe) : NOTHING;
     if (holdsAll(front, chunks)) {
       this.#memory.set(frontName, front);
+      context.onTimed(this.#clock.now() - startMs, false);
       return this.#count(front, chunks);
     }
     const answer = await this.#readKv(valueName(version, stripe), context);
     const stored = answer?.value ? this.#parse(new Uint8Array(answer.value), stripe) : NOTHING;
     if (holdsAll(stored, chunks)) {
       this.#memory.set(frontName, stored);
+      context.onTimed(this.#clock.now() - startMs, true);
       context.waitUntil(this.#putInFront(frontName, stored.value));
     } else if (answer) {
       context.onSuspect(version);

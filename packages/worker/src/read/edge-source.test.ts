@@ -22,6 +22,7 @@ test("an object that is cached whole costs no request to a bucket, however near 
     waitUntil: () => {},
     spend: () => true,
     onSuspect: () => {},
+    onTimed: () => {},
   };
   const front = new FrontCache(
     { pop: "fra", host: () => "fra.example" },

@@ -82,6 +82,7 @@ export class Invocation {
         if (this.#probable.has(version)) this.isolate.fetched.forget(version);
         else this.isolate.counter.suspect(version, this.waitUntil);
       },
+      onTimed: (ms, isFirst) => this.isolate.counter.noteCacheRead(ms, isFirst),
     };
   }
 

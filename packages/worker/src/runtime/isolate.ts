@@ -114,7 +114,7 @@ function createIsolate(env: Bindings): Isolate {
     {
       count: async (shard, entries) => monitorShard(env, shard).count(entries),
       suspect: async (versions) => popState(env).suspect(versions),
-      observe: async (samples) => popState(env).observe(samples),
+      observe: async (samples, cacheTimes) => popState(env).observe(samples, cacheTimes),
       notePeers: (epoch) => peers.update(epoch, async () => peerState(env).inForce()),
     },
     parseFillClientsMin(env),

@@ -73,6 +73,11 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     })),
     // Keys that regions lack the newest version of: `agarose scrub` and `agarose repair` heal them.
     behind: snapshot.behind,
+    // How long the chunk cache takes: the first read of a value in KV, and the next ones.
+    cacheLatency: {
+      firstMs: snapshot.cacheLatency.first?.meanMs ?? null,
+      againMs: snapshot.cacheLatency.again?.meanMs ?? null,
+    },
     place: await findPlace(c.env),
     peers: peerStatus,
     // Which ideas of the papers are at work, with the last period's estimates.
