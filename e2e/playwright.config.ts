@@ -15,7 +15,7 @@ export default defineConfig<WorldFixtures, WorldWorkerFixtures>({
   forbidOnly: !!process.env["CI"],
   reporter: [["list"], ["json"]],
   use: {
-    worldOptions: { scale: 0.02, cacheBytes: 20_000_000 },
+    worldOptions: { world: "agar", scale: 0.02, cacheBytes: 20_000_000 },
     browserName: "chromium",
     launchOptions: {
       ...(process.env["CHROMIUM_PATH"] ? { executablePath: process.env["CHROMIUM_PATH"] } : {}),

@@ -8,6 +8,7 @@ const admin = { authorization: "Bearer agarose-dev-admin-token" };
 
 test.use({
   worldOptions: {
+    world: "agar",
     pops: ["workerd", "workerd", "node"],
     variables: { PRIVATE_PREFIXES: '["members/"]', READ_TOKEN },
   },

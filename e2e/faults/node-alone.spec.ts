@@ -14,7 +14,9 @@ import { expect, test } from "../fixtures/test.ts";
 
 const WORKERS = ["fra", "lhr"];
 
-test.use({ worldOptions: { scale: 0.02, cacheBytes: 20_000_000, pops: ["workerd", "workerd", "node"] } });
+test.use({
+  worldOptions: { world: "agar", scale: 0.02, cacheBytes: 20_000_000, pops: ["workerd", "workerd", "node"] },
+});
 
 test.beforeEach(async ({ world }) => {
   for (const name of WORKERS) await world.pop(name).down();

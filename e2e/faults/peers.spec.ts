@@ -11,7 +11,7 @@ const KEYS = ["peers/a", "peers/b", "peers/c"];
 const CONTENT = randomBytes(900_000);
 
 /** At this scale Frankfurt's PoP is 12 ms farther from London than London's own, more than a busy machine adds. */
-test.use({ worldOptions: { scale: 0.2, cacheBytes: 20_000_000, variables: { POLICY: "exact" } } });
+test.use({ worldOptions: { world: "agar", scale: 0.2, cacheBytes: 20_000_000, variables: { POLICY: "exact" } } });
 
 /** An app whose service worker knows these PoPs, the first of them best. */
 async function openAppWith(context: BrowserContext, world: LocalWorld, ...names: string[]): Promise<Page> {

@@ -14,7 +14,7 @@ import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts"
 import { expect, test as base } from "../fixtures/test.ts";
 
 /** A megabit per second of a transfer: a stripe of the model takes four seconds, so a load has a middle. */
-const test = base.extend({ worldOptions: [{ scale: 0.02, mbit: 1 }, { scope: "worker" }] });
+const test = base.extend({ worldOptions: [{ world: "agar", scale: 0.02, mbit: 1 }, { scope: "worker" }] });
 
 const MODEL = "models/ppocr/onnx/model.onnx";
 /** The length of its shards in all stripes but the last: those of 4 MiB in nine data chunks. */

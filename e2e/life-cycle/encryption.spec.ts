@@ -21,6 +21,7 @@ const BYTES = 700_000;
 
 test.use({
   worldOptions: {
+    world: "agar",
     variables: {
       PRIVATE_PREFIXES: '["members/"]',
       READ_TOKEN,

@@ -16,7 +16,7 @@ const OBJECTS = 6;
 const BYTES = 600_000;
 
 // The PoPs see at once which version is the new one.
-test.use({ worldOptions: { variables: { MANIFEST_TTL_SECONDS: "0" }, scale: 0.05 } });
+test.use({ worldOptions: { world: "agar", variables: { MANIFEST_TTL_SECONDS: "0" }, scale: 0.05 } });
 
 interface Json {
   readonly regions: readonly { readonly name: string }[];

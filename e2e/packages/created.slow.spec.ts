@@ -29,7 +29,8 @@ test.afterAll(() => rm(tool.folder, { recursive: true, force: true, maxRetries: 
 
 test("type-checks, builds, and passes its own latency test at the places that were chosen", async () => {
   expect(JSON.parse(await app.read("agarose.config.json"))).toMatchObject({ publicKeys: [expect.any(String)] });
-  expect(JSON.parse(await app.read("geography.json"))).toMatchObject({ pops: [{ name: "fra" }, { name: "lhr" }] });
+  const pops = [{ name: "fra" }, { name: "ams" }, { name: "mad" }];
+  expect(JSON.parse(await app.read("agarose.config.json"))).toMatchObject({ code: "auto", pops });
   await app.run("npm", "run", "types");
   await app.run("npm", "run", "build");
   await app.write({ "own.config.ts": OWN_BROWSER });
@@ -44,14 +45,14 @@ test("its Worker, by its wrangler.jsonc in workerd, serves an object from the bu
   const world = run("node", "dev.js");
   try {
     await world.line(/^control /);
-    await app.run("npx", "agarose", "--config", "world.json", "put", "geography.json", "--key", "deployed/a b.json");
+    await app.run("npx", "agarose", "--config", "world.json", "put", "package.json", "--key", "deployed/a b.json");
     await app.run("npx", "agarose", "--config", "world.json", "init", "--dev-vars");
     const wrangler = run("npx", "wrangler", "dev", "--env", "fra", "--ip", "127.0.0.1", "--port", "0");
     try {
       const [, url] = await wrangler.line(/Ready on (http:\S+)/);
       const response = await fetch(`${url}/o/deployed/a%20b.json`);
       expect([response.status, response.headers.get("x-agarose-pop")]).toEqual([200, "fra"]);
-      expect(await response.text()).toBe(await app.read("geography.json"));
+      expect(await response.text()).toBe(await app.read("package.json"));
       expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ ok: true, location: "weur" });
     } finally {
       // It has nothing to save, and its own processes do not all end by SIGTERM.

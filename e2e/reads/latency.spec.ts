@@ -10,7 +10,7 @@ const OBJECTS = 12;
 const READS = 40;
 
 /** Six times the scale of the other specs, so that the network and not the browser's own work is what is measured. */
-test.use({ worldOptions: { scale: 0.12, jitter: 0.05, cacheBytes: 3_000_000 } });
+test.use({ worldOptions: { world: "agar", scale: 0.12, jitter: 0.05, cacheBytes: 3_000_000 } });
 
 test("the cache manager changes the mean read as the read plans predict", async ({ context, world, putRandom }) => {
   for (let i = 0; i < OBJECTS; i++) await putRandom(`zipf/${i}`, 1_000_000);

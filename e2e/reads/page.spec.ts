@@ -11,7 +11,7 @@ const BUSY_THREADS = 4;
 const NEAR = "frankfurt";
 
 const test = base.extend({
-  worldOptions: [{ scale: 0.12, jitter: 0.1, mbit: 4, code: "auto" }, { scope: "worker" }],
+  worldOptions: [{ world: "agar", scale: 0.12, jitter: 0.1, mbit: 4, code: "auto" }, { scope: "worker" }],
 });
 
 /** Stores pictures of 18 kB; returns their SHA-256 by key. */

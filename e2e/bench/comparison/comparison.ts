@@ -49,7 +49,7 @@ const LAYOUTS: Readonly<Record<"continental" | "table-i", Layout>> = {
     name: "table-i",
     title: "six regions of the whole world, against whole copies behind a CDN",
     geography: async () => TABLE_I,
-    world: { scale: 0.25, jitter: 0.4 },
+    world: { world: "agar", jitter: 0.4 },
     scale: 0.25,
     jitterSigma: 0.4,
     mbitPerSecond: 200,
@@ -87,11 +87,12 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     options.progress(`${objects} objects`);
     const stored = await makeObjects(folder, objects);
     const cacheBytes = Math.round(CACHE_SHARE * stored.reduce((sum, { bytes }) => sum + bytes, 0));
+    const links = { cacheBytes, lineMbit: 0 };
     const start = async (
       code: LocalWorldOptions["code"],
       variables: Record<string, string> = {},
     ): Promise<LocalWorld> => {
-      const world = await LocalWorld.start({ ...layout.world, cacheBytes, variables, ...(code && { code }) });
+      const world = await LocalWorld.start({ ...layout.world, ...links, variables, ...(code && { code }) });
       closers.push(() => world.stop());
       return world;
     };

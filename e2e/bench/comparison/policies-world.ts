@@ -46,7 +46,7 @@ export interface RunOptions {
 
 /** Plays the trace once. Rejects when a read fails. */
 export async function runForReal({ browser, scenario, system, trace, progress }: RunOptions): Promise<Outcome> {
-  const world = await LocalWorld.start({ geography: SCENARIO, variables: popVariables(system) });
+  const world = await LocalWorld.start({ geography: SCENARIO, lineMbit: 0, variables: popVariables(system) });
   const contexts: BrowserContext[] = [];
   try {
     await putObjects(world, trace);
@@ -113,7 +113,7 @@ function timesOf(reads: readonly number[]): Times {
  */
 export async function runWithoutNoise(browser: Browser, trace: Trace): Promise<number> {
   const { noise: _, ...geography } = JSON.parse(await readFile(SCENARIO, "utf8")) as Pick<Scenario, "noise">;
-  const world = await LocalWorld.start({ geography, variables: { POLICY: "off" } });
+  const world = await LocalWorld.start({ geography, lineMbit: 0, variables: { POLICY: "off" } });
   const context = await browser.newContext();
   try {
     await putObjects(world, trace);

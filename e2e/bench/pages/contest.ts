@@ -28,7 +28,7 @@ export const POP = "fra";
 export interface Layout {
   readonly name: string;
   readonly geography: () => Promise<Geography>;
-  readonly world: { readonly geography?: string; readonly scale?: number };
+  readonly world: { readonly world?: "agar"; readonly geography?: string };
   readonly scale: number;
 }
 
@@ -39,7 +39,7 @@ export const LAYOUTS: readonly Layout[] = [
     world: { geography: CONTINENTAL },
     scale: 1,
   },
-  { name: "Table I x 0.25", geography: async () => TABLE_I, world: { scale: 0.25 }, scale: 0.25 },
+  { name: "Table I x 0.25", geography: async () => TABLE_I, world: { world: "agar" as const }, scale: 0.25 },
 ];
 
 /** Both contestants, with the same objects stored. */

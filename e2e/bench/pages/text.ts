@@ -155,7 +155,7 @@ function timePage(
 /** How many objects of text a PoP holds whole after each was read several times. */
 async function cachedObjects(headers: Record<string, string>): Promise<number> {
   const source = Buffer.concat(await Promise.all(FILES.map(fileOfPackage)));
-  const world = await LocalWorld.start({ scale: 0, cacheBytes: OBJECTS_CACHE_BYTES, code: "auto" });
+  const world = await LocalWorld.start({ scale: 0, lineMbit: 0, cacheBytes: OBJECTS_CACHE_BYTES });
   try {
     const { url } = world.pops.find(({ name }) => name === POP)!;
     const keys = Array.from({ length: OBJECTS }, (_, i) => `text/${i}.js`);

@@ -45,7 +45,7 @@ export const longRead: Bench = {
     const setting = quick ? QUICK : LONG;
     const content = randomBytes(setting.bytes);
     const folder = await mkdtemp(join(tmpdir(), "agarose-long-read-"));
-    const world = await LocalWorld.start({ scale: 0.25, mbit: setting.mbit });
+    const world = await LocalWorld.start({ world: "agar", scale: 0.25, mbit: setting.mbit });
     try {
       const host = await startLongReadHost(await appFiles(world, folder), KEY);
       await writeFile(join(folder, "object"), content);

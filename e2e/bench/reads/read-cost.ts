@@ -51,7 +51,7 @@ export const readCost: Bench = {
   title: "CPU and bytes of a read through the service worker",
   async run({ quick, progress }) {
     // Jitter makes stragglers, which is what hedging answers.
-    const world = await LocalWorld.start({ scale: 0.1, jitter: 0.3 });
+    const world = await LocalWorld.start({ world: "agar", scale: 0.1, jitter: 0.3 });
     const costs: Cost[] = [];
     let version = "";
     try {

@@ -64,7 +64,13 @@ export const readOverhead: Bench = {
 };
 
 async function measureLink(browser: Browser, link: Result["link"], { quick, progress }: BenchOptions): Promise<Result> {
-  const world = await LocalWorld.start({ scale: link.scale, mbit: link.mbit, jitter: 0, cacheBytes: 20_000_000 });
+  const world = await LocalWorld.start({
+    world: "agar",
+    scale: link.scale,
+    mbit: link.mbit,
+    jitter: 0,
+    cacheBytes: 20_000_000,
+  });
   try {
     for (const [name, ms] of Object.entries(TABLE_I.regionLatencyMs["fra"]!)) {
       await world.region(name).set({ latencyFactor: Math.max(1, BUCKET_MS_MIN / (ms * link.scale)) });

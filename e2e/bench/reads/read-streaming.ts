@@ -44,7 +44,7 @@ export const readStreaming: Bench = {
   title: "First byte and memory of a 40 MB read",
   async run({ quick, progress }) {
     const runs: Record<Way, Run[]> = { "service worker": [], "`/o/<key>`": [], bucket: [] };
-    const world = await LocalWorld.start({ scale: SCALE, jitter: 0.1 });
+    const world = await LocalWorld.start({ world: "agar", scale: SCALE, jitter: 0.1 });
     let version = "";
     try {
       const urls: Record<Way, string> = {

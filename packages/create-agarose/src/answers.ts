@@ -26,7 +26,7 @@ export interface Question {
   readonly problem?: (answer: string) => string | undefined;
 }
 
-/** `-ap-southeast-2` follows, and the name of a bucket has at most 63 characters. */
+/** `-ap-southeast-2` or `-gcs-belgium` follows, and the name of a bucket has at most 63 characters. */
 const BUCKETS_CHARACTERS_MAX = 48;
 
 /** In the order in which they are asked. */
@@ -60,7 +60,7 @@ export function defaultAnswers(folderName: string): Answers {
       .replace(/[^a-z0-9]+/g, "-")
       .replace(/^-+|-+$/g, "")
       .slice(0, BUCKETS_CHARACTERS_MAX) || "agarose-app";
-  return { name, readers: "world", buckets: name, survive: "1", workers: "pops" };
+  return { name, readers: "europe", buckets: name, survive: "1", workers: "pops" };
 }
 
 /** What is wrong with an answer to one question. */

@@ -1,31 +1,33 @@
-/** Where readers are, and the regions of AWS and the PoPs that serve them. */
+/** Where readers are, and the buckets and PoPs that serve them. */
 
 /** A bucket's place. */
 export interface Region {
   readonly name: string;
+  readonly provider: string;
+  readonly endpoint: string;
+  /** The region that requests are signed for. */
   readonly awsRegion: string;
 }
 
 /** A PoP beside a cloud region. */
 export interface Place {
   readonly name: string;
-  readonly awsRegion: string;
+  /** Where Cloudflare runs the Worker, such as `aws:eu-central-1`. */
+  readonly placement: string;
 }
 
 /** The regions of an area, six as the papers have, and its PoPs. */
 export interface Area {
   readonly regions: readonly Region[];
   readonly pops: readonly Place[];
+  /** Whether the local world is the default one, which has these regions and PoPs. */
+  readonly isDefaultWorld?: boolean;
 }
 
 /** Latitude and longitude in degrees of the city or state by which AWS names a region. */
 export const COORDINATES: Readonly<Record<string, readonly [number, number]>> = {
   "eu-central-1": [50.1, 8.7],
   "eu-west-1": [53.3, -6.3],
-  "eu-west-2": [51.5, -0.1],
-  "eu-west-3": [48.9, 2.4],
-  "eu-north-1": [59.3, 18.1],
-  "eu-south-1": [45.5, 9.2],
   "us-east-1": [39.0, -77.5],
   "us-east-2": [40.0, -83.0],
   "us-west-1": [37.4, -122.0],
@@ -37,11 +39,49 @@ export const COORDINATES: Readonly<Record<string, readonly [number, number]>> = 
   "ap-southeast-2": [-33.9, 151.2],
 };
 
-const region = (name: string, awsRegion: string): Region => ({ name, awsRegion });
-const pop = (name: string, awsRegion: string): Place => ({ name, awsRegion });
+const region = (name: string, awsRegion: string): Region => ({
+  name,
+  provider: "aws",
+  endpoint: `https://s3.${awsRegion}.amazonaws.com`,
+  awsRegion,
+});
+const pop = (name: string, awsRegion: string): Place => ({ name, placement: `aws:${awsRegion}` });
 
 /** By the answer to the question where most readers are. */
 export const AREAS: Readonly<Record<string, Area>> = {
+  // The regions of `continental`, the default of `@agarose/dev-world`.
+  europe: {
+    regions: [
+      region("s3-frankfurt", "eu-central-1"),
+      region("s3-ireland", "eu-west-1"),
+      {
+        name: "r2-eu",
+        provider: "cloudflare",
+        endpoint: "https://ACCOUNT_ID.eu.r2.cloudflarestorage.com",
+        awsRegion: "auto",
+      },
+      {
+        name: "gcs-belgium",
+        provider: "google",
+        endpoint: "https://storage.googleapis.com",
+        awsRegion: "europe-west1",
+      },
+      {
+        name: "b2-amsterdam",
+        provider: "backblaze",
+        endpoint: "https://s3.eu-central-003.backblazeb2.com",
+        awsRegion: "eu-central-003",
+      },
+      {
+        name: "wasabi-milan",
+        provider: "wasabi",
+        endpoint: "https://s3.eu-south-1.wasabisys.com",
+        awsRegion: "eu-south-1",
+      },
+    ],
+    pops: [pop("fra", "eu-central-1"), { name: "ams", placement: "gcp:europe-west4" }, pop("mad", "eu-south-2")],
+    isDefaultWorld: true,
+  },
   world: {
     regions: [
       region("frankfurt", "eu-central-1"),
@@ -52,17 +92,6 @@ export const AREAS: Readonly<Record<string, Area>> = {
       region("sydney", "ap-southeast-2"),
     ],
     pops: [pop("fra", "eu-central-1"), pop("iad", "us-east-1"), pop("nrt", "ap-northeast-1")],
-  },
-  europe: {
-    regions: [
-      region("frankfurt", "eu-central-1"),
-      region("dublin", "eu-west-1"),
-      region("london", "eu-west-2"),
-      region("paris", "eu-west-3"),
-      region("stockholm", "eu-north-1"),
-      region("milan", "eu-south-1"),
-    ],
-    pops: [pop("fra", "eu-central-1"), pop("lhr", "eu-west-2")],
   },
   "north-america": {
     regions: [

@@ -50,7 +50,7 @@ test("--yes writes a whole project, and names what is left to do", async () => {
 test.each([
   { what: "a folder with files", args: ["used", "--yes"], says: "has files, such as own.txt" },
   { what: "a name that npm refuses", args: ["a", "--yes", "--name", "Ä"], says: "--name" },
-  { what: "an area that does not exist", args: ["a", "--yes", "--readers", "mars"], says: "world, europe" },
+  { what: "an area that does not exist", args: ["a", "--yes", "--readers", "mars"], says: "europe, world" },
   { what: "a bucket that S3 refuses", args: ["a", "--yes", "--buckets", "A_b"], says: "--buckets" },
   { what: "an unknown option", args: ["a", "--frobnicate"], says: "--help" },
   { what: "two folders", args: ["a", "b", "--yes"], says: "one folder" },
@@ -85,7 +85,7 @@ test("a question is asked again until its answer is sound, and given answers are
   const asked = ask(defaultAnswers("shop"), { buckets: "goods" }, terminal);
   expect(await asked).toEqual({ name: "shop", readers: "europe", buckets: "goods", survive: "2", workers: "pops" });
   const shown = text();
-  expect(shown).toContain('"mars" is not one of world, europe, north-america');
+  expect(shown).toContain('"mars" is not one of europe, world, north-america');
   expect(shown).not.toContain("buckets begin");
 });
 
@@ -108,7 +108,23 @@ test.each(Object.keys(AREAS))("the configuration for %s is one that the command 
   }
 });
 
-test.each(Object.keys(AREAS))(
+test("for Europe the local world is the default one, which has the regions and PoPs of the configuration", async () => {
+  const { CONTINENTAL } = await import("@agarose/dev-world");
+  expect(AREAS["europe"]!.regions.map(({ name }) => name)).toEqual(CONTINENTAL.regions);
+  expect(AREAS["europe"]!.pops.map(({ name }) => name)).toEqual(CONTINENTAL.pops);
+  for (const [survive, code] of [
+    ["1", 'code: "auto"'],
+    ["2", "code: { k: 8, m: 4 }"],
+  ] as const) {
+    const files = await projectFiles({ ...defaultAnswers("a"), survive }, { version: "0.1.0" });
+    expect(files.has("geography.json")).toBe(false);
+    expect(files.get("playwright.config.ts")).toContain(`worldOptions: { app: "dist", ${code} }`);
+    expect(files.get("dev.js")).toContain(`LocalWorld.start({ app: server.resolvedUrls.local[0], ${code} })`);
+    expect(files.get("tests/latency.spec.ts")).toContain('world.region("s3-frankfurt").down()');
+  }
+});
+
+test.each(["world", "north-america"])(
   "for %s the local world and the latency test are at the places that were chosen",
   async (readers) => {
     const { parseScenario } = await import("@agarose/solver");
@@ -123,13 +139,15 @@ test.each(Object.keys(AREAS))(
       const { regionLatencyMs } = scenario.pops[0]!;
       expect(regionLatencyMs[regions[0]!.name], "the first PoP is beside the first region").toBe(15);
       expect(Math.max(...Object.values(regionLatencyMs))).toBeLessThan(300);
+      const code = survive === "1" ? '"auto"' : "{ k: 8, m: 4 }";
+      expect(files.get("dev.js")).toContain(`, geography: "geography.json", code: ${code} })`);
       expect(files.get("tests/latency.spec.ts")).toContain(`world.region("${regions[0]!.name}").down()`);
     }
   },
 );
 
 test("latencies grow with the distance: Tokyo is farther from Frankfurt than Virginia is, by half", async () => {
-  const files = await projectFiles(defaultAnswers("a"), { version: "0.1.0" });
+  const files = await projectFiles({ ...defaultAnswers("a"), readers: "world" }, { version: "0.1.0" });
   const { pops } = JSON.parse(files.get("geography.json")!) as { pops: { regionLatencyMs: Record<string, number> }[] };
   // Great circles of 6,540 and 9,330 km.
   expect(pops[0]!.regionLatencyMs["n-virginia"]).toBeGreaterThan(108);

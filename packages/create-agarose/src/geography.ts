@@ -1,5 +1,5 @@
 /** The local world of a project: the places of its answers, and estimates of the latencies between them. Pure. */
-import { COORDINATES, type Area } from "./areas.ts";
+import { COORDINATES, type Area, type Place } from "./areas.ts";
 
 /** Until the first byte of a store beside the reader, in milliseconds. */
 const STORE_MS = 15;
@@ -25,13 +25,11 @@ export function geographyOf({ regions, pops }: Area, code: { readonly k: number;
     pops: pops.map((pop) => ({
       name: pop.name,
       regionLatencyMs: Object.fromEntries(
-        regions.map((region) => [region.name, STORE_MS + roundTripMs(pop.awsRegion, region.awsRegion)]),
+        regions.map((region) => [region.name, STORE_MS + roundTripMs(pop, region.awsRegion)]),
       ),
       cacheLatencyMs: CACHE_MS,
       peerLatencyMs: Object.fromEntries(
-        pops
-          .filter((peer) => peer !== pop)
-          .map((peer) => [peer.name, CACHE_MS + roundTripMs(pop.awsRegion, peer.awsRegion)]),
+        pops.filter((peer) => peer !== pop).map((peer) => [peer.name, CACHE_MS + roundTripMs(pop, regionBeside(peer))]),
       ),
       capacityBytes: CACHE_BYTES,
       regionMbitPerSecond: 200,
@@ -43,9 +41,13 @@ export function geographyOf({ regions, pops }: Area, code: { readonly k: number;
   };
 }
 
-/** Whole milliseconds between two regions of AWS. */
-function roundTripMs(from: string, to: string): number {
-  return Math.round(ROUND_TRIP_MS_PER_KM * distanceKm(COORDINATES[from]!, COORDINATES[to]!));
+/** Whole milliseconds between a PoP and a region of AWS. */
+function roundTripMs(from: Place, to: string): number {
+  return Math.round(ROUND_TRIP_MS_PER_KM * distanceKm(COORDINATES[regionBeside(from)]!, COORDINATES[to]!));
+}
+
+function regionBeside({ placement }: Place): string {
+  return placement.replace("aws:", "");
 }
 
 /** Along the great circle, by the haversine formula. */

@@ -21,7 +21,7 @@ const ENDING = ".template";
 const PACKAGES = ["core", "solver", "ec-wasm", "storage", "s3-server", "worker", "pop"].map(
   (name) => `@agarose/${name}`,
 );
-/** The code of the local world, by how many of six regions may be lost: each has two of twelve chunks. */
+/** The fixed code by how many of six regions may be lost: each has two of twelve chunks. */
 const CODES: Readonly<Record<string, { readonly k: number; readonly m: number }>> = {
   "1": { k: 9, m: 3 },
   "2": { k: 8, m: 4 },
@@ -30,18 +30,33 @@ const CODES: Readonly<Record<string, { readonly k: number; readonly m: number }>
 /** The content of each file by its path, with `/`. */
 export async function projectFiles(answers: Answers, options: ProjectOptions): Promise<ReadonlyMap<string, string>> {
   const names = (await readdir(TEMPLATE, { recursive: true })).filter((name) => name.endsWith(ENDING)).toSorted();
-  const { regions } = areaOf(answers);
+  const { regions, isDefaultWorld = false } = areaOf(answers);
+  const world = worldFields(answers);
   const files = new Map<string, string>();
   for (const name of names) {
     const text = await readFile(join(TEMPLATE, name), "utf8");
     const path = name.slice(0, -ENDING.length).replaceAll("\\", "/");
-    files.set(path, text.replaceAll("{{name}}", answers.name).replaceAll("{{region}}", regions[0]!.name));
+    const filled = text.replaceAll("{{name}}", answers.name).replaceAll("{{region}}", regions[0]!.name);
+    files.set(path, filled.replaceAll("{{world}}", world));
   }
   const own = JSON.parse(files.get("package.json")!) as PackageFields;
   files.set("package.json", json(packageFields(own, answers, options)));
   files.set("agarose.config.json", json(commandLineConfig(answers)));
-  files.set("geography.json", json(geographyOf(areaOf(answers), CODES[answers.survive]!)));
+  if (!isDefaultWorld) files.set("geography.json", json(geographyOf(areaOf(answers), CODES[answers.survive]!)));
   return files;
+}
+
+/**
+ * What follows `app` in the options of the local world: its places, and a code that survives as many regions as the
+ * project asks for. The local world promises one, so its `auto` does not do for two.
+ */
+function worldFields(answers: Answers): string {
+  const { k, m } = CODES[answers.survive]!;
+  const fields = [
+    !areaOf(answers).isDefaultWorld && 'geography: "geography.json"',
+    answers.survive === "2" ? `code: { k: ${k}, m: ${m} }` : 'code: "auto"',
+  ];
+  return `, ${fields.filter(Boolean).join(", ")}`;
 }
 
 interface PackageFields {
@@ -71,21 +86,18 @@ function packageFields(own: PackageFields, { workers }: Answers, { version, pack
 
 function commandLineConfig(answers: Answers): object {
   const { regions, pops } = areaOf(answers);
-  const workers = answers.workers === "everywhere" ? [{ name: "all", awsRegion: undefined }] : pops;
+  const workers = answers.workers === "everywhere" ? [{ name: "all", placement: undefined }] : pops;
   return {
-    regions: regions.map(({ name, awsRegion }) => ({
-      name,
-      provider: "aws",
-      endpoint: `https://s3.${awsRegion}.amazonaws.com`,
-      bucket: `${answers.buckets}-${awsRegion}`,
-      awsRegion,
+    regions: regions.map((region) => ({
+      ...region,
+      bucket: `${answers.buckets}-${region.provider === "aws" ? region.awsRegion : region.name}`,
     })),
     code: "auto",
     survive: { regions: Number(answers.survive), providers: 0 },
-    pops: workers.map(({ name, awsRegion }) => ({
+    pops: workers.map(({ name, placement }) => ({
       name,
       url: `https://agarose-${name}.example.workers.dev`,
-      ...(awsRegion && { placement: `aws:${awsRegion}` }),
+      ...(placement && { placement }),
     })),
   };
 }

@@ -6,7 +6,7 @@
 export { startControl, type Control, type ControlOptions } from "./control/control.ts";
 export type { PopRuntime } from "./pops/mixed-pops.ts";
 export type { Demo, DemoOptions, Page } from "./run/page.ts";
-export { geographyOf, popLatencyMs, TABLE_I, type Geography } from "./world/geography.ts";
+export { CONTINENTAL, geographyOf, popLatencyMs, TABLE_I, type Geography } from "./world/geography.ts";
 export type { KvState, WorldState } from "./world/links.ts";
 export { loadScenario } from "./world/scenario-file.ts";
 export { worldOf } from "./world/scenario-world.ts";
@@ -21,4 +21,4 @@ export {
 export { startWorld, type World } from "./world/world.ts";
 export { openUploader, type Upload, type Uploader } from "./world/uploader.ts";
 export { AccessLine } from "./world/access-line.ts";
-export { WORLD_DEFAULTS, type WorldOptions } from "./world/world-options.ts";
+export { WORLD_DEFAULTS, WORLDS, type WorldName, type WorldOptions } from "./world/world-options.ts";

@@ -2,6 +2,7 @@
 
 import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { pipeline, Readable } from "node:stream";
 import { constants, createGunzip, gunzipSync } from "node:zlib";
@@ -102,35 +103,24 @@ export function reportLines(files: readonly string[], { report, keys, share }: T
 }
 
 /**
- * One PoP and RS(4,2) over six providers of its continent, as in `continental.json`: estimates, good enough to compare
- * policies and cache sizes by. The cache holds a twentieth of all objects.
+ * The first PoP of the scenario `continental`, with RS(4,2) over six providers of its continent: estimates, good enough
+ * to compare policies and cache sizes by. The cache holds a twentieth of all objects.
  */
 export function scenarioFor(trace: Trace, { seed = 1 }: { readonly seed?: number }): Scenario {
+  const { code, regions, pops, noise } = createRequire(import.meta.url)(
+    "@agarose/solver/scenarios/continental.json",
+  ) as Scenario;
+  const [pop] = pops;
   const bytes = trace.bytes.reduce((sum, size) => sum + size, 0) / trace.share;
   return parseScenario({
     name: "your log",
     about: "replayed over six providers of one continent (estimates); give a scenario and --trace for your own regions",
     seed,
-    code: { k: 4, m: 2 },
+    code,
     objects: { count: trace.keys.length, bytes: 1 },
-    regions: ["s3-frankfurt", "s3-ireland", "r2-eu", "gcs-belgium", "b2-amsterdam", "wasabi-milan"],
-    pops: [
-      {
-        name: "pop",
-        regionLatencyMs: {
-          "s3-frankfurt": 9,
-          "s3-ireland": 28,
-          "r2-eu": 12,
-          "gcs-belgium": 11,
-          "b2-amsterdam": 13,
-          "wasabi-milan": 17,
-        },
-        regionMbitPerSecond: 200,
-        cacheLatencyMs: 4,
-        capacityBytes: Math.ceil(CACHE_SHARE * bytes),
-      },
-    ],
-    noise: { lognormalSigma: 0.4, stragglerProbability: 0.02, stragglerFactor: 10, stragglersShared: "region" },
+    regions,
+    pops: [{ ...pop, name: "pop", peerLatencyMs: {}, capacityBytes: Math.ceil(CACHE_SHARE * bytes) }],
+    noise,
     popularity: { type: "uniform" },
     requests: { perSecond: 1, count: 1 },
     policies: POLICIES.map((name) => ({ name })),

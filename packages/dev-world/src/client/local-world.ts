@@ -9,6 +9,7 @@ import { dirname, extname, join, resolve as resolvePath } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { RunOptions } from "../run/run-world.ts";
+import type { WorldName } from "../world/world-options.ts";
 import type { LinkRecord } from "../world/wan-link.ts";
 import { ControlClient, type ControlState, type WholeCopy } from "./control-client.ts";
 import { Client, Pop, Region } from "./places.ts";
@@ -20,16 +21,20 @@ export interface LocalWorldOptions {
    * app's `agarose.json`. Default: a blank page.
    */
   readonly app?: string;
-  /** Places and latencies: the path of a scenario file, or its content. Default: Table I of Agar. */
+  /** Six providers of one continent, or the world of Agar's paper (six regions over the world, 9+3). */
+  readonly world?: WorldName;
+  /** Places, latencies and code: the path of a scenario file, or its content. Default: those of `world`. */
   readonly geography?: string | object;
-  /** Multiplies every latency. Default: 0.25, or 1 with `geography`. */
+  /** Multiplies every latency. Default: 1, or 0.25 in the world `agar`. */
   readonly scale?: number;
-  /** k data chunks and m parity chunks of an object. Default: 9 and 3. */
+  /** k data chunks and m parity chunks of an object. Default: `auto`, or 9 and 3 in the world `agar`. */
   readonly code?: "auto" | { readonly k: number; readonly m: number };
   /** Standard deviation of the logarithm of each latency. Default: 0.1. */
   readonly jitter?: number;
   /** Megabits per second of one transfer; 0 is unlimited. Default: 200. */
   readonly mbit?: number;
+  /** Megabits per second that all downloads of the browser share; 0 is unlimited. Default: 100, or 0 in `agar`. */
+  readonly lineMbit?: number;
   /** Seeds jitter and faults. Default: 1. */
   readonly seed?: number;
   /** Capacity of each PoP's chunk cache in bytes. Default: 3,000,000. */
@@ -148,7 +153,7 @@ export class LocalWorld {
     return this.#control.post("/cron");
   }
 
-  /** Ends every fault, empties the log and moves the client back. Stored objects and caches stay. */
+  /** Ends every fault, empties the log, and gives the client its place and line back. Objects and caches stay. */
   reset(): Promise<void> {
     return this.#control.post("/reset");
   }
@@ -185,22 +190,15 @@ export class LocalWorld {
 }
 
 function runOptions(
-  { app, demo, scale, code, jitter, mbit, seed, cacheBytes, pops, variables, peers }: LocalWorldOptions,
+  { app, demo, geography: _file, folder: _folder, pops, ...options }: LocalWorldOptions,
   folder: string,
   scenario: string | undefined,
 ): RunOptions {
   const own = app === undefined || isUrl(app) ? app : resolvePath(folder, app);
   return {
+    ...options,
     scenario,
-    scale,
-    code,
-    jitter,
-    mbit,
-    seed,
-    cacheBytes,
     runtimes: pops,
-    variables,
-    peers,
     cronMs: 0,
     app: own ?? (demo === undefined ? true : undefined),
     demo: demo && resolvePath(folder, demo),

@@ -2,13 +2,13 @@ import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startControl, type Control } from "./control.ts";
 import { ROUTES } from "./routes.ts";
-import { WORLD_DEFAULTS } from "../world/world-options.ts";
+import { WORLDS } from "../world/world-options.ts";
 import type { World } from "../world/world.ts";
 
 /** These tests need no world behind the routes. The end-to-end tests use a real one. */
 let control: Control;
 beforeAll(async () => {
-  control = await startControl({ options: WORLD_DEFAULTS } as World);
+  control = await startControl({ options: WORLDS.agar } as World);
 });
 afterAll(() => control.close());
 
@@ -59,7 +59,7 @@ test("the README documents every route and every field", async () => {
 
 test("PUT /objects stores the body under the decoded key, with the headers that objects may have", async () => {
   const seen: unknown[] = [];
-  const own = await startControl({ options: WORLD_DEFAULTS } as World, {
+  const own = await startControl({ options: WORLDS.agar } as World, {
     async put({ path, ...object }) {
       seen.push({ ...object, content: await readFile(path, "utf8") });
       return { outcome: "stored" };

@@ -128,7 +128,7 @@ export const ROUTES: readonly Route[] = [
   {
     method: "POST",
     path: "/reset",
-    does: "ends every fault and throttle, empties the log and moves the client back; stored objects and caches stay",
+    does: "ends every fault, empties the log, gives the client its place and line back; stored objects and caches stay",
     async handle({ world }) {
       await world.reset();
       return stateOf(world);

@@ -6,12 +6,14 @@ import { resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { stopSignal } from "@agarose/pop/stop-signal";
 import type { World } from "../world/world.ts";
-import { WORLD_DEFAULTS, type WorldOptions } from "../world/world-options.ts";
+import { WORLDS, type WorldName, type WorldOptions } from "../world/world-options.ts";
 import { loadDemo, startPage } from "./page.ts";
 import { watchStarter } from "./starter.ts";
 
 /** How a world is run. What is left out has the default of `agarose dev`. */
 export interface RunOptions {
+  /** Default: `continental`. */
+  readonly world?: WorldName | undefined;
   /** The path of a scenario, which sets places, latencies, code and cache. */
   readonly scenario?: string | undefined;
   readonly s3?: "embedded" | "versitygw";
@@ -19,6 +21,7 @@ export interface RunOptions {
   readonly scale?: number | undefined;
   readonly jitter?: number | undefined;
   readonly mbit?: number | undefined;
+  readonly lineMbit?: number | undefined;
   readonly seed?: number | undefined;
   readonly cacheBytes?: number | undefined;
   /** Variables of every PoP. */
@@ -57,7 +60,7 @@ export async function runWorld(options: RunOptions): Promise<void> {
       sayWhatToInstall,
     );
     const world = await startWorld({
-      ...WORLD_DEFAULTS,
+      ...WORLDS[options.world ?? "continental"],
       ...(options.scenario === undefined ? {} : worldOf(await loadScenario(options.scenario))),
       ...defined({
         s3: options.s3,
@@ -65,6 +68,7 @@ export async function runWorld(options: RunOptions): Promise<void> {
         scale: options.scale,
         jitterSigma: options.jitter,
         mbitPerSecond: options.mbit,
+        lineMbit: options.lineMbit,
         seed: options.seed,
         cacheBytes: options.cacheBytes,
         popVars: options.variables,

@@ -1,4 +1,5 @@
 /** Where the parts of the local world are, as milliseconds between them. */
+import { createRequire } from "node:module";
 import type { Scenario } from "@agarose/solver/simulator";
 import type { LinkFaults } from "./wan-link.ts";
 
@@ -74,3 +75,12 @@ export function geographyOf({ regions, pops, noise }: Scenario): Geography {
 
 /** The distance of two PoPs when the scenario gives none. */
 const FAR_MS = 1_000;
+
+/**
+ * Six providers of one continent and three PoPs: the places of the scenario `continental` of `@agarose/solver`, which
+ * are estimates. It has no stragglers, so that a test knows which requests its own faults have slowed.
+ */
+export const CONTINENTAL: Geography = {
+  ...geographyOf(createRequire(import.meta.url)("@agarose/solver/scenarios/continental.json") as Scenario),
+  stragglers: { probability: 0, factor: 1 },
+};

@@ -44,7 +44,7 @@ export class Links {
     this.initialFaults = { ...NO_FAULTS, stragglers };
     this.state = {
       near: pops[0]!,
-      clientMbit: 0,
+      clientMbit: options.lineMbit,
       regionFaults: Object.fromEntries(regions.map((region) => [region, this.initialFaults])),
       pops: Object.fromEntries(pops.map((pop) => [pop, { down: false, kv: "ok" }])),
     };

@@ -10,7 +10,6 @@ import { join } from "node:path";
 import { startMixedPops, type MixedPops } from "../pops/mixed-pops.ts";
 import { startS3Endpoint, startVersitygw } from "../s3-endpoint/index.ts";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
-import { TABLE_I } from "./geography.ts";
 import { Links, type KvState, type WorldState } from "./links.ts";
 import type { WorldOptions } from "./world-options.ts";
 import type { Link, LinkFaults, LinkRecord } from "./wan-link.ts";
@@ -52,7 +51,7 @@ export interface World {
   popStatuses(): Promise<readonly unknown[]>;
   /** When the latest runs of `cron` ended, oldest first, in milliseconds since 1970. */
   readonly cronRuns: readonly number[];
-  /** Ends every fault and throttle, empties the log and moves the client back. Stored objects and caches stay. */
+  /** Ends every fault, empties the log, and gives the client its place and line back. Objects and caches stay. */
   reset(): Promise<void>;
   /** Ends every process and removes every file of the world. */
   close(): Promise<void>;
@@ -61,6 +60,8 @@ export interface World {
 /** `agarose status` and `/metrics` of the local PoPs take this token. The PoPs listen on this machine only. */
 const DEV_ADMIN_TOKEN = "agarose-dev-admin-token";
 const CRON_RUNS_MAX = 50;
+/** The environment of wrangler.toml that all local PoPs have. Their variables replace its own. */
+const POP_ENVIRONMENT = "fra";
 
 type Closers = (() => Promise<unknown>)[];
 
@@ -141,7 +142,7 @@ async function startLinkedPops(
   const pops = await startMixedPops(
     popNames.map((name) => ({
       name,
-      environment: TABLE_I.pops[0]!,
+      environment: POP_ENVIRONMENT,
       vars: {
         CACHE_BYTES: String(options.cacheBytes),
         ADMIN_TOKEN: DEV_ADMIN_TOKEN,
@@ -171,7 +172,7 @@ async function startLinkedPops(
 
 type Controls = Omit<World, "options" | "config" | "credentials" | "s3Url" | "pops" | "regions" | "close">;
 
-function controlsOf({ geography }: WorldOptions, links: Links, pops: MixedPops): Controls {
+function controlsOf({ geography, lineMbit }: WorldOptions, links: Links, pops: MixedPops): Controls {
   const { log, state, initialFaults } = links;
   const cronRuns: number[] = [];
   const setPop: World["setPop"] = async (pop, change) => {
@@ -209,7 +210,7 @@ function controlsOf({ geography }: WorldOptions, links: Links, pops: MixedPops):
       for (const region of geography.regions) links.setRegionFaults(region, initialFaults);
       await Promise.all(geography.pops.map((pop) => setPop(pop, { down: false, kv: "ok" })));
       state.near = geography.pops[0]!;
-      state.clientMbit = 0;
+      state.clientMbit = lineMbit;
       log.length = 0;
     },
   };

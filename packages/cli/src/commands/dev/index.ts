@@ -1,24 +1,37 @@
 /** The definition of `agarose dev`. */
 import { AgaroseError } from "@agarose/core";
-import { WORLD_DEFAULTS, type WorldOptions } from "@agarose/dev-world/options";
+import { WORLD_DEFAULTS, WORLDS, type WorldName } from "@agarose/dev-world/options";
 import { choice, defineCommand, flag, negatedFlag, option, repeatable, valued } from "../../command.ts";
 import { parseDuration, parseSize } from "@agarose/storage/maintenance/amounts";
 import { parseCode, parseNumber, parsePort } from "../../ui/units.ts";
 
-const { code, scale, jitterSigma, mbitPerSecond, cacheBytes, seed } = WORLD_DEFAULTS;
+const { jitterSigma, mbitPerSecond, lineMbit, cacheBytes, seed } = WORLD_DEFAULTS;
 
 /** Its arguments and options. */
 export const args = {
-  scenario: option("<file>", "places, latencies, code and cache of a scenario (JSON) instead of Agar's Table I"),
-  code: option("<k+m>", `data and parity chunks of an object, or auto (default: ${codeText(code)})`, {
+  world: choice("continental: six providers of one continent; agar: the six regions and 9+3 of the paper", [
+    "continental",
+    "agar",
+  ] satisfies readonly WorldName[]),
+  scenario: option("<file>", "places, latencies, code and cache of a scenario (JSON) instead"),
+  code: option("<k+m>", "data and parity chunks of an object, or auto (default: auto; 9+3 in agar)", {
     parse: parseCode,
   }),
   s3: choice("S3 server behind the links", ["embedded", "versitygw"]),
-  scale: option("<factor>", `latencies as a multiple (default: ${scale}; 1 with --scenario)`, { parse: parseNumber() }),
+  scale: option("<factor>", `latencies as a multiple (default: 1; ${WORLDS.agar.scale} in agar)`, {
+    parse: parseNumber(),
+  }),
   jitter: option("<sigma>", `lognormal spread of every latency (default: ${jitterSigma})`, { parse: parseNumber() }),
   mbit: option("<rate>", `Mbit/s of one transfer, 0 for unlimited (default: ${mbitPerSecond})`, {
     parse: parseNumber(),
   }),
+  lineMbit: option(
+    "<rate>",
+    `Mbit/s that the client's downloads share, 0 for unlimited (default: ${lineMbit}; 0 in agar)`,
+    {
+      parse: parseNumber(),
+    },
+  ),
   seed: valued("<number>", "seed of the links' randomness", { parse: parseNumber(), default: String(seed) }),
   cacheBytes: option("<size>", `capacity of each PoP's chunk cache (default: ${cacheBytes} bytes)`, {
     parse: parseSize,
@@ -59,10 +72,6 @@ export const command = defineCommand({
   withoutConfig: true,
   run: async (values) => (await import("./run-world.ts")).run(values),
 });
-
-function codeText(given: WorldOptions["code"]): string {
-  return given === "auto" ? given : `${given.k}+${given.m}`;
-}
 
 function parseRuntimes(text: string): readonly ("workerd" | "node")[] {
   const names = text.split(",");
