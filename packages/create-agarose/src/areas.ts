@@ -14,6 +14,8 @@ export interface Place {
   readonly name: string;
   /** Where Cloudflare runs the Worker, such as `aws:eu-central-1`. */
   readonly placement: string;
+  /** Where its Durable Objects are, when the placement does not tell. */
+  readonly location?: string;
 }
 
 /** The regions of an area, six as the papers have, and its PoPs. */
@@ -79,7 +81,11 @@ export const AREAS: Readonly<Record<string, Area>> = {
         awsRegion: "eu-south-1",
       },
     ],
-    pops: [pop("fra", "eu-central-1"), { name: "ams", placement: "gcp:europe-west4" }, pop("mad", "eu-south-2")],
+    pops: [
+      pop("fra", "eu-central-1"),
+      { name: "ams", placement: "gcp:europe-west4", location: "weur" },
+      pop("mad", "eu-south-2"),
+    ],
     isDefaultWorld: true,
   },
   world: {

@@ -51,10 +51,12 @@ async function create(argv: readonly string[]): Promise<number> {
   const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
   await writeProject(folder, await projectFiles(checkAnswers(answers), { version, packages: values.packages }));
   process.stdout.write(`wrote ${folder}\n`);
+  if (!values["no-install"]) process.stdout.write("installing its packages, which takes a minute\n");
   const steps: readonly (readonly string[])[] = [["install"], ["run", "setup"]];
   for (const step of values["no-install"] ? [] : steps) {
-    const code = await npm(step, folder);
+    const { code, output } = await npm([...step, "--loglevel=error"], folder);
     if (code === 0) continue;
+    process.stderr.write(output);
     const rest = steps.slice(steps.indexOf(step)).map((one) => `npm ${one.join(" ")}`);
     process.stderr.write(`npm ${step.join(" ")} failed with ${code}: in ${folder}, run \`${rest.join(" && ")}\`\n`);
     return 1;
@@ -98,12 +100,15 @@ async function askPerson(defaults: Answers, given: Partial<Answers>): Promise<An
   });
 }
 
-function npm(args: readonly string[], folder: string): Promise<number> {
+/** Runs npm. What it prints is of interest only when it fails, so it is returned. */
+function npm(args: readonly string[], folder: string): Promise<{ code: number; output: string }> {
   const isWindows = process.platform === "win32";
-  const child = spawn("npm", [...args], { cwd: resolve(folder), stdio: "inherit", shell: isWindows });
+  const child = spawn("npm", [...args], { cwd: resolve(folder), stdio: ["ignore", "pipe", "pipe"], shell: isWindows });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (part: Buffer) => (output += String(part)));
   return new Promise((settle, reject) => {
     child.once("error", reject);
-    child.once("close", (code) => settle(code ?? 1));
+    child.once("close", (code) => settle({ code: code ?? 1, output }));
   });
 }
 

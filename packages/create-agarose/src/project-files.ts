@@ -86,7 +86,7 @@ function packageFields(own: PackageFields, { workers }: Answers, { version, pack
 
 function commandLineConfig(answers: Answers): object {
   const { regions, pops } = areaOf(answers);
-  const workers = answers.workers === "everywhere" ? [{ name: "all", placement: undefined }] : pops;
+  const workers = answers.workers === "everywhere" ? [{ name: "all" }] : pops;
   return {
     regions: regions.map((region) => ({
       ...region,
@@ -94,11 +94,7 @@ function commandLineConfig(answers: Answers): object {
     })),
     code: "auto",
     survive: { regions: Number(answers.survive), providers: 0 },
-    pops: workers.map(({ name, placement }) => ({
-      name,
-      url: `https://agarose-${name}.example.workers.dev`,
-      ...(placement && { placement }),
-    })),
+    pops: workers.map((worker) => ({ url: `https://agarose-${worker.name}.example.workers.dev`, ...worker })),
   };
 }
 

@@ -11,6 +11,7 @@ export interface DemoOptions {
   /** URL of the world's control address. */
   readonly control: string;
   readonly world: World;
+  readonly uploader: Uploader;
   readonly dropInFiles: WorldRoutesOptions["dropInFiles"];
 }
 
@@ -44,12 +45,13 @@ export async function startPage(
   control: string,
   port: number,
   page: Demo | string | true,
+  uploader: Uploader,
 ): Promise<Page> {
   const { dropInFiles } = await import("@agarose/sw/files");
   // A clone builds them, which must not delay the first visit.
   const files = await dropInFiles();
   const shared = { world, port, dropInFiles: async () => files };
-  if (typeof page === "object") return page.startDemo({ ...shared, control });
+  if (typeof page === "object") return page.startDemo({ ...shared, control, uploader });
   const { startAppHost } = await import("../app-host/app-host.ts");
   return startAppHost({ ...shared, app: page === true ? undefined : page });
 }

@@ -93,7 +93,7 @@ export async function runWorld(options: RunOptions): Promise<void> {
     const kind = app === undefined ? "demo" : "app";
     if (shown !== undefined) progress(kind);
     const port = options.port ?? 0;
-    const page = shown === undefined ? undefined : await startPage(world, control.url, port, shown);
+    const page = shown === undefined ? undefined : await startPage(world, control.url, port, shown, uploader);
     if (page) closers.push(page.close);
     if (page?.problem !== undefined) process.stderr.write(`warning: ${page.problem}\n`);
     if (cronMs > 0) closers.push(everyCron(world, cronMs));

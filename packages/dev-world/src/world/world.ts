@@ -32,6 +32,10 @@ export interface World {
     readonly endpoint: string;
     readonly bucket: string;
   }[];
+  /** The URL of each region's bucket as a PoP reaches it, by PoP and region. */
+  readonly popBuckets: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Opens the client's link to a server beside a PoP, for comparisons. Returns its URL; it closes with the world. */
+  linkBeside(pop: string, target: string): Promise<string>;
   /** The latest requests over all links, oldest first. */
   readonly log: LinkRecord[];
   readonly state: WorldState;
@@ -93,7 +97,7 @@ async function assemble(options: WorldOptions, closers: Closers, close: () => Pr
   options.progress("links");
   const links = new Links(options, closers);
   const clientRegions = await links.toRegions("client", s3.url);
-  const { pops, popLinks } = await startLinkedPops(options, links, s3.url, clientRegions, closers);
+  const { pops, popLinks, popBuckets } = await startLinkedPops(options, links, s3.url, clientRegions, closers);
 
   const regions = regionNames.map((name) => ({
     name,
@@ -110,6 +114,8 @@ async function assemble(options: WorldOptions, closers: Closers, close: () => Pr
     s3Url: s3.url,
     pops: popLinks,
     regions,
+    popBuckets,
+    linkBeside: async (pop, target) => (await links.toPop(pop, target)).url,
     ...controlsOf(options, links, pops),
     close,
   };
@@ -128,10 +134,13 @@ async function startLinkedPops(
   s3Url: string,
   clientRegions: Record<string, Link>,
   closers: Closers,
-): Promise<{ pops: MixedPops; popLinks: { name: string; url: string }[] }> {
+): Promise<{ pops: MixedPops; popLinks: { name: string; url: string }[]; popBuckets: World["popBuckets"] }> {
   const { regions: regionNames, pops: popNames } = options.geography;
-  const popRegions: Record<string, Record<string, Link>> = {};
-  for (const pop of popNames) popRegions[pop] = await links.toRegions(pop, s3Url);
+  const popBuckets: Record<string, Record<string, string>> = {};
+  for (const pop of popNames) {
+    const opened = Object.entries(await links.toRegions(pop, s3Url));
+    popBuckets[pop] = Object.fromEntries(opened.map(([name, { url }]) => [name, `${url}/${bucketOf(name)}`]));
+  }
   // A PoP needs the addresses of its peers before they exist, so the links look up their targets later.
   const popUrls: Record<string, string> = {};
   const popPeers: Record<string, { name: string; url: string }[]> = {};
@@ -151,7 +160,7 @@ async function startLinkedPops(
           regionNames.map((region) => ({
             name: region,
             url: `${clientRegions[region]!.url}/${bucketOf(region)}`,
-            popUrl: `${popRegions[name]![region]!.url}/${bucketOf(region)}`,
+            popUrl: popBuckets[name]![region]!,
           })),
         ),
         PEERS: JSON.stringify(popPeers[name]),
@@ -167,10 +176,13 @@ async function startLinkedPops(
     popUrls[name] = url;
     popLinks.push({ name, url: (await links.toPop(name, url)).url });
   }
-  return { pops, popLinks };
+  return { pops, popLinks, popBuckets };
 }
 
-type Controls = Omit<World, "options" | "config" | "credentials" | "s3Url" | "pops" | "regions" | "close">;
+type Controls = Omit<
+  World,
+  "options" | "config" | "credentials" | "s3Url" | "pops" | "regions" | "popBuckets" | "linkBeside" | "close"
+>;
 
 function controlsOf({ geography, lineMbit }: WorldOptions, links: Links, pops: MixedPops): Controls {
   const { log, state, initialFaults } = links;
