@@ -5,7 +5,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { allOf, listingOtherwise, REGIONS, startThreeRegions, type ThreeRegions } from "../test/three-regions.ts";
 import { CLOCK_PREFIX } from "./commit/names.ts";
-import { openDeployment, type Deployment } from "./deployment.ts";
+import { putInForce } from "./commit/put-in-force.ts";
+import { configOfFields } from "./config/config.ts";
+import { newKeyPair } from "./config/signing.ts";
+import { Deployment, openDeployment } from "./deployment.ts";
+import { openParts } from "./parts.ts";
 
 let world: ThreeRegions;
 let store: Deployment;
@@ -73,7 +77,7 @@ test("a range ends with the object, and one that has no byte of it is refused", 
   }
 });
 
-test("repairs what a region missed, and says what it did", async () => {
+test("verifies what a region missed, and repairs it once a dry run has shown it", async () => {
   world.down.add("tokyo");
   const content = randomBytes(25_000);
   for (const key of ["a", "b"]) expect(await store.put(key, content)).toMatchObject({ missing: [expect.any(Number)] });
@@ -81,14 +85,41 @@ test("repairs what a region missed, and says what it did", async () => {
   // Another program, which has not seen the region fail.
   const other = await openDeployment(world.config);
   expect(await other.verify("a")).toMatchObject({ sound: false, readable: true });
-  const outcomes = await allOf(other.repair());
-  expect(outcomes.map(({ key, outcome }) => [key, outcome])).toEqual([
-    ["a", "repaired"],
-    ["b", "repaired"],
+  const check = other.verifyAll("b");
+  expect(await check.next()).toMatchObject({ value: { key: "b", sound: false } });
+  expect(await check.next()).toMatchObject({ done: true, value: { objects: 1, damaged: 1, unreadable: 0 } });
+  expect(await allOf(other.repair("", { dryRun: true }))).toMatchObject([
+    { key: "a", outcome: "damaged" },
+    { key: "b", outcome: "damaged" },
   ]);
+  const repair = other.repair();
+  expect(await repair.next()).toMatchObject({ value: { key: "a", outcome: "repaired" } });
+  expect(await repair.next()).toMatchObject({ value: { key: "b", outcome: "repaired" } });
+  expect(await repair.next()).toMatchObject({ done: true, value: { repaired: 2, damaged: 0, failed: 0 } });
   expect(await other.verify("a")).toMatchObject({ sound: true });
   other.close();
   expect(world.refused.requests, "the fault fired").toBeGreaterThan(0);
+});
+
+test("signs what was stored before there was a key, where the caller vouches for it", async () => {
+  await store.put("a", "text");
+  const { privateKey, publicKey } = newKeyPair();
+  const keyFile = join(world.folder, "key.pem");
+  await writeFile(keyFile, privateKey);
+  const { unsigned: _unsigned, ...fields } = world.config;
+  const config = configOfFields({ ...fields, publicKeys: [publicKey], signing: { keyFile } }, "the configuration");
+  const parts = openParts(config, { attempts: 1 }, new AbortController().signal);
+  await putInForce({ isFirst: true }, parts);
+  const signing = new Deployment(parts);
+  expect(await allOf(signing.applyKeys())).toMatchObject([
+    { key: "a", outcome: "failed", error: { code: "MANIFEST_UNTRUSTED" } },
+  ]);
+  expect(await allOf(signing.applyKeys("", { vouches: true, dryRun: true }))).toEqual([{ key: "a", outcome: "due" }]);
+  expect(await allOf(signing.applyKeys("", { vouches: true }))).toEqual([{ key: "a", outcome: "applied" }]);
+  const again = signing.applyKeys();
+  expect(await again.next()).toEqual({ done: false, value: { key: "a", outcome: "current" } });
+  expect(await again.next()).toMatchObject({ done: true, value: { current: 1, applied: 0, failed: 0 } });
+  signing.close();
 });
 
 test("lists versions that `keep` keeps, and puts one of them again", async () => {

@@ -13,24 +13,31 @@ import { listVersions, type Versions } from "./history/list-versions.ts";
 import { findRestorable, restoreVersion, type RestoreWish } from "./history/restore-object.ts";
 import { modifiedOf } from "./listing/key-groups.ts";
 import { KeyListing, liveGroups } from "./listing/keys.ts";
-import { mapOrdered } from "./listing/ordered-pool.ts";
 import { outcomesOf } from "./listing/outcomes.ts";
+import {
+  applyKeysToObjects,
+  type ApplyKeysOptions,
+  type ApplyKeysOutcome,
+  type ApplyKeysTotals,
+} from "./maintenance/apply-keys-to-objects.ts";
 import type { ExpireOutcome } from "./maintenance/expire-object.ts";
 import { expireObjects, type ExpireTotals } from "./maintenance/expire-objects.ts";
 import { collectGarbage } from "./maintenance/gc/collect-garbage.ts";
 import type { GarbageReport, GarbageSearch, GarbageUpload } from "./maintenance/gc/search.ts";
 import type { RecodeOutcome } from "./maintenance/recode-listed.ts";
 import { recodeObjects, type RecodeOptions, type RecodeTotals } from "./maintenance/recode-objects.ts";
+import { repairObjects, type RepairTotals } from "./maintenance/repair-objects.ts";
 import type { DeepOptions } from "./maintenance/scrub/deep-reads.ts";
 import { scrubObjects } from "./maintenance/scrub/scrub-objects.ts";
 import type { Totals as ScrubTotals } from "./maintenance/scrub/totals.ts";
+import { verifyObjects, type VerifyTotals } from "./maintenance/verify-objects.ts";
 import { getObject } from "./objects/get-object.ts";
 import { readManifest, type Consistency } from "./objects/manifests.ts";
 import { putObject, type PutObject, type PutResult } from "./objects/put-object.ts";
 import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
 import type { ObjectVerdict } from "./objects/verify-object.ts";
 import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
-import { repairOne, type RepairOutcome } from "./repair/repair-outcome.ts";
+import type { RepairOutcome } from "./repair/repair-outcome.ts";
 import { syncFolder } from "./sync/sync-folder.ts";
 import type { SyncEnd, SyncOptions, SyncOutcome, SyncTotals } from "./sync/sync-job.ts";
 import { bytesSource } from "./upload/bytes-source.ts";
@@ -80,6 +87,12 @@ export interface ObjectInfo {
   readonly version: string;
 }
 
+/** How thoroughly to look at objects. */
+export interface Quick {
+  /** Whether to trust listings in place of reading every byte. Default: false. */
+  readonly quick?: boolean;
+}
+
 /** Whether to change anything. */
 export interface DryRun {
   /** Default: false. */
@@ -93,9 +106,6 @@ export interface ListedKey {
   readonly modified: string;
 }
 
-/** One reads, encodes and uploads with all there is. */
-const REPAIRS_AT_A_TIME = 1;
-const QUICK_REPAIRS_AT_A_TIME = 8;
 const DAY_MS = 86_400_000;
 /** Regions that cannot be listed end a walk with NO_QUORUM where keys may be missing, and are no matter otherwise. */
 const onWarning = (): void => {};
@@ -182,21 +192,33 @@ export class Deployment {
   }
 
   /** Checks every byte that is stored of an object, or with `quick` its listings. Throws only when aborted. */
-  verify(key: string, { quick = false }: { readonly quick?: boolean } = {}): Promise<ObjectVerdict> {
+  verify(key: string, { quick = false }: Quick = {}): Promise<ObjectVerdict> {
     return verifyWithHistory(key, this.#parts, quick);
   }
 
   /**
-   * Repairs the objects whose keys begin with `prefix`, one outcome each. A failure is an outcome too.
-   *
-   * @param options.quick whether to trust listings in place of reading every byte.
-   * @throws NO_QUORUM at the end when so few regions could be listed that keys may be missing.
+   * Verifies the objects whose keys begin with `prefix`, one verdict each. The sums are returned at the end. It throws
+   * as `verifyObjects` does.
    */
-  async *repair(prefix = "", { quick = false }: { readonly quick?: boolean } = {}): AsyncGenerator<RepairOutcome> {
-    const listing = new KeyListing(prefix, this.#parts);
-    const width = quick ? QUICK_REPAIRS_AT_A_TIME : REPAIRS_AT_A_TIME;
-    yield* mapOrdered(listing.groups(), width, ({ key }) => repairOne(key, this.#parts, { quick }));
-    listing.requireComplete();
+  verifyAll(prefix = "", { quick = false }: Quick = {}): AsyncGenerator<ObjectVerdict, VerifyTotals> {
+    return outcomesOf(this.#parts.signal, (onVerdict, signal) =>
+      verifyObjects({ prefix, quick, onVerdict, onWarning }, { ...this.#parts, signal }),
+    );
+  }
+
+  /**
+   * Repairs the objects whose keys begin with `prefix`, one outcome each: first those that wait in the repair queue. A
+   * failure is an outcome too. The sums are returned at the end. It throws as `repairObjects` does.
+   *
+   * @param options.dryRun whether to report what is damaged in place of repairing it.
+   */
+  repair(
+    prefix = "",
+    { quick = false, dryRun = false }: Quick & DryRun = {},
+  ): AsyncGenerator<RepairOutcome, RepairTotals> {
+    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
+      repairObjects({ prefix, quick, dryRun, onOutcome, onWarning }, { ...this.#parts, signal }),
+    );
   }
 
   /** The versions of a key that regions hold or `keep` keeps, the newest first. It throws as `listVersions` does. */
@@ -269,6 +291,20 @@ export class Deployment {
    */
   migrate(): AsyncGenerator<RecodeOutcome, RecodeTotals> {
     return this.#recode({ name: "migrate", moves: true });
+  }
+
+  /**
+   * Has the signing key of the configuration sign the objects whose keys begin with `prefix`, and its first secret
+   * encrypt their data keys, one outcome each: `current` where that was so. A failure is an outcome too. The sums are
+   * returned at the end. It throws as `applyKeysToObjects` does.
+   */
+  applyKeys(
+    prefix = "",
+    options: Pick<ApplyKeysOptions, "vouches" | "acceptsNewest" | "dryRun"> = {},
+  ): AsyncGenerator<ApplyKeysOutcome, ApplyKeysTotals> {
+    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
+      applyKeysToObjects({ ...options, prefix, onOutcome, onWarning }, { ...this.#parts, signal }),
+    );
   }
 
   /**

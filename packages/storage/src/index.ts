@@ -11,16 +11,20 @@ export {
   type ListedKey,
   type ObjectInfo,
   type PutOptions,
+  type Quick,
   type ReadOptions,
 } from "./deployment.ts";
 export { loadConfig, parseConfig, type Config, type RegionConfig } from "./config/config.ts";
 export type { VersionEntry, Versions, VersionState } from "./history/list-versions.ts";
+export type { ApplyKeysOutcome, ApplyKeysTotals } from "./maintenance/apply-keys-to-objects.ts";
 export type { ExpireOutcome } from "./maintenance/expire-object.ts";
 export type { ExpireTotals } from "./maintenance/expire-objects.ts";
 export type { GarbageReport, GarbageUpload } from "./maintenance/gc/search.ts";
 export type { RecodeOutcome } from "./maintenance/recode-listed.ts";
+export type { RepairTotals } from "./maintenance/repair-objects.ts";
 export type { DeepOptions } from "./maintenance/scrub/deep-reads.ts";
 export type { Totals as ScrubTotals } from "./maintenance/scrub/totals.ts";
+export type { VerifyTotals } from "./maintenance/verify-objects.ts";
 export type { Consistency } from "./objects/manifests.ts";
 export type { PutResult } from "./objects/put-object.ts";
 export type { RemoveResult } from "./objects/remove-object.ts";

@@ -24,7 +24,7 @@ export interface ApplyKeysContext extends WriteOptions {
 }
 
 /** `due`: a dry run would have changed it. */
-export type ApplyKeysOutcome = "applied" | "due" | "current";
+export type AppliedKeys = "applied" | "due" | "current";
 
 /**
  * Gives a manifest that another key has signed a new signature, and an encrypted object its data key by the first
@@ -36,7 +36,7 @@ export type ApplyKeysOutcome = "applied" | "due" | "current";
 export async function applyKeys(
   key: string,
   { acceptsNewest, vouches = false, keyId, dryRun = false, ...options }: ApplyKeysContext,
-): Promise<ApplyKeysOutcome | undefined> {
+): Promise<AppliedKeys | undefined> {
   const context = writeContextOf(options);
   const changed = dryRun ? "due" : "applied";
   const trusted = await trustedSurvey(key, context);

@@ -1,17 +1,8 @@
-/** Puts keys and secrets into force in the buckets, where every machine that writes looks for them. */
+/** Puts keys and secrets into force, by the configuration that a step of `agarose keys` makes. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { acceptUnsigned } from "@agarose/core/format";
+import { putInForce as putKeysInForce, type KeysStep } from "@agarose/storage/commit/put-in-force";
 import type { Config } from "@agarose/storage/config/config";
 import { withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import {
-  announce,
-  announcementOf,
-  newestOf,
-  readAll,
-  untilFenced,
-  type Announcement,
-  type FenceContext,
-} from "@agarose/storage/commit/fence";
 import { logLine } from "../../ui/output.ts";
 
 /** Every kind of machine that writes, and so needs the configuration of a step. */
@@ -19,38 +10,14 @@ export const WRITERS =
   "every machine that writes needs this configuration and its keys: people, CI and cron jobs that run put, sync, rm, " +
   "restore, recode, expire, repair, scrub, gc or keys; gateways; and Workers that scrub";
 
-/** What a step puts into force. Keys that it leaves out are those of `config`. */
-export interface InForce {
+/** What a step puts into force, and by which configuration. */
+export interface InForce extends KeysStep {
   readonly config: Config;
-  readonly change: Partial<Announcement>;
-  /** Whether `config` has just got its first key: what the buckets said until now is signed by nobody. */
-  readonly isFirst?: boolean;
-  /** Whether to wait until no writer can go by what was before. Default: false. */
-  readonly waits?: boolean;
 }
 
-/** Throws as `announce` does; KEYS_OUTDATED also for a first key where the deployment has one already. */
-export function putInForce(
-  { config, change, isFirst = false, waits = false }: InForce,
-  options: GlobalOptions,
-): Promise<void> {
-  return withConfig(config, options, WRITING, async (command) => {
-    const context: FenceContext = { ...command, ...(isFirst && { trust: acceptUnsigned }) };
-    if (isFirst) await refuseSigned(context);
-    await announce({ ...(await announcementOf(context)), ...change }, context);
-    if (waits) await untilFenced(context);
-  });
-}
-
-/** A key that this machine has never had must not go out of force by its hand. */
-async function refuseSigned(context: FenceContext): Promise<void> {
-  const { signers = [] } = newestOf(await readAll(context)) ?? {};
-  if (signers.length === 0) return;
-  const message =
-    `${signers.join(" and ")} signs in these buckets, and this configuration has never had that key: nothing was changed ` +
-    "in them, and they take no write by the new key. Use the configuration and the key of their deployment, where " +
-    "`agarose keys rotate` replaces it, or name other buckets";
-  throw new AgaroseError("KEYS_OUTDATED", message, { signers });
+/** It throws as `putInForce` of the storage library does. */
+export function putInForce({ config, ...step }: InForce, options: GlobalOptions): Promise<void> {
+  return withConfig(config, options, WRITING, (context) => putKeysInForce(step, context));
 }
 
 /** `putInForce`, with a warning where the buckets cannot be asked, as before they are made, or have other keys. */

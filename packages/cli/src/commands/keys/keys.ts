@@ -20,7 +20,7 @@ export async function create(file: string, { config: given, ...options }: Global
   if (isFirst) {
     const { unsigned: _unsigned, ...others } = fields;
     await writeFields(path, { ...others, publicKeys: [publicKey], signing: signingWith(file, path) });
-    const step = { config: await loadConfig(path), change: {}, isFirst: true };
+    const step = { config: await loadConfig(path), isFirst: true };
     await tryPutInForce(step, { ...(given !== undefined && { config: given }) });
   }
   printResult(options, { file, publicKey, config: isFirst ? path : undefined }, [

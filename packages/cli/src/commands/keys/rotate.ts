@@ -80,7 +80,7 @@ async function sign(file: string, config: Config, options: RotateOptions): Promi
   const { publicKeys = [] } = config;
   const publicKey = await trustedKeyOf(file, publicKeys);
   // From now on writers have to trust the new key. Those that sign with the old one may do so until the end.
-  await putInForce({ config: { ...config, signing: { keyFile: file } }, change: {} }, options);
+  await putInForce({ config: { ...config, signing: { keyFile: file } } }, options);
   return {
     publicKeys,
     lines: [
