@@ -14,7 +14,7 @@ import { seededRandom } from "@agarose/solver/random";
 import { openControlledApp } from "../../fixtures/app.ts";
 import { LocalWorld, type LocalWorldOptions } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
-import { startBrowser } from "../lib/browser.ts";
+import { openPlainPage, startBrowser } from "../lib/browser.ts";
 import { startCdn, type Cdn } from "./cdn.ts";
 import {
   CACHE_SHARE,
@@ -118,7 +118,8 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
         ]),
       );
     const withCopies = new Set(geography.pops.flatMap((pop) => nearest(pop).slice(0, 2)));
-    for (const region of withCopies) await putWhole(bySize.config, region, stored);
+    const files = new Map(stored.map(({ key, file }) => [key, file]));
+    for (const region of withCopies) await putWhole(bySize, region, files);
     const cdns: Cdn[] = [];
     for (const copies of [1, 2]) {
       const random = seededRandom(SEED + copies).next;
@@ -208,9 +209,7 @@ async function openWays(
     await open(worlds.oneCode),
     await open(worlds.striped),
   ];
-  const plainPage = await (await context()).newPage();
-  // A document that comes over the network: others may not fetch from the loopback address.
-  await plainPage.goto(`${worlds.bySize.app}agarose.json`);
+  const plainPage = await openPlainPage(await context(), worlds.bySize);
   return {
     read: {
       agarose: (key) => timedRead(bySizePage, `/ec/${key}`),

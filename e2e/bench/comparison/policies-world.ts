@@ -1,8 +1,6 @@
 /** One system of the benchmark `policies`, for real: a local world with its PoPs, and a page beside each of them. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, Page } from "@playwright/test";
 import type { Scenario } from "@agarose/solver/simulator";
@@ -178,20 +176,9 @@ async function putObjects(world: LocalWorld, trace: Trace): Promise<void> {
     await world.region(name).slow(NEAR_FACTOR);
     await world.region(name).straggle(0, 1);
   }
-  const folder = await mkdtemp(join(tmpdir(), "agarose-policies-"));
-  try {
-    const files: string[] = [];
-    for (const [i, key] of trace.keys.entries()) {
-      const file = join(folder, key.slice("objects/".length));
-      await writeFile(file, randomBytes(trace.bytes[i]!));
-      files.push(file);
-    }
-    await world.agarose("put", ...files, "--prefix", "objects/");
-    await world.agarose("verify", "--quick", "--prefix", "objects/");
-    await world.reset();
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  for (const [i, key] of trace.keys.entries()) await world.put(key, randomBytes(trace.bytes[i]!));
+  await world.agarose("verify", "--quick", "--prefix", "objects/");
+  await world.reset();
 }
 
 async function timedRead(page: Page, key: string, bytes: number): Promise<number> {

@@ -1,7 +1,8 @@
 /**
  * Chromium as the specs start it, driven by the library alone, with its process known so that its memory can be read.
  */
-import { chromium, type Browser } from "@playwright/test";
+import { chromium, type Browser, type BrowserContext, type Page } from "@playwright/test";
+import type { LocalWorld } from "@agarose/dev-world/client";
 import config from "../../playwright.config.ts";
 
 export interface BenchBrowser {
@@ -31,4 +32,14 @@ export async function chromiumVersion(): Promise<string> {
   const version = browser.version();
   await close();
   return version;
+}
+
+/**
+ * A page of the world's app without a service worker. Its document comes over the network, because other documents may
+ * not fetch from the loopback address.
+ */
+export async function openPlainPage(context: BrowserContext, world: LocalWorld): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${world.app}agarose.json`);
+  return page;
 }

@@ -2,9 +2,6 @@
  * Agarose and one copy behind a CDN Worker, over the same links with as large a cache: a browser beside the PoP asks
  * both in turn.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { Page } from "@playwright/test";
@@ -14,10 +11,10 @@ import { loadScenario } from "agarose";
 import { seededRandom } from "@agarose/solver/random";
 import { openControlledApp } from "../../fixtures/app.ts";
 import { startCdn } from "../comparison/cdn.ts";
-import { startBrowser } from "../lib/browser.ts";
+import { openPlainPage, startBrowser } from "../lib/browser.ts";
 import { putWhole } from "../s3/sdk-put.ts";
 
-const CONTINENTAL = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/continental.json"));
+export const CONTINENTAL = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/continental.json"));
 const MBIT_PER_SECOND = 200;
 const JITTER = 0.1;
 
@@ -72,8 +69,7 @@ export async function startContest(
   { cacheBytes, clientMbit = 0, gzip = false }: ContestOptions,
 ): Promise<Contest> {
   const geography = await layout.geography();
-  const folder = await mkdtemp(join(tmpdir(), "agarose-contest-"));
-  const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
     for (const closer of closers.toReversed()) await closer();
   };
@@ -81,16 +77,14 @@ export async function startContest(
     const links = { jitter: JITTER, mbit: MBIT_PER_SECOND, cacheBytes };
     const world = await LocalWorld.start({ ...layout.world, ...links, code: "auto" });
     closers.push(() => world.stop());
-    const stored = [...objects.keys()].map((key, i) => ({ key, file: join(folder, String(i)) }));
-    for (const { key, file } of stored) {
-      await writeFile(file, objects.get(key)!);
-      await world.put(key, file);
-    }
+    for (const [key, content] of objects) await world.put(key, content);
     const nearest = geography.regions.toSorted(
       (a, b) => geography.regionLatencyMs[POP]![a]! - geography.regionLatencyMs[POP]![b]!,
     )[0]!;
-    if (gzip) for (const { key, file } of stored) await writeFile(file, gzipSync(objects.get(key)!, { level: 6 }));
-    await putWhole(world.config, nearest, stored);
+    const zipped = [...objects].map(
+      ([key, content]) => [key, gzip ? gzipSync(content, { level: 6 }) : content] as const,
+    );
+    await putWhole(world, nearest, new Map(zipped));
     const { endpoint, bucket } = world.regions.find(({ name }) => name === nearest)!;
     const cdn = await startCdn({
       geography,
@@ -109,8 +103,7 @@ export async function startContest(
     const browser = await startBrowser();
     closers.push(browser.close);
     const ours = await openControlledApp(await browser.browser.newContext(), world);
-    const plain = await (await browser.browser.newContext()).newPage();
-    await plain.goto(`${world.app}agarose.json`);
+    const plain = await openPlainPage(await browser.browser.newContext(), world);
     return { world, ours, plain, cdn: `${cdn.urls[POP]}/o/`, nearest, close };
   } catch (error) {
     await close();

@@ -3,10 +3,6 @@
  * for in turn by one browser. Nothing is cached.
  */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
 import { LocalWorld } from "@agarose/dev-world/client";
 import { describeMachine } from "@agarose/dev-world/machine";
@@ -14,11 +10,10 @@ import { summarize, table } from "@agarose/dev-world/statistics";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { openControlledApp } from "../../fixtures/app.ts";
 import { requestsDuring } from "../../fixtures/requests-during.ts";
-import { chromiumVersion, startBrowser } from "../lib/browser.ts";
+import { chromiumVersion, openPlainPage, startBrowser } from "../lib/browser.ts";
 import { putWhole } from "../s3/sdk-put.ts";
-import { isOfReads, POP } from "./contest.ts";
+import { CONTINENTAL, isOfReads, POP } from "./contest.ts";
 
-const CONTINENTAL = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/continental.json"));
 /** Megabits per second of the line; 0 is unlimited. */
 const LINES_MBIT = [20, 50, 100, 200, 1000, 0];
 const SIZES = { "100 kB": 100_000, "1 MB": 1_000_000, "6 MB": 6_000_000, "40 MB": 40_000_000 };
@@ -47,26 +42,18 @@ export const lines: Bench = {
 };
 
 async function measure(options: BenchOptions): Promise<string[][]> {
-  const folder = await mkdtemp(join(tmpdir(), "agarose-lines-"));
   const world = await LocalWorld.start({ geography: CONTINENTAL, jitter: 0.1, mbit: 200, code: "auto" });
   const browser = await startBrowser();
   try {
     await world.client.near(POP);
-    const stored = Object.entries(SIZES).map(([key, bytes]) => ({
-      key: key.replace(" ", ""),
-      file: join(folder, key),
-      bytes,
-    }));
-    for (const { key, file, bytes } of stored) {
-      await writeFile(file, randomBytes(bytes));
-      await world.put(key, file);
-    }
+    const objects = new Map(
+      Object.entries(SIZES).map(([size, bytes]) => [size.replace(" ", ""), randomBytes(bytes)] as const),
+    );
+    for (const [key, content] of objects) await world.put(key, content);
     const nearest = world.regions[0]!.name;
-    await putWhole(world.config, nearest, stored);
-    const context = await browser.browser.newContext();
-    const ours = await openControlledApp(context, world);
-    const plain = await (await browser.browser.newContext()).newPage();
-    await plain.goto(`${world.app}agarose.json`);
+    await putWhole(world, nearest, objects);
+    const ours = await openControlledApp(await browser.browser.newContext(), world);
+    const plain = await openPlainPage(await browser.browser.newContext(), world);
     const copy = await plain.evaluate(async (name) => {
       const { regions } = await (await fetch("/agarose.json")).json();
       return `${regions.find((region: { name: string }) => region.name === name).url}/`;
@@ -80,7 +67,6 @@ async function measure(options: BenchOptions): Promise<string[][]> {
   } finally {
     await browser.close();
     await world.stop();
-    await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -13,7 +13,8 @@ import type { PopProcess } from "@agarose/pop/test";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { spread, summarize, table } from "@agarose/dev-world/statistics";
-import { CONFIGURATION_MS, COUNTS_FLUSHED_MS, startNodePop } from "./node-pop.ts";
+import { CONFIGURATION_MS, COUNTS_FLUSHED_MS } from "./buckets.ts";
+import { startNodePop } from "./node-pop.ts";
 import { runJob, startGenerator } from "./run-job.ts";
 
 interface Load {

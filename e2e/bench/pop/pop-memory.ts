@@ -2,36 +2,25 @@
  * What one isolate of a PoP holds while 16 clients read 40 MB each at once, through edge decode and through the bundle
  * route.
  */
-import { execFile } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { get } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
-import { findCli } from "@agarose/dev-world/client";
 import { startPops } from "@agarose/dev-world/pops";
-import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
+import { CONFIGURATION_MS, COUNTS_FLUSHED_MS, startBuckets, withClosers } from "./buckets.ts";
 import { freePort } from "@agarose/dev-world/free-port";
 import { watchHeap, type HeapWatch } from "@agarose/dev-world/heap";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { spread, summarize, table } from "@agarose/dev-world/statistics";
 
 const POP = "fra";
-const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
-const CLI = findCli();
 const BYTES = 40_000_000;
 const READERS = 16;
+const NAMES = Array.from({ length: READERS }, (_, i) => `${BYTES}-${i}`);
 /** A chunk of a bucket that is as near as the cache is not worth caching, so buckets hold each request back. */
 const BUCKET_MS = 20;
 /** Share of an object's bytes that a bundle must have, to count as one of a cached object. */
 const CACHED_MIN = 0.1;
 const PERIODS_MAX = 8;
-/** An isolate hands its counts on 2 s after the first. */
-const COUNTS_FLUSHED_MS = 2_500;
-const CONFIGURATION_MS = 5_500;
 const SETTLE_MS = 1_000;
 const ROUNDS = 5;
 /** What Workers allow one isolate: https://developers.cloudflare.com/workers/platform/limits/#memory (128 MB). */
@@ -55,7 +44,7 @@ export const popMemory: Bench = {
   async run(options) {
     const pop = await startPop(options);
     try {
-      const keys = Array.from({ length: READERS }, (_, i) => `bench/object-${i}`);
+      const keys = NAMES.map((name) => `bench/${name}`);
       const urls: Record<Way, readonly string[]> = {
         "16 objects, edge decode": keys.map((key) => `${pop.url}/o/${key}`),
         "one object, edge decode": keys.map(() => `${pop.url}/o/${keys[0]}`),
@@ -100,41 +89,14 @@ interface Pop {
   close(): Promise<void>;
 }
 
-async function startPop({ progress }: BenchOptions): Promise<Pop> {
-  const closers: (() => Promise<unknown>)[] = [];
-  const close = async (): Promise<void> => {
-    for (const closer of closers.splice(0).toReversed()) await closer();
-  };
-  try {
-    const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
-    closers.push(() => rm(folder, { recursive: true, force: true }));
-    const credentials = { accessKeyId: "bench", secretAccessKey: "bench-secret" };
-    const s3 = await startS3Endpoint({
-      ...credentials,
-      dir: join(folder, "s3"),
-      buckets: REGIONS,
-      async intercept() {
-        await sleep(BUCKET_MS);
-        return false;
-      },
-    });
-    closers.push(() => s3.close());
+function startPop({ progress }: BenchOptions): Promise<Pop> {
+  return withClosers(async (closers) => {
+    const buckets = await startBuckets({ code: { k: 9, m: 3 }, delayMs: BUCKET_MS });
+    closers.push(() => buckets.close());
     progress("objects");
-    const config = join(folder, "agarose.json");
-    const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: s3.url, bucket: name }));
-    await writeFile(config, JSON.stringify({ regions, code: { k: 9, m: 3 } }));
-    const files = Array.from({ length: READERS }, (_, i) => join(folder, `object-${i}`));
-    for (const file of files) await writeFile(file, randomBytes(BYTES));
-    await promisify(execFile)(process.execPath, [CLI, "--config", config, "put", ...files, "--prefix", "bench/"], {
-      env: { ...process.env, AWS_ACCESS_KEY_ID: "bench", AWS_SECRET_ACCESS_KEY: "bench-secret" },
-    });
+    await buckets.put(NAMES);
     const inspectorPort = await freePort();
-    const vars = {
-      UNSIGNED: "true",
-      REGIONS: JSON.stringify(REGIONS.map((name) => ({ name, url: `${s3.url}/${name}` }))),
-      CACHE_BYTES: "700000000",
-      MANIFEST_TTL_SECONDS: "3600",
-    };
+    const vars = { ...buckets.variables, CACHE_BYTES: "700000000" };
     // Miniflare passes it on: it lets the isolate collect its garbage on request.
     process.env["MINIFLARE_WORKERD_V8_FLAGS"] = "--expose-gc";
     const pops = await startPops({ pops: [{ name: POP, vars }], inspectorPort });
@@ -147,11 +109,8 @@ async function startPop({ progress }: BenchOptions): Promise<Pop> {
     };
     const first = await watch();
     first.stop();
-    return { url, idleBytes: first.before, watch, cron: () => pops.cron(), close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+    return { url, idleBytes: first.before, watch, cron: () => pops.cron() };
+  });
 }
 
 /** Lets the cache manager cache some of every object. */

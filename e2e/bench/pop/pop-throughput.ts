@@ -2,17 +2,12 @@
  * Requests per second of one PoP's bundle route, against a bare Worker in the same workerd that reads the same value
  * from KV, or the same bytes from the Cache API, and returns them.
  */
-import { execFile, type ChildProcess } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import type { ChildProcess } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
-import { findCli } from "@agarose/dev-world/client";
 import { kvNamespaceOf, startPops, type Pops } from "@agarose/dev-world/pops";
-import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
+import { COUNTS_FLUSHED_MS, startBuckets, withClosers } from "./buckets.ts";
 import { runJob, startGenerator } from "./run-job.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { cpuMs, descendants } from "@agarose/dev-world/process-memory";
@@ -33,9 +28,6 @@ const LOADS: readonly Load[] = [
   { name: "one of 100 kB", bytes: 100_000, count: 1 },
 ];
 const POP = "fra";
-const PREFIX = "bench/";
-const CLI = findCli();
-const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
 const CONNECTIONS = 8;
 /** A PoP whose cache does not answer in time sends a plan without chunks, which is less work: that must stay rare. */
 const COMPLETE_MIN = 0.98;
@@ -45,8 +37,6 @@ const COUNTED_MIN = 0.98;
 const MONITOR_SHARDS = 4;
 const ROUNDS = 7;
 const SECONDS = 2;
-/** An isolate hands its counts on 2 s after the first. */
-const COUNTS_FLUSHED_MS = 2_500;
 
 interface Rate {
   /** Requests per second. */
@@ -158,33 +148,17 @@ function rateOf(slices: readonly Slice[]): Rate {
 }
 
 /** One PoP with its buckets and objects, and beside it the bare Worker on the same namespace. */
-async function startPop(): Promise<Pop> {
-  const closers: (() => Promise<unknown>)[] = [];
-  const close = async (): Promise<void> => {
-    for (const closer of closers.splice(0).toReversed()) await closer();
-  };
-  try {
-    const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
-    closers.push(() => rm(folder, { recursive: true, force: true }));
-    const credentials = { accessKeyId: "bench", secretAccessKey: "bench-secret" };
-    const s3 = await startS3Endpoint({ ...credentials, dir: join(folder, "s3"), buckets: REGIONS });
-    closers.push(() => s3.close());
-    await putObjects(folder, s3.url, credentials);
-    const regions = REGIONS.map((name) => ({ name, url: `${s3.url}/${name}` }));
-    const vars = {
-      UNSIGNED: "true",
-      REGIONS: JSON.stringify(regions),
-      CACHE_BYTES: "100000000",
-      MANIFEST_TTL_SECONDS: "3600",
-    };
+function startPop(): Promise<Pop> {
+  return withClosers(async (closers) => {
+    const buckets = await startBuckets({ code: { k: 9, m: 3 } });
+    closers.push(() => buckets.close());
+    await buckets.put([...new Set(LOADS.flatMap(namesOf))]);
+    const vars = { ...buckets.variables, CACHE_BYTES: "100000000" };
     const pops = await startPops({ pops: [{ name: POP, vars }], beside: [await bareWorker()] });
     closers.push(() => pops.dispose());
     const { origin } = await pops.miniflare.unsafeGetDirectURL("bare");
-    return { pops, url: pops.pops[0]!.url, bareUrl: origin, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+    return { pops, url: pops.pops[0]!.url, bareUrl: origin };
+  });
 }
 
 async function bareWorker() {
@@ -197,30 +171,8 @@ async function bareWorker() {
   };
 }
 
-async function putObjects(
-  folder: string,
-  endpoint: string,
-  { accessKeyId, secretAccessKey }: { accessKeyId: string; secretAccessKey: string },
-): Promise<void> {
-  const config = join(folder, "agarose.json");
-  const regions = REGIONS.map((name) => ({ name, provider: name, endpoint, bucket: name }));
-  await writeFile(config, JSON.stringify({ regions, code: { k: 9, m: 3 } }));
-  const env = { ...process.env, AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
-  const files: string[] = [];
-  for (const { bytes, count } of LOADS) {
-    for (let i = 0; i < count; i++) {
-      const file = join(folder, basename(keyOf(bytes, i)));
-      if (files.includes(file)) continue;
-      await writeFile(file, randomBytes(bytes));
-      files.push(file);
-    }
-  }
-  const args = [CLI, "--config", config, "put", ...files, "--prefix", PREFIX];
-  await promisify(execFile)(process.execPath, args, { env });
-}
-
-function keyOf(bytes: number, index: number): string {
-  return `${PREFIX}${bytes}-${index}`;
+function namesOf({ bytes, count }: Load): string[] {
+  return Array.from({ length: count }, (_, i) => `${bytes}-${i}`);
 }
 
 interface CachedValue {
@@ -231,9 +183,10 @@ interface CachedValue {
 }
 
 /** Makes the objects of a load popular and waits until the PoP has them cached whole. */
-async function cachedValues({ pops, url }: Pop, { bytes, count }: Load): Promise<CachedValue[]> {
+async function cachedValues({ pops, url }: Pop, load: Load): Promise<CachedValue[]> {
+  const { bytes, count } = load;
   const kv = await pops.miniflare.getKVNamespace("CHUNKS", POP);
-  const keys = Array.from({ length: count }, (_, i) => keyOf(bytes, i));
+  const keys = namesOf(load).map((name) => `bench/${name}`);
   for (let period = 0; period < 4; period++) {
     const values: CachedValue[] = [];
     for (const key of keys) {

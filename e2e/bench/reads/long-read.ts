@@ -5,7 +5,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -48,8 +48,7 @@ export const longRead: Bench = {
     const world = await LocalWorld.start({ world: "agar", scale: 0.25, mbit: setting.mbit });
     try {
       const host = await startLongReadHost(await appFiles(world, folder), KEY);
-      await writeFile(join(folder, "object"), content);
-      await world.agarose("put", join(folder, "object"), "--key", KEY);
+      await world.put(KEY, content);
       const firefox = FIREFOX.find((path) => existsSync(path));
       const ways = WAYS.filter(({ browser }) => browser === "Chromium" || firefox);
       const expected = createHash("sha256").update(content).digest("hex");

@@ -4,14 +4,11 @@
  * per byte of the object, against plain fetches of `/o/<key>`.
  */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
 import type { Browser, CDPSession, Page } from "@playwright/test";
 import { openControlledApp } from "../../fixtures/app.ts";
 import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
-import { startBrowser } from "../lib/browser.ts";
+import { openPlainPage, startBrowser } from "../lib/browser.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { table } from "@agarose/dev-world/statistics";
 
@@ -28,7 +25,6 @@ const K = 9;
 const DELTA = 1;
 /** Of the bytes used, what may be fetched beyond those and delta: `packages/sw/src/client/hedge-budget.ts`. */
 const HEDGED_SHARE = 0.03;
-const PREFIX = "bench/";
 const WAYS = ["service worker", "`/o/<key>`"] as const;
 
 interface Size {
@@ -55,7 +51,7 @@ export const readCost: Bench = {
     const costs: Cost[] = [];
     let version = "";
     try {
-      for (const size of SIZES) await put(world, size);
+      for (const size of SIZES) for (const key of keysOf(size)) await world.put(key, randomBytes(size.bytes));
       for (const way of WAYS) {
         const { browser, close } = await startBrowser();
         version = browser.version();
@@ -134,26 +130,11 @@ async function readAll(page: Page, urls: readonly string[], reads: number, bytes
 
 async function openPage(browser: Browser, world: LocalWorld, way: Cost["way"]): Promise<Page> {
   const context = await browser.newContext();
-  if (way === "service worker") return openControlledApp(context, world);
-  const page = await context.newPage();
-  // A document that comes over the network: others may not fetch from the loopback address.
-  await page.goto(`${world.app}agarose.json`);
-  return page;
-}
-
-async function put(world: LocalWorld, size: Size): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
-  try {
-    const files = keysOf(size).map((key) => join(folder, basename(key)));
-    for (const file of files) await writeFile(file, randomBytes(size.bytes));
-    await world.agarose("put", ...files, "--prefix", PREFIX);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  return way === "service worker" ? openControlledApp(context, world) : openPlainPage(context, world);
 }
 
 function keysOf({ bytes, objects }: Size): string[] {
-  return Array.from({ length: objects }, (_, i) => `${PREFIX}cost-${bytes}-${i}`);
+  return Array.from({ length: objects }, (_, i) => `bench/cost-${bytes}-${i}`);
 }
 
 function describe(costs: readonly Cost[], browser: string): string {

@@ -5,15 +5,12 @@
  * Plain fetches run in a page without a service worker, because one in control would delay them too.
  */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Browser, Page } from "@playwright/test";
 import { openControlledApp, read, sha256 } from "../../fixtures/app.ts";
 import { TABLE_I } from "@agarose/dev-world";
 import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
-import { startBrowser } from "../lib/browser.ts";
+import { openPlainPage, startBrowser } from "../lib/browser.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { spread, summarize, table, type Summary } from "@agarose/dev-world/statistics";
 
@@ -76,7 +73,7 @@ async function measureLink(browser: Browser, link: Result["link"], { quick, prog
       await world.region(name).set({ latencyFactor: Math.max(1, BUCKET_MS_MIN / (ms * link.scale)) });
     }
     const content = randomBytes(BYTES);
-    await put(world, content);
+    await world.put(KEY, content);
     const { controlled, plain, close } = await openPages(browser, world);
     await cacheWholly(world, controlled);
     const version = (await plainFetch(plain, `${world.pops[0]!.url}/o/${KEY}`)).version;
@@ -120,24 +117,11 @@ async function measureLink(browser: Browser, link: Result["link"], { quick, prog
 
 async function openPages(browser: Browser, world: LocalWorld) {
   const contexts = [await browser.newContext(), await browser.newContext()] as const;
-  const plain = await contexts[1].newPage();
-  // A document that comes over the network: others may not fetch from the loopback address.
-  await plain.goto(`${world.app}agarose.json`);
   return {
     controlled: await openControlledApp(contexts[0], world),
-    plain,
+    plain: await openPlainPage(contexts[1], world),
     close: async () => void (await Promise.all(contexts.map((context) => context.close()))),
   };
-}
-
-async function put(world: LocalWorld, content: Uint8Array): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
-  try {
-    await writeFile(join(folder, "object"), content);
-    await world.agarose("put", join(folder, "object"), "--key", KEY);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
 }
 
 /** Makes the object popular and lets the cache manager cache it, which may take it two periods. */

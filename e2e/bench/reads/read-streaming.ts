@@ -5,14 +5,11 @@
  * The page drops what it reads, so what is left in memory is what the way to it holds.
  */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Browser, Page } from "@playwright/test";
 import { openControlledApp } from "../../fixtures/app.ts";
 import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
-import { startBrowser } from "../lib/browser.ts";
+import { openPlainPage, startBrowser } from "../lib/browser.ts";
 import { freePort } from "@agarose/dev-world/free-port";
 import { watchHeap } from "@agarose/dev-world/heap";
 import { describeMachine } from "@agarose/dev-world/machine";
@@ -97,11 +94,7 @@ async function measure(world: LocalWorld, way: Way, url: string): Promise<{ run:
 
 async function openPage(browser: Browser, world: LocalWorld, way: Way): Promise<Page> {
   const context = await browser.newContext();
-  if (way === "service worker") return openControlledApp(context, world);
-  const page = await context.newPage();
-  // A document that comes over the network: others may not fetch from the loopback address.
-  await page.goto(`${world.app}agarose.json`);
-  return page;
+  return way === "service worker" ? openControlledApp(context, world) : openPlainPage(context, world);
 }
 
 function readAndDrop(page: Page, url: string) {
@@ -124,17 +117,11 @@ function readAndDrop(page: Page, url: string) {
 
 /** Puts the object coded, and once more as it is into the nearest bucket; returns the address of the latter. */
 async function putBoth(world: LocalWorld): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
-  try {
-    const file = join(folder, "object");
-    await writeFile(file, randomBytes(BYTES));
-    await world.agarose("put", file, "--key", KEY);
-    const nearest = world.regions[0]!;
-    await putWhole(world.config, nearest.name, [{ key: KEY, file }]);
-    return `${nearest.endpoint}/${nearest.bucket}/${KEY}`;
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const content = randomBytes(BYTES);
+  await world.put(KEY, content);
+  const nearest = world.regions[0]!;
+  await putWhole(world, nearest.name, new Map([[KEY, content]]));
+  return `${nearest.endpoint}/${nearest.bucket}/${KEY}`;
 }
 
 function describe(runs: Record<Way, Run[]>, browser: string): string {

@@ -1,12 +1,13 @@
-/** Puts files whole into one bucket of the local world: what Agarose is compared with has no codec. */
+/** Puts objects whole into one bucket of the local world: what Agarose is compared with has no codec. */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import type { LocalWorld } from "@agarose/dev-world/client";
 
-/** @param config path of the world's configuration. */
+/** @param objects by key: the content itself, or the path of a file. */
 export async function putWhole(
-  config: string,
+  { config }: Pick<LocalWorld, "config">,
   name: string,
-  files: readonly { readonly key: string; readonly file: string }[],
+  objects: ReadonlyMap<string, Uint8Array | string>,
 ): Promise<void> {
   const { regions, credentials: own } = JSON.parse(await readFile(config, "utf8")) as {
     regions: { name: string; endpoint: string; bucket: string }[];
@@ -21,8 +22,9 @@ export async function putWhole(
   ) as typeof import("@aws-sdk/client-s3");
   const credentials = { accessKeyId, secretAccessKey };
   const client = new S3Client({ endpoint, region: "us-east-1", forcePathStyle: true, credentials });
-  for (const { key, file } of files) {
-    await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: await readFile(file) }));
+  for (const [key, content] of objects) {
+    const body = typeof content === "string" ? await readFile(content) : content;
+    await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
   }
   client.destroy();
 }
