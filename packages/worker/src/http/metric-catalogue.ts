@@ -94,11 +94,6 @@ export const METRICS = {
   agarose_isolate_decoded_shards_total: counter("Data shards that reads of this isolate decoded."),
   agarose_isolate_stripes_decoded_total: counter("Stripes read for objects, on their own or by another read.", ["by"]),
   agarose_isolate_breaker_open: gauge("1 while this isolate tries the region last.", ["region"]),
-  agarose_isolate_region_waits_total: counter(
-    "Requests to buckets that had to wait because too many to their region were in flight (REGION_REQUESTS_MAX).",
-    [],
-    { alert: "grows: a slow bucket, or a small `REGION_REQUESTS_MAX`" },
-  ),
   agarose_isolate_dropped_counts_total: counter("Requests not counted for lack of memory."),
   process_resident_memory_bytes: gauge("Resident memory of the PoP. Only a PoP on Node has it."),
   process_cpu_seconds_total: counter("CPU time of the PoP. Only a PoP on Node has it."),

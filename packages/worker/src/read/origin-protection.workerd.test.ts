@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ADMIN_TOKEN, randomBytes, readBundle, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";
+import { randomBytes, readBundle, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";
 
 let world: TestWorld;
 const content = randomBytes(1_000_000);
@@ -59,26 +59,6 @@ test("clients that go away, the first among them, do not disturb the others", as
   expect(left.every(({ status }) => status === "rejected")).toBe(true);
   for (const bytes of await Promise.all(staying)) expect(Buffer.compare(new Uint8Array(bytes), content)).toBe(0);
   expect(chunkReads()).toBe(4 + 1);
-});
-
-test("no more requests wait for one region at a time than REGION_REQUESTS_MAX, and all reads succeed", async () => {
-  const limited = await startWorld({ REGION_REQUESTS_MAX: "1", MANIFEST_TTL_SECONDS: "600", ADMIN_TOKEN });
-  try {
-    const keys = Array.from({ length: 12 }, (_, i) => `object-${i}`);
-    for (const key of keys) await limited.put(key, content.subarray(0, 100_000), { k: 4, m: 2 });
-    for (const region of REGIONS) limited.buckets.faults.set(region, { delayMs: 50 });
-    const bodies = keys.map(async (key) => (await fetch(`${limited.url}/o/${key}`)).arrayBuffer());
-    for (const body of await Promise.all(bodies)) {
-      expect(Buffer.compare(new Uint8Array(body), content.subarray(0, 100_000))).toBe(0);
-    }
-    // A bucket still works on what a read has aborted; without the limit some fifty would wait.
-    expect(limited.buckets.mostWaiting).toBeLessThanOrEqual(2 * REGIONS.length);
-    const metrics = await fetch(`${limited.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
-    const [, waits] = /agarose_isolate_region_waits_total\S* (\d+)/.exec(await metrics.text()) ?? [];
-    expect(Number(waits)).toBeGreaterThan(0);
-  } finally {
-    await limited.close();
-  }
 });
 
 test("a region that fails again and again counts as down within one isolate, until it answers again", async () => {

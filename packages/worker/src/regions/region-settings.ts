@@ -1,6 +1,6 @@
 /** The buckets that a PoP reads from, as its variables name them. */
 import * as v from "valibot";
-import { json, parseVariables, wholeNumber } from "../runtime/variables.ts";
+import { json, parseVariables } from "../runtime/variables.ts";
 
 /** One region: a bucket and how to read it. */
 export interface ConfiguredRegion {
@@ -30,12 +30,7 @@ export interface RegionSettings {
   readonly regions: readonly ConfiguredRegion[];
   /** By name of the region, or `*` for all others. */
   readonly bucketCredentials?: Readonly<Record<string, BucketCredentials>>;
-  /** Requests of one isolate that may wait for one region at a time; 0: any number. */
-  readonly regionRequestsMax?: number;
 }
-
-/** Eight invocations' connections: more wait at a bucket only when it is in trouble. */
-const REGION_REQUESTS_MAX_DEFAULT = 48;
 
 const httpUrl = v.pipe(
   v.string(),
@@ -92,15 +87,10 @@ export const REGION_VARIABLES = {
     credentials,
     { fallback: "{}", secret: true },
   ),
-  REGION_REQUESTS_MAX: wholeNumber(
-    "How many requests of one isolate may wait for one region at a time; 0 sets no limit.",
-    REGION_REQUESTS_MAX_DEFAULT,
-    10_000,
-  ),
 };
 
 /** Checks the variables of this room. Throws CONFIG_INVALID. */
 export function parseRegionSettings(env: object): RegionSettings {
-  const { REGIONS, BUCKET_CREDENTIALS, REGION_REQUESTS_MAX } = parseVariables(REGION_VARIABLES, env);
-  return { regions: REGIONS, bucketCredentials: BUCKET_CREDENTIALS, regionRequestsMax: REGION_REQUESTS_MAX };
+  const { REGIONS, BUCKET_CREDENTIALS } = parseVariables(REGION_VARIABLES, env);
+  return { regions: REGIONS, bucketCredentials: BUCKET_CREDENTIALS };
 }

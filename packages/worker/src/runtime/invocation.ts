@@ -60,7 +60,7 @@ export class Invocation {
     this.subrequests = new OperationBudget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
     const connections = new Connections();
     const services = new OperationBudget(OPERATIONS_MAX);
-    const { boundBuckets, denials, limits, origins, settings, signer } = this.isolate;
+    const { boundBuckets, denials, origins, settings, signer } = this.isolate;
     const fetchWithin = regionFetch(connections, origins, (url, init) => {
       onFetch();
       if (!this.subrequests.take(1)) throw outOfSubrequests(settings);
@@ -68,7 +68,7 @@ export class Invocation {
     });
     this.fetch = async (url, init) => {
       const region = regionOf(url, settings);
-      const response = await limits.run(region, () => fetchWithin(url, init), init.signal);
+      const response = await fetchWithin(url, init);
       if (region) denials.note(region, response.status);
       return response;
     };

@@ -17,7 +17,6 @@ import { boundBuckets, type BoundBucket } from "../regions/buckets/bound-bucket.
 import { BucketSigner } from "../regions/buckets/bucket-signer.ts";
 import { CircuitBreakers } from "../regions/circuit-breakers.ts";
 import { continentOf } from "./continents.ts";
-import { RegionLimits } from "../regions/region-limits.ts";
 import { monitorShard, type MonitorBinding } from "../popularity/monitor-shards.ts";
 import { parseFillClientsMin } from "../popularity/fill-candidates.ts";
 import { ClientShares } from "../popularity/client-shares.ts";
@@ -64,7 +63,6 @@ export interface Isolate {
   readonly blocks: BlockMemory;
   readonly traffic: Traffic;
   readonly breakers: CircuitBreakers;
-  readonly limits: RegionLimits;
   readonly signer: BucketSigner;
   /** Bound R2 buckets, by the base URL of their regions. */
   readonly boundBuckets: ReadonlyMap<string, BoundBucket>;
@@ -139,7 +137,6 @@ function createIsolate(env: Bindings): Isolate {
     blocks: new BlockMemory(BLOCKS_BYTES_MAX, clock),
     coalescing: new StripeCoalescing(clock),
     breakers: new CircuitBreakers(clock),
-    limits: new RegionLimits(clock, settings.regionRequestsMax ?? 0),
     signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
     boundBuckets: boundBuckets(settings.regions, env),
     laggards: new SourceHealth(clock),

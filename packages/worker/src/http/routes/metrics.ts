@@ -96,7 +96,6 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     "agarose_isolate_breaker_open",
     settings.regions.map(({ name }) => [{ region: name }, Number(isolate.breakers.isOpen(name))]),
   );
-  text.add("agarose_isolate_region_waits_total", [[{}, isolate.limits.waited]]);
   text.add("agarose_isolate_dropped_counts_total", [[{}, isolate.counter.dropped]]);
   const used = c.env.PROCESS?.usage();
   if (used) {
