@@ -1,7 +1,7 @@
 /**
  * The monthly costs of one PoP, by requests per second: `node packages/worker/scripts/operating-costs.ts` prints the
- * table of docs/reference/request-costs.md, which names the sources. `packages/worker/test/operation-costs.test.ts`
- * counts the operations. Prices are list prices in US dollars, beyond what Workers Paid includes.
+ * table of docs/reference/request-costs.md, which names the sources. `test/operation-costs.slow.test.ts` counts the
+ * operations. Prices are list prices in US dollars, beyond what Workers Paid includes.
  */
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
