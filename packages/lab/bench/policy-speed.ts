@@ -7,7 +7,7 @@ import { createPolicy } from "@agarose/solver/internal/policies/registry";
 import { seededRandom } from "@agarose/solver/random";
 import type { PolicyCache } from "@agarose/solver/internal/policy/policy";
 
-const POLICIES = ["lru", "gdsf", "w-tinylfu", "exact", "online", "adaptive"];
+const POLICIES = ["lru", "gdsf", "w-tinylfu", "s3-fifo", "sieve", "exact", "online", "adaptive"];
 /** Objects, chunks of cache, requests. */
 const WORLDS = [
   [300, 90, 200_000],

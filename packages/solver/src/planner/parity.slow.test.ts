@@ -135,7 +135,19 @@ function planned(policy: string, delta: number, world: SimulatedWorld): Kept {
   return kept;
 }
 
-const POLICIES = ["agar", "exact", "online", "lfu", "lru", "sprout", "adaptive", "gdsf", "w-tinylfu"];
+const POLICIES = [
+  "agar",
+  "exact",
+  "online",
+  "lfu",
+  "lru",
+  "sprout",
+  "adaptive",
+  "gdsf",
+  "w-tinylfu",
+  "s3-fifo",
+  "sieve",
+];
 /** These choose chunks again in each period; others leave an object alone, and the simulator its chunks, for longer. */
 const CHOOSE_EACH_PERIOD = ["agar", "exact", "lfu"];
 const CASES = POLICIES.flatMap((policy) => [

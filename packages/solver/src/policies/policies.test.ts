@@ -6,7 +6,7 @@ import { packSnapshot, SnapshotReader } from "../policy/snapshot.ts";
 import { describePolicy } from "./policy.contract.ts";
 
 for (const name of POLICY_NAMES) describePolicy(name);
-for (const name of ["lru", "lfu", "gdsf", "w-tinylfu"]) describePolicy(name, { chunks: 2 });
+for (const name of ["lru", "lfu", "gdsf", "w-tinylfu", "s3-fifo", "sieve"]) describePolicy(name, { chunks: 2 });
 
 describe("snapshots", () => {
   const lists = [Float64Array.of(1, -0.5), [3, 1, 2], Float32Array.of(0.25), new Int32Array()];

@@ -15,6 +15,8 @@ import { agar } from "./papers/agar.ts";
 import { c2p } from "./papers/c2p.ts";
 import { online } from "./papers/online.ts";
 import { sprout } from "./papers/sprout/index.ts";
+import { s3Fifo } from "./s3-fifo.ts";
+import { sieve } from "./sieve.ts";
 import { wTinyLfu } from "./w-tinylfu.ts";
 
 const ALPHA = numeric(0.8, 1e-9, 1, "above 0 and at most 1");
@@ -59,6 +61,8 @@ const POLICIES: readonly PolicyDefinition[] = [
   withChunks("lfu", lfu),
   withChunks("gdsf", gdsf),
   withChunks("w-tinylfu", wTinyLfu),
+  withChunks("s3-fifo", s3Fifo),
+  withChunks("sieve", sieve),
   definePolicy({
     name: "agar",
     settings: {

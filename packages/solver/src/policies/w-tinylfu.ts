@@ -10,6 +10,7 @@ import { keptObjects } from "../policy/policy.ts";
 import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { packSnapshot } from "../policy/snapshot.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";
+import { Segment } from "./segment.ts";
 
 /** Shares of the cache: the window, and of the main cache the protected segment. */
 const WINDOW_SHARE = 0.01;
@@ -151,56 +152,5 @@ class WindowTinyLfu implements Policy {
       }
     }
     if (needed !== 0) cache.keep(object, chunks);
-  }
-}
-
-/** Objects by recency with their total size. */
-class Segment {
-  size = 0;
-  /** Size by object, oldest first. */
-  readonly #recent = new Map<number, number>();
-  readonly #sizeOf: (object: number) => number;
-
-  constructor(sizeOf: (object: number) => number, state?: SnapshotReader) {
-    this.#sizeOf = sizeOf;
-    for (const object of state?.objectList() ?? []) this.add(object);
-  }
-
-  has(object: number): boolean {
-    return this.#recent.has(object);
-  }
-
-  /** Makes the object the most recent one; false when it is not here. */
-  touch(object: number): boolean {
-    const size = this.#recent.get(object);
-    if (size === undefined) return false;
-    this.#recent.delete(object);
-    this.#recent.set(object, size);
-    return true;
-  }
-
-  add(object: number): void {
-    this.#recent.set(object, this.#sizeOf(object));
-    this.size += this.#sizeOf(object);
-  }
-
-  remove(object: number): void {
-    this.size -= this.#recent.get(object) ?? 0;
-    this.#recent.delete(object);
-  }
-
-  /** Oldest first. */
-  objects(): Iterable<number> {
-    return this.#recent.keys();
-  }
-
-  oldest(): number | undefined {
-    return this.#recent.keys().next().value;
-  }
-
-  removeOldest(): number {
-    const oldest = this.oldest()!;
-    this.remove(oldest);
-    return oldest;
   }
 }

@@ -98,7 +98,19 @@ describe("simulate", () => {
   });
 
   test("the oracle is not beaten, and every policy beats no cache", () => {
-    const names = ["lru", "lfu", "gdsf", "w-tinylfu", "agar", "exact", "online", "adaptive", "clairvoyant"];
+    const names = [
+      "lru",
+      "lfu",
+      "gdsf",
+      "w-tinylfu",
+      "s3-fifo",
+      "sieve",
+      "agar",
+      "exact",
+      "online",
+      "adaptive",
+      "clairvoyant",
+    ];
     const rows = run({
       policies: ["backend", ...names].map((name) => ({ name })),
       requests: { perSecond: 10, count: 6000 },
@@ -203,22 +215,31 @@ describe("simulate", () => {
     expect(rowOf(rows, "backend").meanMs).toBeCloseTo(mean, 9);
   });
 
-  test.each(["lru", "lfu", "gdsf", "w-tinylfu", "agar", "exact", "online", "adaptive", "clairvoyant"])(
-    "%s never holds more than its capacity, with objects of mixed sizes and a shifting popularity",
-    (name) => {
-      // The cache itself throws INTERNAL when a policy overfills it.
-      for (let seed = 1; seed <= 5; seed++) {
-        const rows = run({
-          seed,
-          policies: [{ name }],
-          objects: { count: 40, bytes: { distribution: "lognormal", medianBytes: 1000, sigma: 1.2 } },
-          popularity: { type: "zipf", exponent: 0.8, shiftEverySeconds: 11, driftSwapsPerSecond: 2 },
-          events: [{ atSeconds: 20, forSeconds: 10, region: "near", down: true }],
-        });
-        expect(rowOf(rows, name).reads).toBe(600);
-      }
-    },
-  );
+  test.each([
+    "lru",
+    "lfu",
+    "gdsf",
+    "w-tinylfu",
+    "s3-fifo",
+    "sieve",
+    "agar",
+    "exact",
+    "online",
+    "adaptive",
+    "clairvoyant",
+  ])("%s never holds more than its capacity, with objects of mixed sizes and a shifting popularity", (name) => {
+    // The cache itself throws INTERNAL when a policy overfills it.
+    for (let seed = 1; seed <= 5; seed++) {
+      const rows = run({
+        seed,
+        policies: [{ name }],
+        objects: { count: 40, bytes: { distribution: "lognormal", medianBytes: 1000, sigma: 1.2 } },
+        popularity: { type: "zipf", exponent: 0.8, shiftEverySeconds: 11, driftSwapsPerSecond: 2 },
+        events: [{ atSeconds: 20, forSeconds: 10, region: "near", down: true }],
+      });
+      expect(rowOf(rows, name).reads).toBe(600);
+    }
+  });
 
   test("adaptive keeps up with the oracle after the popularity of everything has changed", () => {
     const rows = run({
