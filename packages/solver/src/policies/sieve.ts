@@ -1,7 +1,7 @@
 /**
  * SIEVE (Zhang et al., NSDI 2024, algorithm 1) with c chunks per object: a queue in the order of arrival. A read marks
- * its object. A hand moves from the oldest object to the newest and around again, takes marks away, and evicts the first
- * object without one.
+ * its object. A hand moves from the oldest object to the newest and around again, takes marks away, and evicts the
+ * first object without one.
  */
 
 import { keptObjects } from "../policy/policy.ts";
@@ -18,20 +18,25 @@ export function sieve(cache: PolicyCache, chunksOf: (object: number) => number, 
   /** The object to look at next. */
   let next: number | undefined;
   const advance = (): void => void (next = hand.next().value);
+  /** Returns the object to look at next, or undefined at the end of the queue. */
+  const looked = (): number | undefined => {
+    if (next === undefined || queue.has(next)) return next;
+    advance();
+    return looked();
+  };
   advance();
   for (let passed = state?.float64(1)[0] ?? 0; passed > 0; passed--) advance();
 
   /** Evicts one object beside `kept`. Returns whether there was one. */
   function evict(kept: number): boolean {
     // Once around takes all marks away, the second time evicts, and either may end with a turn.
-    for (let looked = 0; looked <= 2 * (queue.size + 1); looked++) {
-      while (next !== undefined && !queue.has(next)) advance();
-      if (next === undefined) {
+    for (let turns = 0; turns <= 2 * (queue.size + 1); turns++) {
+      const object = looked();
+      if (object === undefined) {
         hand = queue.values();
         advance();
         continue;
       }
-      const object = next;
       advance();
       if (marked.delete(object) || object === kept) continue;
       queue.delete(object);
@@ -58,9 +63,9 @@ export function sieve(cache: PolicyCache, chunksOf: (object: number) => number, 
       marked.delete(object);
     },
     snapshot: () => {
-      while (next !== undefined && !queue.has(next)) advance();
       const objects = [...queue];
-      const passed = next === undefined ? objects.length : objects.indexOf(next);
+      const object = looked();
+      const passed = object === undefined ? objects.length : objects.indexOf(object);
       return packSnapshot("sieve", cache.objects, [objects, [...marked], Float64Array.of(passed)]);
     },
   };
