@@ -10,7 +10,7 @@ import type { KeyGroup } from "@agarose/storage/listing/key-groups";
 import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLine } from "../../ui/output.ts";
 import { reportWalk, type ReportStream } from "../../ui/report-stream.ts";
 import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
-import { waitFor } from "@agarose/storage/maintenance/scrub/deep-reads";
+import { sleep } from "@agarose/storage/commit/write-context";
 import { HotObjects, type HotOutcome, type HotTotals } from "@agarose/storage/maintenance/scrub/hot-objects";
 import { checkMetricsPath, writeMetrics } from "@agarose/storage/maintenance/scrub/metrics";
 import { redundancyLines } from "@agarose/storage/maintenance/scrub/redundancy";
@@ -37,7 +37,7 @@ export async function scrub(options: Options): Promise<number> {
         if (code === "USAGE") throw error;
         logLine(`${code}: ${message}`);
       });
-      await waitFor(startMs + every - systemClock.now(), systemClock, context.signal).catch(() => {});
+      await sleep(Math.max(0, startMs + every - systemClock.now()), context).catch(() => {});
     }
     return EXIT_OK;
   });

@@ -2,8 +2,8 @@
  * Which objects a scrub reads in full, and how much of that the limits on bandwidth and money admit.
  */
 import { hash } from "node:crypto";
-import { AgaroseError, type Clock, type Random } from "@agarose/core";
-import type { Config } from "../../config/config.ts";
+import { AgaroseError } from "@agarose/core";
+import { sleep, type WriteContext } from "../../commit/write-context.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
 
 /** What to read in full. Without a share and an age, nothing. */
@@ -32,12 +32,12 @@ const DAY_MS = 86_400_000;
 const GB = 1e9;
 const HASH_DIGITS = 12;
 
+type DeepContext = Pick<WriteContext, "config" | "clock" | "random" | "nowMs" | "signal">;
+
 /** Decides for one walk. Reads run one after the other. */
 export class DeepReads {
   readonly #options: DeepOptions;
-  readonly #clock: Clock;
-  readonly #random: Random;
-  readonly #signal: AbortSignal;
+  readonly #context: DeepContext;
   readonly #prices: ReadonlyMap<string, number>;
   readonly #parts: number;
   readonly #part: number;
@@ -46,16 +46,7 @@ export class DeepReads {
   #last: Promise<unknown> = Promise.resolve();
 
   /** Throws USAGE when money is limited and a region has no price. */
-  constructor(
-    options: DeepOptions,
-    context: {
-      readonly config: Config;
-      readonly clock: Clock;
-      readonly random: Random;
-      readonly nowMs: () => number;
-      readonly signal: AbortSignal;
-    },
-  ) {
+  constructor(options: DeepOptions, context: DeepContext) {
     const { regions } = context.config;
     const unpriced = regions.filter(({ egressUsdPerGb }) => egressUsdPerGb === undefined).map(({ name }) => name);
     if (options.usd !== undefined && unpriced.length > 0) {
@@ -66,9 +57,7 @@ export class DeepReads {
       );
     }
     this.#options = options;
-    this.#clock = context.clock;
-    this.#random = context.random;
-    this.#signal = context.signal;
+    this.#context = context;
     this.#prices = new Map(regions.map(({ name, egressUsdPerGb = 0 }) => [name, egressUsdPerGb]));
     const { ageMs, everyMs = DAY_MS } = options;
     this.#parts = ageMs === undefined ? 0 : Math.max(1, Math.floor(ageMs / everyMs));
@@ -79,7 +68,7 @@ export class DeepReads {
   isDue({ key }: KeyGroup): boolean {
     const { share = 0 } = this.#options;
     if (this.#parts > 0 && partOf(key, this.#parts) === this.#part) return true;
-    return share > 0 && this.#random() < share;
+    return share > 0 && this.#context.random() < share;
   }
 
   /** Reserves the money for all chunks of an object; undefined when there is not enough left. */
@@ -94,33 +83,18 @@ export class DeepReads {
   /** Runs `read` when those before it have ended, and the bandwidth has room. Rejects when the walk is aborted. */
   run<T>({ bytes }: ReadCost, read: () => Promise<T>): Promise<T> {
     const { bytesPerSecond } = this.#options;
+    const { clock } = this.#context;
     const result = this.#last.then(async () => {
       if (bytesPerSecond !== undefined) {
-        await waitFor(this.#freeMs - this.#clock.now(), this.#clock, this.#signal);
-        this.#freeMs = this.#clock.now() + (bytes / bytesPerSecond) * 1000;
+        const waitMs = this.#freeMs - clock.now();
+        if (waitMs > 0) await sleep(waitMs, this.#context);
+        this.#freeMs = clock.now() + (bytes / bytesPerSecond) * 1000;
       }
       return read();
     });
     this.#last = result.catch(() => {});
     return result;
   }
-}
-
-/** Waits so many milliseconds, if any. Rejects when `signal` aborts. */
-export function waitFor(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    if (!(ms > 0)) return resolve();
-    const onAbort = (): void => {
-      cancel();
-      reject(signal.reason);
-    };
-    const cancel = clock.after(ms, () => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    });
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }
 
 /** A number below `parts` that a key always has. */
