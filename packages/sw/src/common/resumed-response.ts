@@ -22,7 +22,69 @@ export function resumedResponse(response: Response, reopen: Reopen, signal?: Abo
   const span = spanOf(response);
   const etag = headers.get("etag");
   if (!body || !span || !etag) return response;
-  return new Response(new Resumed(body, span, etag, reopen, signal).stream(), { status, headers });
+  const { end } = span;
+  // Position in the object of the next byte.
+  let at = span.start;
+  let reader = body.getReader();
+  let failures = 0;
+
+  const goOn = async (cause: unknown): Promise<void> => {
+    const missing = end - at;
+    if (missing <= 0 || ++failures > ATTEMPTS_MAX) {
+      throw new AgaroseError(
+        "SOURCE_FAILED",
+        HAS_MESSAGES &&
+          `the read broke off ${failures} times in a row with ${missing} bytes missing of ${end}: read again`,
+        { missing, end },
+        cause,
+      );
+    }
+    const rest = await reopen({ range: `bytes=${at}-${end - 1}`, "if-range": etag });
+    const found = spanOf(rest);
+    if (rest.status !== 206 || found?.start !== at || found.end !== end || !rest.body) {
+      await rest.body?.cancel();
+      const actual = rest.headers.get("etag");
+      throw new AgaroseError(
+        "SOURCE_FAILED",
+        HAS_MESSAGES &&
+          `the object changed while it was read: it was ${etag} and is ${actual ?? "unknown"}: read it again`,
+        { expected: etag, actual },
+        cause,
+      );
+    }
+    reader = rest.body.getReader();
+  };
+
+  /** The next part, or undefined at the end and when the consumer has left. */
+  const next = async (sink: PullSink<unknown>): Promise<Uint8Array | undefined> => {
+    for (;;) {
+      let error: unknown;
+      const part = await reader.read().catch((cause: unknown) => {
+        error = cause;
+      });
+      if (part?.value) {
+        failures = 0;
+        at += part.value.length;
+        return part.value;
+      }
+      // A body that its consumer has cancelled ends short, too.
+      if (sink.isOver || (error === undefined && at === end)) return undefined;
+      if (signal?.aborted) throw toAgaroseError(signal.reason, "ABORTED");
+      await goOn(error);
+      if (sink.isOver) return void reader.cancel().catch(() => {});
+    }
+  };
+
+  const stream = pullStream<Uint8Array<ArrayBuffer>>({
+    pull: async (sink) => {
+      const part = await next(sink);
+      if (part) sink.enqueue(part as Uint8Array<ArrayBuffer>);
+      else sink.close();
+    },
+    // A body that has broken off cannot be cancelled.
+    cancel: (reason) => reader.cancel(reason).catch(() => {}),
+  });
+  return new Response(stream, { status, headers });
 }
 
 /** Bytes [start, end) of the object that a response says it holds. */
@@ -31,89 +93,4 @@ function spanOf({ headers }: Response): { start: number; end: number } | undefin
   if (range) return { start: Number(range[1]), end: Number(range[2]) + 1 };
   const length = headers.get("content-length");
   return length === null ? undefined : { start: 0, end: Number(length) };
-}
-
-class Resumed {
-  #reader: ReadableStreamDefaultReader<Uint8Array>;
-  /** Position in the object of the next byte. */
-  #at: number;
-  readonly #end: number;
-  readonly #etag: string;
-  readonly #reopen: Reopen;
-  readonly #signal: AbortSignal | undefined;
-  #failures = 0;
-
-  constructor(
-    body: ReadableStream<Uint8Array>,
-    { start, end }: { readonly start: number; readonly end: number },
-    etag: string,
-    reopen: Reopen,
-    signal: AbortSignal | undefined,
-  ) {
-    this.#reader = body.getReader();
-    this.#at = start;
-    this.#end = end;
-    this.#etag = etag;
-    this.#reopen = reopen;
-    this.#signal = signal;
-  }
-
-  stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
-    return pullStream({
-      pull: async (sink) => {
-        const part = await this.#next(sink);
-        if (part) sink.enqueue(part as Uint8Array<ArrayBuffer>);
-        else sink.close();
-      },
-      // A body that has broken off cannot be cancelled.
-      cancel: (reason) => this.#reader.cancel(reason).catch(() => {}),
-    });
-  }
-
-  /** The next part, or undefined at the end and when the consumer has left. */
-  async #next(sink: PullSink<unknown>): Promise<Uint8Array | undefined> {
-    for (;;) {
-      const { done, value, error } = await this.#reader.read().then(
-        (result) => ({ ...result, error: undefined }),
-        (cause: unknown) => ({ done: true, value: undefined, error: cause }),
-      );
-      if (!done) {
-        this.#failures = 0;
-        this.#at += value!.length;
-        return value;
-      }
-      // A body that its consumer has cancelled ends short, too.
-      if (sink.isOver || (error === undefined && this.#at === this.#end)) return undefined;
-      if (this.#signal?.aborted) throw toAgaroseError(this.#signal.reason, "ABORTED");
-      await this.#goOn(error);
-      if (sink.isOver) return void this.#reader.cancel().catch(() => {});
-    }
-  }
-
-  async #goOn(cause: unknown): Promise<void> {
-    const missing = this.#end - this.#at;
-    if (missing <= 0 || ++this.#failures > ATTEMPTS_MAX) {
-      throw new AgaroseError(
-        "SOURCE_FAILED",
-        HAS_MESSAGES &&
-          `the read broke off ${this.#failures} times in a row with ${missing} bytes missing of ${this.#end}: read again`,
-        { missing, end: this.#end },
-        cause,
-      );
-    }
-    const response = await this.#reopen({ range: `bytes=${this.#at}-${this.#end - 1}`, "if-range": this.#etag });
-    const span = spanOf(response);
-    if (response.status !== 206 || span?.start !== this.#at || span.end !== this.#end || !response.body) {
-      await response.body?.cancel();
-      const etag = response.headers.get("etag");
-      throw new AgaroseError(
-        "SOURCE_FAILED",
-        HAS_MESSAGES &&
-          `the object changed while it was read: it was ${this.#etag} and is ${etag ?? "unknown"}: read it again`,
-        { expected: this.#etag, actual: etag },
-        cause,
-      );
-    }
-    this.#reader = response.body.getReader();
-  }
 }
