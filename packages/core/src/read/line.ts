@@ -67,7 +67,7 @@ export class Line {
   readonly #samples: number[] = [];
   /** By source, how long it takes to send its first byte, without what was ahead of it on the line. */
   readonly #answers = new Map<string, number>();
-  readonly #sources = new Map<string, Traffic>();
+  readonly #sources = new Map<string | object, Traffic>();
   /** The sum of what has not come. */
   #awaited = 0;
   /** Of how many requests some bytes have come, and others have not. */
@@ -99,9 +99,16 @@ export class Line {
     return this.rate && this.rate / 125;
   }
 
-  /** Records a request to `source` for `bytes` bytes. */
-  begin(source: string, bytes: number): LineRequest {
+  /**
+   * Records a request to `source` for `bytes` bytes.
+   *
+   * @param source names a region, or is a response that brings several chunks one after the other.
+   */
+  begin(source: string | object, bytes: number): LineRequest {
     const startMs = this.#clock.now();
+    const isResponse = typeof source === "object";
+    // It may be the last in turn.
+    const ahead = isResponse ? this.#awaited : 0;
     const aheadMs = this.queueMs(0);
     if (this.#awaited === 0) {
       this.#heardMs = startMs;
@@ -124,7 +131,7 @@ export class Line {
         there.lastReceived = this.#received;
         if (!isFirst) return;
         const ms = this.#clock.now();
-        if (waitMs !== undefined) this.#answered(source, ms - startMs - waitMs - aheadMs);
+        if (waitMs !== undefined && !isResponse) this.#answered(source, ms - startMs - waitMs - aheadMs);
         since = { ms, received: this.#received, flowing: ++this.#flowing, rest };
       },
       isOverdue: (insteadBytes, insteadMs) => {
@@ -145,10 +152,11 @@ export class Line {
         const sending = [...this.#sources.values()].filter((one) => one.awaited && one.lastReceived > last);
         return (
           nowMs - startMs > SILENCE_MS_MAX ||
+          (isResponse && this.#received === since.received) ||
           this.#awaited < 2 * bytes ||
           // Those who came later are served.
           there.sent - sent >= 2 * aheadThere ||
-          this.#received - last >= Math.max(1, sending.length, this.#flowing) * TURN_BYTES ||
+          this.#received - last >= Math.max(ahead, Math.max(1, sending.length, this.#flowing) * TURN_BYTES) ||
           nowMs - this.#heardMs >= Math.max(RESERVE_MS, TURN_BYTES / (this.rate ?? RATE_UNKNOWN))
         );
       },
@@ -187,11 +195,13 @@ export class Line {
   }
 
   /** Adds to what is awaited of a source. */
-  #await(source: string, bytes: number): Traffic {
+  #await(source: string | object, bytes: number): Traffic {
     const there = this.#sources.get(source) ?? { awaited: 0, sent: 0, lastReceived: 0 };
     there.awaited += bytes;
     this.#awaited += bytes;
     this.#sources.set(source, there);
+    // A response ends with its read, and a region stays.
+    if (there.awaited === 0 && typeof source === "object") this.#sources.delete(source);
     return there;
   }
 

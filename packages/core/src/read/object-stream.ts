@@ -141,6 +141,7 @@ class ObjectStream {
       const started = step;
       const arrived = (): void => {
         started.hasCome = true;
+        this.#range.came += started.bytes;
         if (this.#range.hasFlowed) this.#fillWindow();
       };
       // `#pull` reports the failure. Until then it must not count as unhandled.

@@ -17,6 +17,13 @@ import type { ChunkOrder, StripeReader } from "./stripe-reader.ts";
 const FLOW_BYTES_MIN = 128 * 1024;
 /** Before the first block has come, this share of what keeps the line busy is under way. */
 const START_SHARE = 1 / 2;
+/**
+ * A read that begins in the middle of an object is a seek, which is often given up. So few bytes of it are under way at
+ * first, …
+ */
+const SEEK_BYTES = 256 * 1024;
+/** … and so many more for each byte that has come: about as a connection grows (RFC 5681, section 3.1). */
+const SEEK_GROWTH = 2;
 
 /** The next part of a read. */
 export interface Step {
@@ -42,16 +49,19 @@ interface InOrder {
 export class RangeReader {
   /** Whether blocks were read in order: each that has come makes room for the next one. */
   hasFlowed = false;
+  /** How many bytes of steps have come, which its owner counts. */
+  came = 0;
   #inOrder: InOrder | undefined;
-  #isKept: boolean | undefined;
-  /** Whether one of these blocks has come. */
-  #hasBegun = false;
   readonly #target: ReadTarget;
   readonly #context: ReadContext;
   readonly #stripes: StripeReader;
   readonly #leaves: LeafHashes;
   readonly #signal: AbortSignal;
   readonly #range: ByteRange;
+  /** Whether all of the range is so small that its pieces could be read. */
+  readonly #isInPieces: boolean;
+  /** Whether it is the beginning of a long range in the middle of the object. */
+  readonly #isSeek: unknown;
   /** Whether `share` keeps whole stripes. */
   #keepsStripes: boolean | undefined;
   /** What a small range lies in, or what is left of one, and is not asked for yet. */
@@ -75,6 +85,8 @@ export class RangeReader {
     this.#leaves = new LeafHashes(target, context, stripes);
     this.#signal = signal;
     this.#range = range;
+    this.#isInPieces = piecesOf(manifest, range) !== undefined;
+    this.#isSeek = context.line && range.start > 0 && !this.#isInPieces;
     if (HAS_STORE) this.#keepsStripes = policy.stripes;
     this.#endStripe = Math.ceil(range.end / manifest.stripeBytes);
     this.#at = range.start;
@@ -95,10 +107,11 @@ export class RangeReader {
   next(ahead: readonly Step[], bytesMax: number): Step | undefined {
     const { manifest } = this.#target;
     if (this.isOver) return undefined;
+    const mostBytes = this.#isSeek ? Math.min(bytesMax, SEEK_BYTES + SEEK_GROWTH * this.came) : bytesMax;
     if (this.#pieces.length === 0) {
       const stripe = stripeShape(manifest, Math.floor(this.#at / manifest.stripeBytes));
-      if (this.#flows(stripe)) return this.#nextBlock(stripe, ahead, bytesMax);
-      if (!this.#isSmall()) return this.#nextStripe(stripe, ahead, bytesMax);
+      if (this.#flows(stripe)) return this.#nextBlock(stripe, ahead, mostBytes);
+      if (!this.#isSmall()) return this.#nextStripe(stripe, ahead, mostBytes);
     }
     const [piece, ...pieces] = this.#pieces;
     this.#pieces = pieces;
@@ -135,10 +148,13 @@ export class RangeReader {
     if (!line || (HAS_STORE && this.#keepsStripes) || manifest.inline !== undefined) return false;
     if (!manifest.leaves && blockCount(manifest, stripe) > 1) return false;
     const from = Math.max(start, stripe.start);
-    const wanted = Math.min(end, stripe.start + stripe.dataBytes) - from;
+    // Behind a seek to the end of a stripe comes as much of the next one.
+    const wanted = Math.min(end - from, stripe.dataBytes);
     // Few bytes come as soon by all their blocks at once.
     if (wanted <= FLOW_BYTES_MIN) return false;
-    return this.#at > from || (!line.isWide(wanted, this.#stripes.regions) && this.#stripes.isDirect(stripe));
+    const isSought = this.#isSeek && from === start;
+    const isInOrder = isSought || !line.isWide(wanted, this.#stripes.regions);
+    return this.#at > from || (isInOrder && this.#stripes.isDirect(stripe));
   }
 
   /** Reads the next block from the region that has it, by the GET that has brought the one before. */
@@ -146,13 +162,12 @@ export class RangeReader {
     const { manifest } = this.#target;
     const line = this.#context.line!;
     // Other reads want the blocks of a small range again, as the index of a file.
-    this.#isKept ??= piecesOf(manifest, this.#range) !== undefined;
-    const memory = this.#isKept ? this.#context.memory : undefined;
+    const memory = this.#isInPieces ? this.#context.memory : undefined;
     const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
     const { stripe: wanted, blockBytes, start, end } = piece!;
     const shardBytes = Math.min(blockBytes, wanted.shardBytes);
     // The first block must not share the line with many others.
-    const window = line.windowBytes(this.#stripes.regions) * (this.#hasBegun ? 1 : START_SHARE);
+    const window = line.windowBytes(this.#stripes.regions) * (this.came > 0 ? 1 : START_SHARE);
     // What has come may wait for a block before it, which is no reason to leave the line idle.
     const most = Math.min(bytesMax, 2 * window) - shardBytes;
     const awaited = sumOf(ahead.filter(({ hasCome }) => !hasCome));
@@ -170,7 +185,6 @@ export class RangeReader {
     const read = async (inOrder: InOrder): Promise<Uint8Array[]> => {
       const own = (): Promise<Uint8Array> => this.#readBlock(block, order, inOrder);
       const bytes = await (memory?.read(blockNames(manifest, block), blockBytes, own, this.#signal) ?? own());
-      this.#hasBegun = true;
       return [bytes.subarray(range.start - start, range.end - start)];
     };
     return { bytes: shardBytes, parts: read(this.#inOrder) };

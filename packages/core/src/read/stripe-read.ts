@@ -233,7 +233,8 @@ class StripeRead {
     };
     const onPart = (bytes: number): void => flight.onLine?.received(bytes, waitMs);
     const flight: Flight = { candidate, record, abort: new AbortController(), isExtra };
-    if (source.kind === "region") flight.onLine = line?.begin(source.id, stripe.shardBytes);
+    // The chunks of a bundle come one after the other, beside those of other bundles.
+    flight.onLine = line?.begin(source.kind === "region" ? source.id : source, stripe.shardBytes);
     this.#flights.add(flight);
     onRequest(record);
     try {
@@ -356,15 +357,18 @@ class StripeRead {
     });
   }
 
-  /** Whether the line is what a piece waits for, and not its source. */
+  /** Whether the line is what a piece waits for, or a stripe whose missing chunks all come from the edge. */
   #isBehindOthers(): boolean {
     const { wanted, stripe, patienceMs } = this.#options;
-    if (wanted === undefined) return false;
+    const isPiece = wanted !== undefined;
     // Of a read in order, most of what k others bring is wanted next.
-    const bytes = (patienceMs === undefined ? this.#k : 1) * stripe.shardBytes;
+    const bytes = (isPiece && patienceMs === undefined ? this.#k : 1) * stripe.shardBytes;
     const others = this.#waiting.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b);
     const othersMs = others[this.#k - 1] ?? 0;
-    return [...this.#flights].some(({ onLine }) => onLine?.isOverdue(bytes, othersMs) === false);
+    const waits = [...this.#flights].map(
+      ({ record, onLine }) => (isPiece || record.kind === "edge") && onLine?.isOverdue(bytes, othersMs) === false,
+    );
+    return waits.includes(true) && (isPiece || !waits.includes(false));
   }
 
   #mayHedge(times: number): boolean {

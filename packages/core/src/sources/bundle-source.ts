@@ -58,8 +58,8 @@ export class BundleSource implements ChunkSource {
     return this.#cached().includes(chunk);
   }
 
-  fetch({ stripe, chunk, signal }: ChunkRequest): Promise<Uint8Array> {
-    return this.#shards.take({ stripe: stripe.index, chunk }, signal);
+  fetch({ stripe, chunk, signal, onPart }: ChunkRequest): Promise<Uint8Array> {
+    return this.#shards.take({ stripe: stripe.index, chunk }, signal, onPart);
   }
 
   release(stripe: number): void {

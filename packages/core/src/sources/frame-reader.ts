@@ -7,10 +7,12 @@ import { BodyReader } from "./body.ts";
 
 /** Reads the frames of a response body as they arrive. */
 export class FrameReader {
+  /** Called with the number of bytes whenever some have come. */
+  onPart: ((bytes: number) => void) | undefined;
   readonly #body: BodyReader;
 
   constructor(body: ReadableStream<Uint8Array>) {
-    this.#body = new BodyReader(body);
+    this.#body = new BodyReader(body, (bytes) => this.onPart?.(bytes));
   }
 
   /**

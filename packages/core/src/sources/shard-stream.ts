@@ -8,7 +8,7 @@ import { toAgaroseError, type AgaroseError } from "../errors.ts";
 import type { FrameReader } from "./frame-reader.ts";
 
 /** Frames in the order of their stripes. */
-export type Frames = Pick<FrameReader, "next" | "cancel">;
+export type Frames = Pick<FrameReader, "next" | "cancel"> & Partial<Pick<FrameReader, "onPart">>;
 
 /** Which shard: the one of chunk `chunk` in stripe `stripe`. */
 export interface ShardName {
@@ -17,6 +17,7 @@ export interface ShardName {
 }
 
 interface Waiter extends ShardName {
+  readonly onPart: ((bytes: number) => void) | undefined;
   readonly arrival: PromiseWithResolvers<Uint8Array>;
 }
 
@@ -55,8 +56,10 @@ export class ShardStream {
   /**
    * The payload of a shard, once. Rejects with the error of `missing` when the stream is past it, with the error that
    * ended the stream, or with ABORTED.
+   *
+   * @param onPart called with the number of bytes whenever some have come, of this shard or of one before it.
    */
-  async take(shard: ShardName, signal: AbortSignal): Promise<Uint8Array> {
+  async take(shard: ShardName, signal: AbortSignal, onPart?: (bytes: number) => void): Promise<Uint8Array> {
     const name = nameOf(shard);
     const early = this.#early.get(name);
     if (early) {
@@ -67,7 +70,7 @@ export class ShardStream {
     if (this.#ended) throw this.#ended(shard);
     if (shard.stripe < this.#stripe) throw this.#missing(shard);
     const arrival = Promise.withResolvers<Uint8Array>();
-    this.#waiters.set(name, { ...shard, arrival });
+    this.#waiters.set(name, { ...shard, onPart, arrival });
     const onAbort = (): void => this.#settle(name)?.reject(toAgaroseError(signal.reason, "ABORTED"));
     if (signal.aborted) onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
@@ -108,6 +111,7 @@ export class ShardStream {
     this.#pumping = true;
     try {
       const frames = await this.#frames;
+      frames.onPart = (bytes) => this.#waiters.values().next().value?.onPart?.(bytes);
       while (this.#waiters.size > 0 && !this.#ended) this.#dispatch(await frames.next());
     } catch (cause) {
       const error = toAgaroseError(cause, "SOURCE_FAILED");
