@@ -5,7 +5,7 @@ import { popularRows } from "../ec-cache/popular-rows.ts";
 import { simulateReadCluster } from "../ec-cache/read-cluster.ts";
 import type { ReadClusterResult, ReadClusterStudy } from "../ec-cache/read-cluster.ts";
 import { spreadRedundancy } from "../ec-cache/redundancy.ts";
-import { ms, prose, scenario, section, share, table } from "./page.ts";
+import { change, ms, prose, scenario, section, share, table } from "./page.ts";
 import type { Cells, Section } from "./page.ts";
 
 /** What section 6.1 prints; below, what it does not. */
@@ -97,14 +97,12 @@ export function ecCache(): Section {
     "### Parity by popularity in caches and in buckets (section 6.1)",
     byPopularity,
     prose`
-      Our use of it, no figure of the paper: the first PoP of \`five-together.json\` without peers, RS(9,3), a cache of 90 chunks,
-      the true popularity and functional rows. \`Rows cached\` counts those of the most popular tenth of the objects, and of all
-      others. Lambda is that of the regions. EC-Cache spreads redundancy so that servers are even. Our cache gives rows to hot
-      objects to save time, and the nearest regions then serve most of the rest. So lambda rises while reads take a third of the time.
-      More stored rows of hot objects pay, too: 5% more storage saves 20% of the mean. \`scrub\` stores them, by what readers ask PoPs for
-      and within the storage of \`hot\`. The [version](../reference/format.md#version) of format 2 covers m and the hashes of all rows. So more
-      rows are another version of the object: a put under its publisher's key, with chunks of other names, and all PoPs and browsers drop what
-      they hold of it. That is why an object keeps its rows until another one has twice its requests, and why \`hot\` is off by default.
+      Our use of it, no figure of the paper: the three PoPs of \`five-together.json\` without peers, a cache for ten objects at each, the
+      true popularity and functional rows; chunks are in the regions nearest on average. EC-Cache spreads redundancy so that servers are
+      even. Our caches give rows to hot objects to save time, and so do extra rows in buckets, which \`scrub\` stores near the PoPs within
+      the storage of \`hot\`, 5% by default. They are worth most for what the caches do not hold. They come and go without another
+      [version](../reference/format.md#extra-chunks), so no PoP or browser drops what it holds. An object keeps its rows while there is
+      room, or until another one would save twice as much by them.
       \`codes\` gives more parity to the objects under a prefix when they are put.
     `,
     "### Low skew (section 6.1)",
@@ -301,54 +299,41 @@ function paritySentence(): string {
 }
 
 async function byPopularity(): Promise<string> {
-  const { code, objects, pops, noise, popularity } = (await scenario("five-together.json")) as unknown as Scenario;
-  const [{ regionLatencyMs, cacheLatencyMs: cacheMs, capacityChunks }] = pops as [Scenario["pops"][0]];
+  const { objects, pops, noise, popularity } = (await scenario("five-together.json")) as unknown as Scenario;
+  const { cacheLatencyMs: cacheMs } = pops[0]!;
   const study = {
-    latencyMs: Object.values(regionLatencyMs),
+    pops: pops.map(({ regionLatencyMs }) => regionLatencyMs),
     deviation: noise.lognormalSigma,
     cacheMs,
-    capacityChunks,
-    ...code,
-    mOfHot: code.m + 6,
+    capacityObjects: 10,
     objects: objects.count,
     zipfExponent: popularity.exponent,
   };
-  const tenth = objects.count / 10;
-  const sum = (rows: readonly number[]): number => rows.reduce((so, count) => so + count, 0);
-  return table(
-    [
-      "6 more rows stored of",
-      "more storage",
-      "rows cached",
-      "lambda, no cache",
-      "with it",
-      "mean ms, no cache",
-      "with it",
-    ],
-    ...[0, 0.05, 0.1, 0.2, 1].map((part) => {
-      const rows = popularRows({ ...study, hot: part * objects.count });
-      const { moreStorage, cached, without, with: withCache } = rows;
-      return [
-        part === 0 ? "no object" : part === 1 ? "all objects" : `the hottest ${100 * part}%`,
-        share(moreStorage),
-        `${sum(cached.slice(0, tenth))} and ${sum(cached.slice(tenth))}`,
-        `${ms(without.imbalancePercent)}%`,
-        `${ms(withCache.imbalancePercent)}%`,
-        ms(without.readMs),
-        ms(withCache.readMs),
-      ];
-    }),
-  );
+  const codes = [
+    { k: 3, m: 1 },
+    { k: 4, m: 1 },
+    { k: 9, m: 3 },
+  ];
+  const rows = codes.flatMap(({ k, m }) => {
+    const none = popularRows({ ...study, k, m, storage: 0 });
+    return [none, ...[0.025, 0.05, 0.1].map((storage) => popularRows({ ...study, k, m, storage }))].map((found) => [
+      `${k}+${m}`,
+      share(found.moreStorage),
+      String(found.hot),
+      ms(found.withoutMs),
+      ms(found.withMs),
+      found === none ? "" : change(found.withMs, none.withMs),
+    ]);
+  });
+  return table(["code", "more storage", "hot objects", "mean ms, no cache", "with it", "change"], ...rows);
 }
 
 /** What `byPopularity` takes of a scenario. */
 interface Scenario {
-  readonly code: { readonly k: number; readonly m: number };
   readonly objects: { readonly count: number };
   readonly pops: readonly {
     readonly regionLatencyMs: Readonly<Record<string, number>>;
     readonly cacheLatencyMs: number;
-    readonly capacityChunks: number;
   }[];
   readonly noise: { readonly lognormalSigma: number };
   readonly popularity: { readonly exponent: number };

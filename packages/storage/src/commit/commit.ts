@@ -205,7 +205,8 @@ export function commitAgain<T extends ManifestRecord>(
   return commitRecord({ key, upload: context.newUpload(), survey, copies: true, seal }, context);
 }
 
-function resealed(
+/** `record` under another generation, with the names that its regions have now, and a signature of its own. */
+export function resealed(
   record: ManifestRecord,
   generation: number,
   modified: string,
@@ -215,6 +216,11 @@ function resealed(
   const named = withCurrentNames(record, regionsOf(stores));
   const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = named;
   return sealManifest({ ...content, generation, modified }, nodeSha256, sign);
+}
+
+/** Whether this writer may write another manifest of the object: it cannot sign for the publisher without the key. */
+export function maySeal(record: ManifestRecord, { sign }: WriteContext): boolean {
+  return record.signature === undefined || sign !== undefined;
 }
 
 function notAcknowledged(key: string, error: unknown): AgaroseError {

@@ -286,19 +286,20 @@ export const configSchema = v.pipe(
     hot: v.optional(
       v.pipe(
         v.strictObject({
-          code: v.pipe(fixedCode, v.description("Their code, with more chunks than that of other objects.")),
           storage: v.pipe(
             v.number(),
             v.title("number"),
             v.minValue(0, "is negative"),
             v.maxValue(1, "is above 1"),
-            v.description("The most that all their additional bytes may be of the stored bytes, such as 0.05."),
+            v.description("The most that all extra chunks may be of the stored bytes. 0 for none."),
           ),
         }),
         v.description(
-          "A code for the objects that readers ask PoPs for most. `agarose scrub` gives and takes it after each walk.",
+          "Extra chunks of the objects that readers ask PoPs for most, near these PoPs. `agarose scrub` stores and removes " +
+            "them after each walk, where it has the admin tokens of the PoPs.",
         ),
       ),
+      { storage: 0.05 },
     ),
     auto: v.optional(
       v.pipe(
@@ -524,11 +525,6 @@ export const configSchema = v.pipe(
   v.check(
     ({ code: own, codes, write }) => !write || (own !== "auto" && codes.length === 0),
     'has `write.happy` with codes that differ by size: set `code` to {"k", "m"} and leave `codes` out, or remove `write`',
-  ),
-  v.check(({ hot, pops }) => !hot || pops.length > 0, "has `hot` without `pops`, which say what readers ask for most"),
-  v.check(
-    ({ code: own, hot }) => !hot || own === "auto" || hot.code.k + hot.code.m > own.k + own.m,
-    "has a `hot.code` with no more chunks than `code`: give it more parity",
   ),
   v.check(
     ({ code: own, write }) => !write || own === "auto" || (write.happy >= own.k && write.happy <= own.k + own.m),

@@ -51,6 +51,7 @@ test("defaults are filled in", () => {
     code: { k: 4, m: 2 },
     unsigned: true,
     codes: [],
+    hot: { storage: 0.05 },
     compress: "small",
     auto: {},
     stripeBytes: 4 * 1024 * 1024,

@@ -96,8 +96,8 @@ export function parseConfig(text: string, path: string): Config {
     const what = first.field === "" ? path : `${path}: \`${first.field}\``;
     throw new AgaroseError("CONFIG_INVALID", `${what} ${first.problem}${more}`, { path, problems });
   }
-  const { code, codes, hot, stripeBytes } = result.output;
-  for (const one of [code, ...codes.map((rule) => rule.code), ...(hot ? [hot.code] : [])]) {
+  const { code, codes, stripeBytes } = result.output;
+  for (const one of [code, ...codes.map((rule) => rule.code)]) {
     checkCode({ ...(one === "auto" ? { k: 1, m: 0 } : one), stripeBytes });
   }
   return result.output;

@@ -62,24 +62,6 @@ export function layoutOf(config: Config, key: string, bytes: number): ObjectLayo
   return { k: coded.k, m: coded.m, inline: false, placement };
 }
 
-/** The configuration that stores the most popular objects, and no other. Undefined without `hot`. */
-export function hotConfig(config: Config): Config | undefined {
-  return config.hot && { ...config, code: config.hot.code, codes: [], hot: undefined };
-}
-
-/**
- * The layout that a stored object should have: that of `hot` where it has that code, which `scrub` alone gives and
- * takes. Throws as `layoutOf` does.
- */
-export function storedLayout(
-  { key, bytes, k, m }: Pick<Manifest, "key" | "bytes" | "k" | "m">,
-  config: Config,
-): ObjectLayout {
-  const { hot } = config;
-  const isHot = hot !== undefined && hot.code.k === k && hot.code.m === m;
-  return layoutOf(isHot ? hotConfig(config)! : config, key, bytes);
-}
-
 /** The regions that chunks are put in: those that are not being emptied. */
 export function keptRegions({ regions }: Config): Config["regions"] {
   return regions.filter(({ drain }) => drain !== true);

@@ -51,12 +51,14 @@ async function byOneManifest(group: KeyGroup, context: WriteContext): Promise<Ob
 /** Whether every chunk and leaf list that a manifest names is listed where it should be, with its length. */
 function areListed(manifest: Manifest, { chunks }: KeyGroup, { regions }: Config): boolean {
   const found = new Set(chunks.map(({ store, suffix, bytes }) => `${store.region.name} ${suffix} ${bytes}`));
-  const { upload } = manifest;
+  const { upload, extra } = manifest;
+  const extraPlacement = currentNames(extra?.placement ?? [], regions);
   const placement = currentNames(manifest.placement, regions);
   const leaves = currentNames(manifest.leaves ?? [], regions);
   const bytes = chunkBytes(manifest);
   return (
     storedChunks(manifest).every((chunk) => found.has(`${placement[chunk]} ${upload}/${chunk} ${bytes}`)) &&
+    extraPlacement.every((region, i) => found.has(`${region} ${extra!.upload}/${placement.length + i} ${bytes}`)) &&
     leaves.every((region) => found.has(`${region} ${upload}/${LEAF_LIST} ${leafListBytes(manifest)}`))
   );
 }

@@ -10,6 +10,7 @@ import type { Config } from "../config/config.ts";
 import { keyGroups, type KeyGroup, type RegionObject } from "../listing/key-groups.ts";
 import { commonRecord } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
+import { namedUploads } from "../objects/chunk-listing.ts";
 import { newestOf, surveyAll } from "../regions/region-survey.ts";
 
 /** Bytes in one region. */
@@ -118,7 +119,7 @@ async function measureKey(
   context: WriteContext,
 ): Promise<{ readonly bytes: number | undefined; readonly problem?: string }> {
   const { records, problem } = await recordsOf(group, context);
-  const named = new Set(records.flatMap((record) => (isTombstone(record) ? [] : record.upload)));
+  const named = new Set(records.flatMap((record) => (isTombstone(record) ? [] : namedUploads(record))));
   const keeps = keptUploads(group, context);
   for (const chunk of group.chunks) {
     const upload = chunk.suffix.slice(0, chunk.suffix.indexOf("/"));

@@ -6,7 +6,7 @@ import { AgaroseError, toAgaroseError } from "@agarose/core";
 import type { Code, Manifest } from "@agarose/core/format";
 import { hasFormerName } from "../buckets/region-names.ts";
 import type { Config } from "../config/config.ts";
-import { storedLayout } from "../layout/object-layout.ts";
+import { layoutOf } from "../layout/object-layout.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { currentManifest } from "../listing/listed-object.ts";
 import type { PutResult } from "../objects/put-object.ts";
@@ -47,7 +47,7 @@ export async function recodeListed(
   try {
     const before = await currentManifest(group, context, { isReadOnly: dryRun });
     if (!before) return moves ? await complete(group, undefined, dryRun, context) : undefined;
-    const layout = storedLayout(before, config);
+    const layout = layoutOf(config, before.key, before.bytes);
     if ((moves || dryRun) && (await isLaidOut(before, layout, config))) {
       return moves ? await complete(group, before, dryRun, context) : { key, outcome: "current" };
     }

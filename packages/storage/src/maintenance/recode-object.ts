@@ -16,7 +16,7 @@ import { holds } from "../regions/region-survey.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
-import { hasDrainedLeaves, storedLayout, type ObjectLayout } from "../layout/object-layout.ts";
+import { hasDrainedLeaves, layoutOf, type ObjectLayout } from "../layout/object-layout.ts";
 import { asBefore, putObject, type PutResult } from "../objects/put-object.ts";
 import { currentNames } from "../buckets/region-names.ts";
 import type { DeploymentParts } from "../parts.ts";
@@ -42,7 +42,7 @@ export async function findRecodable(key: string, context: WriteContext): Promise
   // A run that was killed in its last writes left some regions behind, and the put completes them.
   const isEverywhere = regions.every((region) => region.state === "unreachable" || holds(region, bytes));
   const { config } = context;
-  return isEverywhere && (await isLaidOut(newest, storedLayout(newest, config), config)) ? undefined : newest;
+  return isEverywhere && (await isLaidOut(newest, layoutOf(config, key, newest.bytes), config)) ? undefined : newest;
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Looks whether the chunks of an object are there, by length, without reading them.
  */
-import { chunkBytes, chunkName, type Manifest } from "@agarose/core/format";
+import { chunkBytes, chunkNameOf, chunkRegions, type Manifest } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { RegionParts } from "../commit/write-context.ts";
@@ -11,18 +11,18 @@ import type { RegionParts } from "../commit/write-context.ts";
  * having them; a region that is not configured as not having them.
  */
 export async function findGoneChunks(
-  manifest: Pick<Manifest, "key" | "upload" | "bytes" | "stripeBytes" | "k" | "placement">,
+  manifest: Pick<Manifest, "key" | "upload" | "bytes" | "stripeBytes" | "k" | "m" | "placement" | "extra">,
   chunks: readonly number[],
   context: RegionParts,
 ): Promise<number[]> {
-  const { key, upload, placement } = manifest;
+  const regions = chunkRegions(manifest);
   const expected = chunkBytes(manifest);
   if (manifest.bytes === 0) return [];
-  const storeOf = (chunk: number) => storeNamed(context.stores, placement[chunk]!);
+  const storeOf = (chunk: number) => storeNamed(context.stores, regions[chunk]!);
   const known = chunks.filter(storeOf);
   const tasks = known.map((chunk): Task<number | undefined> => {
     const store = storeOf(chunk)!;
-    return { store, run: (signal) => store.head(chunkName(key, upload, chunk), signal) };
+    return { store, run: (signal) => store.head(chunkNameOf(manifest, chunk), signal) };
   });
   const outcomes = await runTasks(tasks, { enough: Math.min(manifest.k, tasks.length) }, context);
   const gone = known.filter((_, index) => !outcomes[index]!.error && outcomes[index]!.value !== expected);

@@ -23,6 +23,16 @@ export function storedChunks({ bytes, inline, placement }: Manifest): number[] {
   return bytes === 0 || inline !== undefined ? [] : [...placement.keys()];
 }
 
+/** The extra chunks that a manifest names. */
+export function extraChunks({ placement, extra }: Manifest): number[] {
+  return (extra?.placement ?? []).map((_, i) => placement.length + i);
+}
+
+/** The uploads whose chunks a manifest names. */
+export function namedUploads({ upload, extra }: Manifest): string[] {
+  return extra ? [upload, extra.upload] : [upload];
+}
+
 /** Lists the chunks of an object, in their order. Rejects only when the caller aborts. */
 export async function listChunks(manifest: Manifest, context: RegionParts): Promise<ListedChunk[]> {
   const { key, upload } = manifest;

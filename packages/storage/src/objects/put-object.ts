@@ -38,7 +38,7 @@ import { settledSurvey } from "../regions/settled.ts";
 import { encryptSource } from "../encryption/encrypted-source.ts";
 import { shownManifest } from "../encryption/opened.ts";
 import { secretsOf } from "../encryption/secrets-of.ts";
-import { hasDrainedLeaves, keptRegions, layoutOf, storedLayout } from "../layout/object-layout.ts";
+import { hasDrainedLeaves, keptRegions, layoutOf } from "../layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { compressSource, mayCompress, type CompressionWish } from "../upload/compressed-source.ts";
 import { examineContent } from "../upload/examined-content.ts";
@@ -402,7 +402,7 @@ async function keepStored(
   const before = { ...shown, placement };
   const { key, bytes: length, sha256, contentType } = object;
   const headers = withChecksums(object.headers, shown.headers);
-  const { k, m, placement: places } = storedLayout(newest, context.config);
+  const { k, m, placement: places } = layoutOf(context.config, key, newest.bytes);
   const content = { key, bytes: length, sha256, contentType, headers };
   const { stripeBytes } = context.config;
   const wanted = { ...content, k, m, placement: places, stripeBytes, blockBytes: BLOCK_BYTES };

@@ -3,7 +3,8 @@
  * that a put under way keeps its own. Of a key under `keep` they stay.
  */
 import {
-  chunkName,
+  chunkNameOf,
+  chunkRegions,
   encodeManifest,
   isTombstone,
   LEAF_LIST,
@@ -129,11 +130,11 @@ async function removeChunks(
   const names = new Map<string, Set<string>>();
   const regions = regionsOf(context.stores);
   for (const manifest of manifests) {
-    const { key, upload, bytes, placement, leaves = [] } = withCurrentNames(manifest, regions);
-    if (bytes === 0) continue;
-    const chunks = [...placement.entries(), ...leaves.map((region) => [LEAF_LIST, region] as const)];
-    for (const [chunk, region] of chunks) {
-      names.set(region, (names.get(region) ?? new Set()).add(chunkName(key, upload, chunk)));
+    const named = withCurrentNames(manifest, regions);
+    if (named.bytes === 0) continue;
+    const leaves = (named.leaves ?? []).map((region) => [LEAF_LIST, region] as const);
+    for (const [chunk, region] of [...chunkRegions(named).entries(), ...leaves]) {
+      names.set(region, (names.get(region) ?? new Set()).add(chunkNameOf(named, chunk)));
     }
   }
   const stores = context.stores.filter(({ region }) => names.has(region.name));

@@ -1,12 +1,15 @@
 /**
  * Checks everything that is stored of one object: its manifest in every region, and every byte of every chunk.
  */
+import { createHash } from "node:crypto";
 import { toAgaroseError, type FetchedResponse } from "@agarose/core";
 import {
   chunkBytes,
-  chunkName,
+  chunkNameOf,
+  chunkRegions,
   HASH_BYTES,
   hashShard,
+  isFunctional,
   isTombstone,
   LEAF_LIST,
   stripeCount,
@@ -16,7 +19,8 @@ import {
 } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
-import { listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
+import { findGoneChunks } from "./chunk-heads.ts";
+import { extraChunks, listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import type { StripeHashes } from "@agarose/core/read";
 import { checkLeafLists, type LeafListVerdict } from "../leaf-lists/leaf-lists.ts";
@@ -90,11 +94,24 @@ const SUSPECT_MS_MAX = 2_500;
 export async function verifyObject(key: string, context: RegionParts, quick = false): Promise<ObjectVerdict> {
   const { newest, verdicts } = await checkManifests(key, context);
   if (!newest || isTombstone(newest)) return verdictWithoutChunks(key, newest, verdicts);
-  const [damage, lists] = await Promise.all([
+  const [damage, lists, extra] = await Promise.all([
     quick ? listChunks(newest, context).then((listed) => damageOf(newest, listed)) : checkChunks(newest, context),
     checkLeafLists(newest, quick, context),
+    checkExtra(newest, quick, context),
   ]);
-  return verdictOfChunks(newest, verdicts, [...damage, ...damageOfLists(lists)]);
+  return verdictOfChunks(newest, verdicts, [...damage, ...damageOfLists(lists), ...extra]);
+}
+
+/** What is wrong with the extra chunks of an object. No stripe needs them. Rejects only when the caller aborts. */
+export async function checkExtra(manifest: Manifest, quick: boolean, context: RegionParts): Promise<ChunkDamage[]> {
+  const chunks = extraChunks(manifest);
+  if (!quick) {
+    const damage = await checkChunks(manifest, context, chunks);
+    return damage.map((one) => ({ ...one, stripes: [] }));
+  }
+  const regions = chunkRegions(manifest);
+  const gone = await findGoneChunks(manifest, chunks, context);
+  return gone.map((chunk) => ({ chunk, region: regions[chunk]!, code: "CHUNK_MISSING", stripes: [] }));
 }
 
 /** The verdict on a key that has no chunks now: it was removed, or no region has a sound manifest of it. */
@@ -133,7 +150,7 @@ export function verdictOfChunks(
     readable: beyondK >= 0,
     beyondK: chunks > 0 ? beyondK : soundOf(manifests) - 1,
     manifests,
-    chunksSound: chunks - damage.filter(({ chunk }) => chunk !== LEAF_LIST).length,
+    chunksSound: chunks - damage.filter(({ chunk }) => chunk < chunks).length,
     chunks,
     damage: damage.toSorted((a, b) => a.chunk - b.chunk),
   };
@@ -153,12 +170,17 @@ export function damageOfLists(lists: readonly LeafListVerdict[]): ChunkDamage[] 
   );
 }
 
-/** Reads all chunks of an object, and returns what is wrong with them. */
-export async function checkChunks(manifest: Manifest, context: RegionParts): Promise<ChunkDamage[]> {
+/** Reads chunks of an object, by default all of its code, and returns what is wrong with them. */
+export async function checkChunks(
+  manifest: Manifest,
+  context: RegionParts,
+  chunks = storedChunks(manifest),
+): Promise<ChunkDamage[]> {
   const { stores } = context;
   const hashes = hashesOf(manifest, context);
-  const judged = mapOrdered(storedChunks(manifest), CHUNKS_AT_A_TIME, async (chunk) => {
-    const region = manifest.placement[chunk]!;
+  const regions = chunkRegions(manifest);
+  const judged = mapOrdered(chunks, CHUNKS_AT_A_TIME, async (chunk) => {
+    const region = regions[chunk]!;
     const store = storeNamed(stores, region);
     if (store) return checkChunk(manifest, chunk, store, context, hashes);
     return { chunk, region, code: "REGION_UNKNOWN", stripes: allStripes(manifest) };
@@ -216,7 +238,7 @@ export async function checkChunk(
   if (breaker.isOpen(region)) return { chunk, region, code: "SOURCE_FAILED", stripes: all };
   const silence = new SilenceLimit(clock, signal, breaker.isSuspect(region) ? SUSPECT_MS_MAX : undefined);
   try {
-    const name = chunkName(manifest.key, manifest.upload, chunk);
+    const name = chunkNameOf(manifest, chunk);
     const response = await silence.limit(store.get(name, { signal: silence.signal }));
     if (response.status !== 200) {
       await response.body?.cancel();
@@ -224,7 +246,9 @@ export async function checkChunk(
       return { chunk, region, code, stripes: all };
     }
     breaker.answered(region);
-    const { corrupt, received } = await hashShards(manifest, chunk, response, silence, hashes);
+    const { corrupt, received } = isFunctional(manifest, chunk)
+      ? await hashExtra(manifest, chunk, response, silence)
+      : await hashShards(manifest, chunk, response, silence, hashes);
     if (received !== chunkBytes(manifest)) return { chunk, region, code: "CHUNK_WRONG_LENGTH", stripes: corrupt };
     return corrupt.length > 0 ? { chunk, region, code: "CHUNK_CORRUPT", stripes: corrupt } : undefined;
   } catch (error) {
@@ -266,6 +290,23 @@ async function hashShards(
   }
   for (; stripe < stripes; stripe++) corrupt.push(stripe);
   return { corrupt, received };
+}
+
+/** The same of an extra chunk, which has one hash: all of its stripes, or none. */
+async function hashExtra(
+  manifest: Manifest,
+  chunk: number,
+  response: FetchedResponse,
+  silence: SilenceLimit,
+): Promise<{ corrupt: number[]; received: number }> {
+  const hash = createHash("sha256");
+  let received = 0;
+  for await (const part of silence.parts(response.body)) {
+    received += part.length;
+    hash.update(part);
+  }
+  const isSound = hash.digest("hex") === manifest.extra!.sha256[chunk - manifest.placement.length];
+  return { corrupt: isSound ? [] : allStripes(manifest), received };
 }
 
 function allStripes(manifest: Manifest): number[] {

@@ -59,12 +59,19 @@ const FILL_EGRESS_SHAPE = v.object({ bytes: v.number(), bytesPerDayMax: v.number
 const STATUS_SHAPE = v.object({
   epoch: v.number(),
   policy: v.string(),
-  cache: v.object({ capacityBytes: v.number(), cachedBytes: v.number(), objects: v.array(v.unknown()) }),
+  cache: v.object({
+    capacityBytes: v.number(),
+    cachedBytes: v.number(),
+    objects: v.array(v.object({ key: v.string(), chunks: v.array(v.number()) })),
+  }),
   regions: v.array(
     v.object({
       name: v.string(),
       down: v.boolean(),
       slow: v.boolean(),
+      /** Of a request, as the PoP believes it now. */
+      meanMs: v.optional(v.number()),
+      sdMs: v.optional(v.number()),
       p50Ms: v.nullish(v.number()),
       p99Ms: v.nullish(v.number()),
     }),

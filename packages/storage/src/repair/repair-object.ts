@@ -15,7 +15,7 @@ import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { listChunks, placementNow, type ListedChunk } from "../objects/chunk-listing.ts";
 import { findGoneChunks } from "../objects/chunk-heads.ts";
-import { commitAgain } from "../commit/commit.ts";
+import { commitAgain, maySeal } from "../commit/commit.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { dequeueRepair } from "../commit/repair-queue.ts";
@@ -25,6 +25,7 @@ import type { DeploymentParts } from "../parts.ts";
 import { uploadChunks } from "../upload/upload.ts";
 import {
   checkChunk,
+  checkExtra,
   checkManifests,
   damageOf,
   damageOfLists,
@@ -35,6 +36,7 @@ import {
   type ChunkDamage,
   type ObjectVerdict,
 } from "../objects/verify-object.ts";
+import { isDamage } from "../objects/verdicts.ts";
 import { SalvageReader, type SalvagePlan } from "./salvage-reader.ts";
 
 /** How closely a repair looks, and what it can store. */
@@ -80,7 +82,7 @@ export async function repairObject(key: string, context: DeploymentParts, how: R
   const { damage, written, lists } = isTombstone(newest) ? NOTHING : await rescueAll(newest, context, how);
   const before = isTombstone(newest)
     ? verdictWithoutChunks(key, newest, verdicts)
-    : verdictOfChunks(newest, verdicts, damage);
+    : verdictOfChunks(newest, verdicts, [...damage, ...(await checkExtra(newest, how.quick ?? false, context))]);
   const isIncomplete = !isTombstone(newest) && newest.missing !== undefined;
   if (before.sound && !isIncomplete) {
     await dequeueRepair(key, newest.generation, context);
@@ -278,10 +280,9 @@ async function rewriteManifests(record: ManifestRecord, before: ObjectVerdict, c
   const lacking = regions.filter((region) => !holds(region, bytes));
   const isCommitted = regions.length - lacking.length >= majorityOf(regions);
   if (!isCommitted && !before.readable && !isTombstone(record)) return 0;
-  const isWhole = await isWholeAgain(record, context);
+  const better = await improved(record, before, context);
   // The writer of what a minority holds may be undoing it, so it gets a generation that is not undone.
-  const copied =
-    !isCommitted || isWhole ? await commitCopy(isWhole ? withoutMissing(record) : record, survey, context) : 0;
+  const copied = !isCommitted || better ? await commitCopy(better ?? record, survey, context) : 0;
   if (copied > 0 || !isCommitted) return copied;
   // A region that has not answered the look would only be waited for again.
   const answering = lacking.filter(({ state }) => state !== "unreachable");
@@ -290,20 +291,25 @@ async function rewriteManifests(record: ManifestRecord, before: ObjectVerdict, c
   return writes.filter(({ outcome }) => outcome === "written").length;
 }
 
-/** Whether a manifest names missing chunks that are there by now. */
-async function isWholeAgain(record: ManifestRecord, context: WriteContext): Promise<boolean> {
-  if (isTombstone(record) || !record.missing || !maySeal(record, context)) return false;
-  return (await findGoneChunks(record, record.missing, context)).length === 0;
+/**
+ * The manifest without what is not so: missing chunks that are there by now, and extra chunks of which one is damaged.
+ * A scrub stores new ones while the object is read a lot. Undefined where nothing is to be changed.
+ */
+async function improved(
+  record: ManifestRecord,
+  { damage }: ObjectVerdict,
+  context: WriteContext,
+): Promise<Manifest | undefined> {
+  if (isTombstone(record) || !maySeal(record, context)) return undefined;
+  const { missing, extra, ...rest } = record;
+  const isWhole = missing !== undefined && (await findGoneChunks(record, missing, context)).length === 0;
+  const isLess = extra !== undefined && damage.some((one) => isExtra(record, one) && isDamage(one));
+  if (!isWhole && !isLess) return undefined;
+  return { ...rest, ...(!isWhole && missing && { missing }), ...(!isLess && extra && { extra }) };
 }
 
-/** Whether this command may write another manifest of the object: it cannot sign for the publisher without the key. */
-function maySeal(record: ManifestRecord, { sign }: WriteContext): boolean {
-  return record.signature === undefined || sign !== undefined;
-}
-
-function withoutMissing(record: ManifestRecord): ManifestRecord {
-  const { missing: _missing, ...whole } = record as Manifest;
-  return whole;
+function isExtra({ placement }: Manifest, { chunk }: ChunkDamage): boolean {
+  return chunk >= placement.length && chunk !== LEAF_LIST;
 }
 
 async function commitCopy(record: ManifestRecord, survey: Survey, context: WriteContext): Promise<number> {
@@ -330,8 +336,10 @@ async function look(
     return verifyObject(record.key, context, true);
   }
   const gone = new Set(await findGoneChunks(newest, written, context));
-  const damage = before.damage.filter(({ chunk, region }) =>
-    chunk === LEAF_LIST ? !lists.includes(region) : gone.has(chunk) || !written.includes(chunk),
-  );
+  const damage = before.damage.filter(({ chunk, region }) => {
+    if (chunk === LEAF_LIST) return !lists.includes(region);
+    if (chunk >= newest.placement.length) return newest.extra?.upload === record.extra?.upload;
+    return gone.has(chunk) || !written.includes(chunk);
+  });
   return verdictOfChunks(newest, verdicts, damage);
 }

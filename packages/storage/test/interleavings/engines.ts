@@ -7,6 +7,7 @@ import type { expireObjects } from "../../src/maintenance/expire-objects.ts";
 import type { collectGarbage } from "../../src/maintenance/gc/collect-garbage.ts";
 import type { renameRegions } from "../../src/maintenance/rename.ts";
 import type { findRecodable, recodeVersion } from "../../src/maintenance/recode-object.ts";
+import type { storeExtra } from "../../src/maintenance/scrub/store-extra.ts";
 import type { scrubObjects } from "../../src/maintenance/scrub/scrub-objects.ts";
 import type { announce, Fence, untilFenced } from "../../src/commit/fence.ts";
 import type { repairObject } from "../../src/repair/repair-object.ts";
@@ -27,6 +28,7 @@ export interface Engines {
   readonly restoreVersion: typeof restoreVersion;
   readonly repairObject: typeof repairObject;
   readonly scrubObjects: typeof scrubObjects;
+  readonly storeExtra: typeof storeExtra;
   readonly findRecodable: typeof findRecodable;
   readonly recodeVersion: typeof recodeVersion;
   readonly renameRegions: typeof renameRegions;
@@ -49,6 +51,7 @@ const FILES: Record<keyof Engines, string> = {
   restoreVersion: "history/restore-object.ts",
   repairObject: "repair/repair-object.ts",
   scrubObjects: "maintenance/scrub/scrub-objects.ts",
+  storeExtra: "maintenance/scrub/store-extra.ts",
   findRecodable: "maintenance/recode-object.ts",
   recodeVersion: "maintenance/recode-object.ts",
   renameRegions: "maintenance/rename.ts",

@@ -5,6 +5,7 @@ import {
   besideHostileRegion,
   besideRegionsThatComeAndGo,
   expiredBesideWriters,
+  heatedBesideWriters,
   renamedBesideWriters,
   restoredBesideWriters,
   rotatedBesideWriters,
@@ -19,6 +20,7 @@ const HOSTILE_SCHEDULES = 200;
 const RESTORE_SCHEDULES = 100;
 const EXPIRY_SCHEDULES = 100;
 const RENAME_SCHEDULES = 100;
+const HEAT_SCHEDULES = 100;
 const LINEAR_SCHEDULES = 60;
 const ROTATION_SCHEDULES = 100;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
@@ -85,6 +87,16 @@ test(`a region that gets another name beside writers, faults and kills keeps eve
   expect(result.failure, result.text).toBeUndefined();
   const { renames, faults, kills } = result.events;
   expect(renames).toBeGreaterThan(RENAME_SCHEDULES / 2);
+  expect(Math.min(faults, kills)).toBeGreaterThan(0);
+});
+
+test(`extra chunks that come and go beside writers, faults and kills keep every promise, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: HEAT_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: heatedBesideWriters });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  const { heats, faults, kills } = result.events;
+  expect(heats).toBeGreaterThan(HEAT_SCHEDULES);
   expect(Math.min(faults, kills)).toBeGreaterThan(0);
 });
 

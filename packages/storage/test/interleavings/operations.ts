@@ -329,6 +329,11 @@ async function maintain(operation: Operation, context: OperationContext): Promis
       const deep = operation.isDeep ? { share: 1 } : {};
       const { found, left } = await engines.scrubObjects({ deep, onWarning: note, onRepair }, storing(context));
       note(`scrubbed: ${JSON.stringify({ found, left, outcomes })}`);
+    } else if (operation.verb === "heat") {
+      const manifest = await engines.readManifest(KEY, storing(context));
+      const placement = manifest.extra ? [] : context.config.regions.slice(0, 2).map(({ name }) => name);
+      await engines.storeExtra(manifest, placement, storing(context));
+      note(`${placement.length} extra chunks`);
     } else if (operation.verb === "rename") {
       if (await engines.renameRegions(KEY, storing(context))) note("renamed");
     } else if (operation.verb === "apply") {
@@ -350,7 +355,8 @@ async function maintain(operation: Operation, context: OperationContext): Promis
   } catch (error) {
     const { code, message } = toAgaroseError(error);
     // Where nothing else is left, what a region forges is all that there is to report.
-    if (!PUT_CODES_OF_OTHERS.has(code) && code !== "MANIFEST_UNTRUSTED") throw error;
+    const isNothing = operation.verb === "heat" && code === "OBJECT_NOT_FOUND";
+    if (!PUT_CODES_OF_OTHERS.has(code) && code !== "MANIFEST_UNTRUSTED" && !isNothing) throw error;
     note(`${code} ${message.slice(0, 160)}`);
   }
 }

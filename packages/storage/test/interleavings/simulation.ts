@@ -50,6 +50,8 @@ export interface Events {
   recodes: number;
   expiries: number;
   renames: number;
+  /** Extra chunks that were stored. */
+  heats: number;
 }
 
 /** Nothing yet. */
@@ -65,6 +67,7 @@ export function noEvents(): Events {
     recodes: 0,
     expiries: 0,
     renames: 0,
+    heats: 0,
   };
 }
 
@@ -335,6 +338,7 @@ class Simulation {
         if (text.startsWith("recoded")) this.#events.recodes++;
         if (text === "removed by expire") this.#events.expiries++;
         if (text === "renamed") this.#events.renames++;
+        if (text.endsWith(" extra chunks")) this.#events.heats += Number.parseInt(text);
         this.#note(process, text);
       },
     };

@@ -26,7 +26,7 @@ export async function recode(options: Options): Promise<number> {
     const { config } = command;
     if (code === undefined) return reportRecode({ ...options, name: "recode" }, command);
     if (code !== "auto") checkCode({ ...code, stripeBytes: config.stripeBytes });
-    const coded: Config = { ...config, code, codes: [], hot: undefined };
+    const coded: Config = { ...config, code, codes: [] };
     if (!hot) return reportRecode({ ...options, name: "recode" }, { ...command, config: coded });
     // Refuses a code that is unsafe before anything happens.
     layoutOf(coded, prefix, 0);

@@ -11,7 +11,7 @@ import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, l
 import { reportWalk, type ReportStream } from "../../ui/report-stream.ts";
 import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
 import { sleep } from "@agarose/storage/commit/write-context";
-import { HotObjects, type HotOutcome, type HotTotals } from "@agarose/storage/maintenance/scrub/hot-objects";
+import { heats, HotObjects, type HotOutcome, type HotTotals } from "@agarose/storage/maintenance/scrub/hot-objects";
 import { checkMetricsPath, writeMetrics } from "@agarose/storage/maintenance/scrub/metrics";
 import { redundancyLines } from "@agarose/storage/maintenance/scrub/redundancy";
 import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
@@ -61,7 +61,7 @@ async function walkOnce(options: Options, report: ReportStream, context: Command
   const totals = await scrubObjects(walk, context);
   const item = (object: HotOutcome): Promise<void> => report.item(object, [hotLine(object)]);
   const isWhole = totals.regionsUnreachable.length === 0;
-  if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses the code of `hot`");
+  if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses extra chunks");
   const heat = isWhole
     ? await hot?.settle(options.prefix ?? "", context, { dryRun: options.dryRun ?? false, item, onWarning: logLine })
     : undefined;
@@ -77,11 +77,11 @@ async function walkOnce(options: Options, report: ReportStream, context: Command
   return totals.damaged + totals.failed + totals.unchecked + (heat?.failed ?? 0) === 0 ? EXIT_OK : EXIT_FAILED;
 }
 
-/** Undefined without `hot`, and for a part of the objects: what is stored in all must be known. */
+/** Undefined where nothing says what is hot, and for a part of the objects: what is stored in all must be known. */
 function hotObjects({ cursor }: Options, { config }: CommandContext): HotObjects | undefined {
-  if (!config.hot) return undefined;
-  if (cursor === undefined) return new HotObjects(config);
-  logLine("notice: with --cursor, no object gets or loses the code of `hot`");
+  if (!heats(config)) return undefined;
+  if (cursor === undefined) return new HotObjects();
+  logLine("notice: with --cursor, no object gets or loses extra chunks");
   return undefined;
 }
 

@@ -10,6 +10,7 @@ import { garbageName } from "../../commit/names.ts";
 import type { RegionManifest } from "../../regions/region-survey.ts";
 import { majorityOf } from "../../commit/write-context.ts";
 import type { ListedObject, Store } from "../../buckets/store.ts";
+import { namedUploads } from "../../objects/chunk-listing.ts";
 import type { RegionObject } from "../../listing/key-groups.ts";
 import type { KeyView, ViewContext } from "./key-view.ts";
 import type { AgeOf } from "../../listing/region-clocks.ts";
@@ -26,7 +27,7 @@ export async function cleanKey(view: KeyView, context: ViewContext, report: Muta
   const { key, chunks, marks } = group;
   const { olderThanMs, ageOf, clock } = context;
   // Uploads that any manifest names are kept, whichever writer it is from, and those of the history.
-  const current = regions.flatMap(({ record }) => (record && !isTombstone(record) ? record.upload : []));
+  const current = regions.flatMap(({ record }) => (record && !isTombstone(record) ? namedUploads(record) : []));
   const named = new Set([...current, ...history.uploads]);
   const garbage = [...uploadsOf(chunks)].filter(([upload]) => !named.has(upload));
   const manifests = fingerprintOf(regions);

@@ -1,31 +1,31 @@
 /**
- * Parity by popularity: the objects that readers ask PoPs for most are stored with the code of `hot`, as long as all of
- * them together take no more than its storage (Rashmi et al., EC-Cache, OSDI 2016, section 6.1).
- *
- * Another code is another version: a put, and caches that begin again. So an object keeps the code until others have
- * twice its requests.
+ * Parity by popularity: the objects that readers ask PoPs for most get extra chunks near these PoPs, as long as all of
+ * them together take no more than the storage of `hot` (Rashmi et al., EC-Cache, OSDI 2016, section 6.1).
  */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
-import { chunkBytes, LEAF_LIST, type Manifest } from "@agarose/core/format";
+import { chunkBytes, type Manifest } from "@agarose/core/format";
 import { PopClient } from "../../pops/pop-client.ts";
+import { currentNames } from "../../buckets/region-names.ts";
 import type { Config } from "../../config/config.ts";
-import { hotConfig, layoutOf, type ObjectLayout } from "../../layout/object-layout.ts";
-import { checkManifests } from "../../objects/verify-object.ts";
+import { keptRegions } from "../../layout/object-layout.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
+import { storedChunks } from "../../objects/chunk-listing.ts";
+import { checkManifests } from "../../objects/verify-object.ts";
 import type { DeploymentParts } from "../../parts.ts";
-import { recodeObject } from "../recode-object.ts";
+import { choosePlaces, type HotObject, type Reader } from "@agarose/solver/extra-places";
+import { storeExtra } from "./store-extra.ts";
 
 /** What a walk has done for `hot`. */
 export interface HotTotals {
-  /** Objects that have the code now. */
+  /** Objects that have extra chunks now. */
   readonly hot: number;
-  /** Objects that got it, and objects that lost it. With a dry run: that would. */
+  /** Objects that got some, or others, and objects that lost theirs. With a dry run: that would. */
   readonly heated: number;
   readonly cooled: number;
   readonly failed: number;
 }
 
-/** One object that got the code, lost it, or could not be stored again. */
+/** One object that got extra chunks, lost them, or could not get them. */
 export type HotOutcome = { readonly key: string } & (
   { readonly outcome: "heated" | "cooled" } | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
@@ -38,67 +38,65 @@ export interface HotOptions {
   readonly onWarning: (line: string) => void;
 }
 
-/** Requests per period, by key. */
-type Popularity = ReadonlyMap<string, number>;
-
-/** An object that has the code counts for so many times its requests. */
-const KEPT_FACTOR = 2;
 /** Keys that a PoP may name. Each takes a look at every region. */
 const POPULAR_MAX = 1_000;
+/** Milliseconds to a region that neither the PoP nor the configuration knows. */
+const LATENCY_MS_DEFAULT = 100;
 
-/** Looks at what a walk lists, and gives and takes the code at its end. */
+/** Whether `hot` is at work: its storage is not 0, and the environment has the admin token of a PoP. */
+export function heats({ hot, pops }: Config): boolean {
+  return hot.storage > 0 && pops.some((pop) => new PopClient(pop).hasToken);
+}
+
+/** Looks at what a walk lists, and stores and removes extra chunks at its end. */
 export class HotObjects {
-  readonly #config: Config;
-  /** Keys with as many chunks as the code has. */
-  readonly #suspects = new Set<string>();
+  /** Of keys with several uploads, which may be extra chunks: each chunk as `<region> <upload>/<chunk>`. */
+  readonly #suspects = new Map<string, ReadonlySet<string>>();
   #bytes = 0;
-
-  /** Throws LAYOUT_UNSAFE for a code that does not survive what the configuration promises. */
-  constructor(config: Config) {
-    layoutOf(hotConfig(config)!, "", 0);
-    this.#config = config;
-  }
 
   /** Called for each key of the walk. */
   see({ key, chunks }: KeyGroup): void {
-    const { k, m } = this.#config.hot!.code;
-    const counts = new Map<string, number>();
-    for (const { suffix, bytes } of chunks) {
-      this.#bytes += bytes;
-      const [upload = "", chunk] = suffix.split("/");
-      if (Number(chunk) !== LEAF_LIST) counts.set(upload, (counts.get(upload) ?? 0) + 1);
-    }
-    if ([...counts.values()].includes(k + m)) this.#suspects.add(key);
+    for (const { bytes } of chunks) this.#bytes += bytes;
+    const uploads = new Set(chunks.map(({ suffix }) => suffix.slice(0, suffix.indexOf("/"))));
+    if (uploads.size < 2) return;
+    this.#suspects.set(key, new Set(chunks.map(({ store, suffix }) => `${store.region.name} ${suffix}`)));
   }
 
   /**
-   * Stores again what has become hot, or has cooled. Undefined, with a warning, while some PoP does not say what is
-   * popular there. Rejects only when the caller aborts.
+   * Stores and removes extra chunks. Undefined, with a warning, while some PoP does not say what is popular there.
+   * Rejects only when the caller aborts.
    */
   async settle(
     prefix: string,
     context: DeploymentParts,
     { dryRun, item, onWarning }: HotOptions,
   ): Promise<HotTotals | undefined> {
-    const config = this.#config;
-    const { popularity, silent } = await askPops(config.pops);
-    for (const problem of silent) onWarning(`warning: ${problem}: no object gets or loses the code of \`hot\``);
+    const { config } = context;
+    const { readers, silent } = await askPops(config);
+    for (const problem of silent) onWarning(`warning: ${problem}: no object gets or loses extra chunks`);
     if (silent.length > 0) return undefined;
+    const popular = readers.flatMap(({ requests }) => [...requests.keys()]);
     const manifests = new Map<string, Manifest>();
-    for (const key of new Set([...this.#suspects, ...popularity.keys()])) {
-      if (!key.startsWith(prefix)) continue;
-      const manifest = await manifestOf(key, context);
-      if (manifest) manifests.set(key, manifest);
+    for (const key of new Set([...this.#suspects.keys(), ...popular])) {
+      const manifest = key.startsWith(prefix) ? await manifestOf(key, context) : undefined;
+      // What travels in its manifest has no chunks to add to.
+      if (manifest && storedChunks(manifest).length > 0) manifests.set(key, manifest);
     }
-    const isHot = (key: string): boolean => hasCode(manifests.get(key)!, config);
-    const chosen = choose({ manifests, popularity, isHot, bytesMax: config.hot!.storage * this.#bytes, config });
-    const [warm, cold] = [hotConfig(config)!, { ...config, hot: undefined }];
-    const totals = { hot: chosen.size, heated: 0, cooled: 0, failed: 0 };
-    for (const key of manifests.keys()) {
-      const outcome = chosen.has(key) ? "heated" : "cooled";
-      if (isHot(key) === chosen.has(key)) continue;
-      const own = { ...context, config: outcome === "heated" ? warm : cold };
-      const error = dryRun ? undefined : await recoded(key, own);
+    const places = choosePlaces({
+      objects: Array.from(manifests.values(), (manifest) => this.#hotObject(manifest, config)),
+      readers,
+      regions: keptRegions(config).map(({ name }) => name),
+      bytesMax: config.hot.storage * this.#bytes,
+    });
+    const totals = { hot: places.size, heated: 0, cooled: 0, failed: 0 };
+    for (const [key, manifest] of manifests) {
+      const placement = places.get(key) ?? [];
+      const { extra } = this.#hotObject(manifest, config);
+      // Lost ones count as none, and the manifest must not go on naming them.
+      const isAsChosen = extra.join() === placement.join() && (placement.length > 0 || !manifest.extra);
+      if (isAsChosen) continue;
+      const outcome = placement.length > 0 ? "heated" : "cooled";
+      const error = dryRun ? undefined : await stored(manifest, placement, context);
       // Another writer was here: the next walk looks again.
       if (error?.code === "REPLACED_MEANWHILE") continue;
       totals[error ? "failed" : outcome]++;
@@ -106,58 +104,36 @@ export class HotObjects {
     }
     return totals;
   }
+
+  /** What the choice needs of an object. Extra chunks of which one is not listed count as none. */
+  #hotObject(manifest: Manifest, { regions }: Config): HotObject {
+    const { key, k, placement, extra } = manifest;
+    const listed = this.#suspects.get(key);
+    const places = currentNames(extra?.placement ?? [], regions);
+    const isListed = places.every((region, i) => listed?.has(`${region} ${extra!.upload}/${placement.length + i}`));
+    return {
+      key,
+      k,
+      chunkBytes: chunkBytes(manifest),
+      placement: currentNames(placement, regions),
+      extra: isListed ? places : [],
+    };
+  }
 }
 
-/** Stores an object again. Returns why it could not be. Rejects only when the caller aborts. */
-async function recoded(key: string, context: DeploymentParts): Promise<AgaroseError | undefined> {
+/** Stores an object's extra chunks. Returns why it could not. Rejects only when the caller aborts. */
+async function stored(
+  manifest: Manifest,
+  placement: readonly string[],
+  context: DeploymentParts,
+): Promise<AgaroseError | undefined> {
   try {
-    await recodeObject(key, context);
+    await storeExtra(manifest, placement, context);
     return undefined;
   } catch (error) {
     context.signal.throwIfAborted();
     return toAgaroseError(error);
   }
-}
-
-/** What to choose from. */
-interface Choice {
-  readonly manifests: ReadonlyMap<string, Manifest>;
-  readonly popularity: Popularity;
-  readonly isHot: (key: string) => boolean;
-  /** Bytes that the chosen objects may take more, all together. */
-  readonly bytesMax: number;
-  readonly config: Config;
-}
-
-/** The most popular objects whose additional bytes fit. One that does not fit leaves its room to the next. */
-export function choose({ manifests, popularity, isHot, bytesMax, config }: Choice): ReadonlySet<string> {
-  const valueOf = (key: string): number => (popularity.get(key) ?? 0) * (isHot(key) ? KEPT_FACTOR : 1);
-  // What has the code keeps it while there is room.
-  const ranked = [...manifests.keys()]
-    .filter((key) => valueOf(key) > 0 || isHot(key))
-    .toSorted((a, b) => valueOf(b) - valueOf(a));
-  const chosen = new Set<string>();
-  let free = bytesMax;
-  for (const key of ranked) {
-    const { bytes } = manifests.get(key)!;
-    const usual = layoutOf(config, key, bytes);
-    // What travels in its manifest has no chunks to add to.
-    if (usual.inline || bytes === 0) continue;
-    const more =
-      storedBytes(layoutOf(hotConfig(config)!, key, bytes), bytes, config) - storedBytes(usual, bytes, config);
-    if (more > free) continue;
-    free -= more;
-    chosen.add(key);
-  }
-  return chosen;
-}
-
-function storedBytes({ k, placement }: ObjectLayout, bytes: number, { stripeBytes }: Config): number {
-  return placement.length * chunkBytes({ k, bytes, stripeBytes });
-}
-
-function hasCode({ k, m }: Manifest, { hot }: Config): boolean {
-  return hot!.code.k === k && hot!.code.m === m;
 }
 
 /** Undefined for what is no object: a PoP names what it was asked for. */
@@ -166,20 +142,24 @@ async function manifestOf(key: string, context: DeploymentParts): Promise<Manife
   return newest && "placement" in newest ? newest : undefined;
 }
 
-/** What readers ask for, over all PoPs, and why some do not say it. */
-async function askPops(pops: Config["pops"]): Promise<{ popularity: Popularity; silent: readonly string[] }> {
-  const popularity = new Map<string, number>();
+/** What each PoP is asked for and how far the regions are from it, and why some do not say it. */
+async function askPops({ pops, regions }: Config): Promise<{ readers: readonly Reader[]; silent: readonly string[] }> {
   const silent: string[] = [];
-  const ask = async (pop: Config["pops"][number]): Promise<void> => {
+  const ask = async (pop: Config["pops"][number]): Promise<Reader[]> => {
     try {
-      const { lastPeriod } = (await new PopClient(pop).status()).answer;
-      for (const { key, popularity: requests } of lastPeriod?.popular?.slice(0, POPULAR_MAX) ?? []) {
-        popularity.set(key, (popularity.get(key) ?? 0) + requests);
-      }
+      const { cache, lastPeriod, regions: seen } = (await new PopClient(pop).status()).answer;
+      const popular = lastPeriod?.popular?.slice(0, POPULAR_MAX) ?? [];
+      const requests = new Map(popular.map(({ key, popularity }) => [key, popularity]));
+      const latencies = regions.map(({ name, latencyMs = LATENCY_MS_DEFAULT }) => {
+        const { meanMs = latencyMs, sdMs = 0 } = seen.find((region) => region.name === name) ?? {};
+        return [name, { meanMs, sdMs }] as const;
+      });
+      const cached = new Map(cache.objects.map(({ key, chunks }) => [key, chunks.length]));
+      return [{ requests, cached, latencies: new Map(latencies) }];
     } catch (error) {
       silent.push(`PoP ${pop.name} does not say what is popular (${toAgaroseError(error, "SOURCE_FAILED").message})`);
+      return [];
     }
   };
-  await Promise.all(pops.map(ask));
-  return { popularity, silent };
+  return { readers: (await Promise.all(pops.map(ask))).flat(), silent };
 }

@@ -255,6 +255,37 @@ export function besideRegionsThatComeAndGo(seed: number): Schedule {
   return { ...family(seed, operations), ...layout, regionSkewMs, faults, isLinear: true };
 }
 
+/**
+ * Extra chunks of an object come and go beside writers, readers that wait between manifest and chunks, repairs and runs
+ * of gc. Regions refuse for a while, and some of the processes die.
+ */
+export function heatedBesideWriters(seed: number): Schedule {
+  const dice = new Dice(seed, 33);
+  const next = (id: number): Operation => {
+    const verb = dice.pick(["heat", "heat", "heat", "put", "rm", "gc", "repair", "get", "get", "verify"]);
+    if (verb === "put") return { verb, content: id };
+    if (verb === "gc") return { verb, olderThanHours: 1 };
+    if (verb === "repair") return repairOf(id, dice);
+    return verb === "get" ? { verb, reads: 3, pauseMs: dice.pick([0, 300, 2 * HOUR_MS]) } : { verb: verb as "heat" };
+  };
+  let atMs = HOUR_MS;
+  const operations = Array.from({ length: 5 + dice.below(5) }, (_, at): Planned => {
+    const fate = dice.chance(0.25) ? { killedAt: dice.below(80) } : {};
+    const planned = { id: at + 2, atMs, operation: next(at + 2), fate };
+    atMs += dice.pick([0, 100, 400, 60_000, 3 * HOUR_MS, 26 * HOUR_MS]);
+    return planned;
+  });
+  const faults = Array.from({ length: dice.below(3) }, (): RegionFault => {
+    const fromMs = dice.pick(operations).atMs + dice.below(400);
+    return { region: dice.below(5), kind: dice.pick(["refuse", "cut", "deaf"] as const), fromMs, toMs: fromMs + 700 };
+  });
+  const first: Planned[] = [
+    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
+    { id: 1, atMs: 600_000, operation: { verb: "heat" }, fate: {} },
+  ];
+  return { ...family(seed, [...first, ...operations]), faults, endsWithGc: dice.chance(0.5) };
+}
+
 /** A conditional writer dies at await `seed`, and a minute later another one comes. */
 export function afterCrashedConditionalWriter(seed: number): Schedule {
   const planned = (id: number, atMs: number, operation: Operation, fate = {}): Planned => ({
@@ -362,6 +393,7 @@ export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
   cleanedUnderReader,
   cleanedUnderWriter,
   expiredBesideWriters,
+  heatedBesideWriters,
   killedAndRepeated,
   killedBesideHostileRegion,
   renamedBesideWriters,

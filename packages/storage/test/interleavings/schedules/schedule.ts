@@ -17,6 +17,8 @@ export type Operation =
   | { readonly verb: "rm" | "apply" | "verify" | "expire" }
   /** Takes the first key of the publisher out of force. */
   | { readonly verb: "rotate" }
+  /** Stores extra chunks of the object, or takes away those that it has. */
+  | { readonly verb: "heat" }
   /** Gives the manifest the names of `renamedAtMs`, as a migration does. */
   | { readonly verb: "rename" }
   /** With `isDrained` the first region gets no chunk, else the code is another one. */
@@ -83,7 +85,7 @@ const FAULTS: readonly FaultKind[] = ["refuse", "cut", "deaf", "hang"];
 
 /** The schedule of a seed: at random, or a duel. */
 export function scheduleOf(seed: number): Schedule {
-  const schedule = new Dice(seed, 8).chance(0.25) ? duelOf(seed) : mixtureOf(seed);
+  const schedule = withHeat(new Dice(seed, 8).chance(0.25) ? duelOf(seed) : mixtureOf(seed));
   // Numbers of their own, so that a seed plans the same operations with a history as without one.
   const dice = new Dice(seed, 10);
   if (!dice.chance(0.4)) return withRecodes(schedule, dice);
@@ -93,6 +95,16 @@ export function scheduleOf(seed: number): Schedule {
     return isReplaced ? { ...planned, operation: { verb: "restore", isRemoved: dice.chance(0.2) } } : planned;
   });
   return { ...schedule, keepHours, operations };
+}
+
+/** Some operations that change nothing for readers store extra chunks, or take them away. */
+function withHeat(schedule: Schedule): Schedule {
+  const dice = new Dice(schedule.seed, 12);
+  const operations = schedule.operations.map((planned): Planned => {
+    const isReplaced = ["apply", "verify", "repair"].includes(planned.operation.verb) && dice.chance(0.4);
+    return isReplaced ? { ...planned, operation: { verb: "heat" } } : planned;
+  });
+  return { ...schedule, operations };
 }
 
 /** Some puts over another version store what is there again, under another code. */
