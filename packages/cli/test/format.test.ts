@@ -6,11 +6,12 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openEncrypted, Secrets } from "@agarose/core/encryption";
-import { encodeFrame, objectUrl, trustPublishers } from "@agarose/core/format";
+import { encodeFrame, objectUrl, trustPublishers, type Manifest } from "@agarose/core/format";
 import { startPopProcess } from "@agarose/pop/test";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCodec } from "@agarose/storage/parts";
+import { storeExtra } from "@agarose/storage/maintenance/scrub/store-extra";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import {
   blocksOfShard,
@@ -20,6 +21,7 @@ import {
   decrypt,
   encode,
   encodedKey,
+  encodeExtra,
   framesOf,
   indices,
   inflate,
@@ -181,6 +183,34 @@ test.each([
   },
 );
 
+test.each([
+  [3, 1, 1_000, 4_500],
+  [1, 2, 700, 2_000],
+])(
+  "the extra chunks of a scrub with %i+%i are those of the second implementation",
+  async (k, m, stripeBytes, bytes) => {
+    const key = `second/extra-${k}+${m}`;
+    const body = randomBytes(bytes);
+    const config = { ...world.config, code: { k, m }, stripeBytes, survive: { regions: 0, providers: 0 } };
+    const name = `manifests/${encodedKey(key)}@.json`;
+    await world.put(key, body, { config });
+    const before = JSON.parse((await world.read("tokyo", name)).toString());
+    const { crc32: _, ...manifest } = before;
+    await storeExtra(manifest as Manifest, ["tokyo", "dublin"], world.parts({ config }));
+    const { extra, crc32: _crc32, ...after } = JSON.parse((await world.read("tokyo", name)).toString());
+    expect(after).toEqual({ ...manifest, generation: 2 });
+    const object = { key, body, k, m, stripeBytes, upload: manifest.upload };
+    const written = encodeExtra(object, extra.upload, ["tokyo", "dublin"]);
+    expect(extra).toEqual(written.extra);
+    const stored = await Promise.all(written.names.map((one, i) => world.read(extra.placement[i], one)));
+    expect(stored).toEqual(written.chunks);
+    // As few others as there can be.
+    const chunks = [...encode(object).chunks, ...stored];
+    const present = [...indices(k - Math.min(k, 2)), k + m, k + m + 1].slice(-k);
+    expect(decode(chunks, present, k, stripeBytes, bytes).equals(body)).toBe(true);
+  },
+);
+
 test.each([0, 1, 16_384])("an inline object of %i bytes is read by the second implementation", async (bytes) => {
   const body = randomBytes(bytes);
   const config = { ...world.config, code: "auto" as const, stripeBytes: 65_536 };
@@ -271,6 +301,19 @@ describe("what the second implementation has written", () => {
       await world.store(region).remove([`chunks/${encodedKey(key)}@${object.upload}/${chunk}`]);
     }
     expect((await getTrusted(key)).equals(body)).toBe(true);
+  });
+
+  test("has extra chunks for ours, which reads by them what has lost more than m chunks, and no lie of theirs", async () => {
+    const object = { key: "written/extra", body: randomBytes(2_900), k: 3, m: 1, stripeBytes: 1_000, upload: UPLOAD };
+    const placement = await storeChunks(object);
+    const { chunks, names, extra } = encodeExtra(object, "e".repeat(32), ["frankfurt", "tokyo"]);
+    for (const [i, name] of names.entries()) await storeBytes(extra.placement[i]!, name, chunks[i]!);
+    const { hashes, names: own } = encode(object);
+    await storeManifest(object.key, { ...manifestOf(object, 1, placement), extra, hashes });
+    for (const chunk of [0, 1, 2]) await world.store(placement[chunk]!).remove([own[chunk]!]);
+    expect((await getTrusted(object.key)).equals(object.body)).toBe(true);
+    await world.tamper("tokyo", names[1]!, (bytes) => bytes.fill(0, 400, 500));
+    await expect(getTrusted(object.key)).rejects.toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
   });
 
   test("is an inline object for ours", async () => {

@@ -45,10 +45,7 @@ export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 65_5
   const leaves: Buffer[] = [];
   const codedBytes = hasChunks ? body.length : 0;
   for (let start = 0; start < codedBytes; start += stripeBytes) {
-    const data = body.subarray(start, start + stripeBytes);
-    const shardBytes = Math.ceil(data.length / k);
-    const padded = Buffer.concat([data, Buffer.alloc(k * shardBytes - data.length)]);
-    const shards = indices(k).map((i) => padded.subarray(i * shardBytes, (i + 1) * shardBytes));
+    const shards = dataShards(body.subarray(start, start + stripeBytes), k);
     const coded = rows.map((row) => combine(row, shards));
     coded.forEach((shard, i) => chunks[i]!.push(shard));
     hashes.push(Buffer.concat(coded.map((shard) => shardHash(shard, blockBytes))));
@@ -74,6 +71,31 @@ export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 65_5
     leaves: pages || blocks > 1 ? leafList(blocks > 1 ? leaves : [], hashes, pages?.each) : undefined,
     leafName: `chunks/${encodedKey(key)}@${upload}/256`,
     names: indices(k + m).map((i) => `chunks/${encodedKey(key)}@${upload}/${i}`),
+  };
+}
+
+/** The k data shards of a stripe. */
+function dataShards(data: Buffer, k: number): Buffer[] {
+  const shardBytes = Math.ceil(data.length / k);
+  const padded = Buffer.concat([data, Buffer.alloc(k * shardBytes - data.length)]);
+  return indices(k).map((i) => padded.subarray(i * shardBytes, (i + 1) * shardBytes));
+}
+
+/** Extra chunks of an object, one for each region, and what a manifest says of them. */
+export function encodeExtra({ key, body, k, m, stripeBytes }: Content, upload: string, placement: readonly string[]) {
+  const first = k + m;
+  const rows = rowsOver(
+    indices(k),
+    placement.map((_, i) => first + i),
+  );
+  const stripes = indices(Math.ceil(body.length / stripeBytes)).map((s) =>
+    dataShards(body.subarray(s * stripeBytes, (s + 1) * stripeBytes), k),
+  );
+  const chunks = rows.map((row) => Buffer.concat(stripes.map((shards) => combine(row, shards))));
+  return {
+    chunks,
+    names: chunks.map((_, i) => `chunks/${encodedKey(key)}@${upload}/${first + i}`),
+    extra: { upload, placement, sha256: chunks.map((chunk) => sha256(chunk).toString("hex")) },
   };
 }
 

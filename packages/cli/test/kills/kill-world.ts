@@ -4,11 +4,13 @@
 import { spawn } from "node:child_process";
 import { createHash, hash, randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { toAgaroseError } from "@agarose/core";
 import { acceptUnsigned, encodeKey, parseManifest, type Manifest } from "@agarose/core/format";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { parseConfig, type Config, type RegionConfig } from "@agarose/storage/config/config";
 import { partsOf, type DeploymentParts } from "@agarose/storage/parts";
@@ -56,6 +58,8 @@ export interface ConfigChange {
   readonly renamed?: Renamed | undefined;
   /** The region that gets no new chunks. */
   readonly drains?: string;
+  /** Whether the environment has the admin token of the PoP, which names `KillWorld.hot`. */
+  readonly heats?: boolean;
   /** The secret that encrypts. Both decrypt. Default: the first. */
   readonly secret?: (typeof SECRETS)[number];
 }
@@ -79,13 +83,18 @@ export class KillWorld {
   readonly dir: string;
   readonly config: Config;
   readonly stores: readonly S3Store[];
+  /** The keys that the PoP is asked for. */
+  readonly hot: string[];
   readonly #servers: readonly S3Endpoint[];
+  readonly #pop: TestPop;
   readonly #signal = new AbortController().signal;
   #files = 0;
 
-  private constructor(dir: string, servers: readonly S3Endpoint[], renamed?: Renamed) {
+  private constructor(dir: string, servers: readonly S3Endpoint[], pop: TestPop, renamed?: Renamed) {
     this.dir = dir;
+    this.hot = pop.hot;
     this.#servers = servers;
+    this.#pop = pop;
     const config = parseConfig(this.configText({ renamed }), join(dir, CONFIG_FILE));
     const withFormer = (region: RegionConfig): RegionConfig =>
       renamed && region.name === renamed.to ? { ...region, formerly: renamed.from } : region;
@@ -101,7 +110,7 @@ export class KillWorld {
     const start = (region: string): Promise<S3Endpoint> =>
       startVersitygw({ ...KEYS, buckets: [bucketOf(region)], dir: join(dir, region) });
     const servers = await Promise.all(Array.from({ length: count }, (_, index) => start(`r${index}`)));
-    return new KillWorld(dir, servers, renamed);
+    return new KillWorld(dir, servers, await startPop(), renamed);
   }
 
   /** Runs the command line as a process, killed at `point`. */
@@ -121,7 +130,7 @@ export class KillWorld {
     const env = { PATH: process.env["PATH"], AWS_ACCESS_KEY_ID: KEYS.accessKeyId };
     // A start takes a third of the time from the second on.
     const cache = { NODE_COMPILE_CACHE: join(this.dir, "compiled") };
-    const secret = { AWS_SECRET_ACCESS_KEY: KEYS.secretAccessKey };
+    const secret = { AWS_SECRET_ACCESS_KEY: KEYS.secretAccessKey, AGAROSE_ADMIN_TOKEN: "the token of a test" };
     const child = spawn(process.execPath, [CLI, ...args], { cwd: folder, env: { ...env, ...secret, ...cache } });
     let [stdout, stderr] = ["", ""];
     child.stdout.on("data", (text: Buffer) => (stdout += text.toString()));
@@ -207,7 +216,7 @@ export class KillWorld {
   }
 
   /** A configuration of the world's regions. */
-  configText({ regions: names, drains, renamed, secret = "first" }: ConfigChange = {}): string {
+  configText({ regions: names, drains, renamed, heats = false, secret = "first" }: ConfigChange = {}): string {
     const regions = this.#servers.flatMap(({ url }, index) => {
       const first = `r${index}`;
       const name = first === renamed?.from ? renamed.to : first;
@@ -217,6 +226,7 @@ export class KillWorld {
     const secrets = SECRETS.toSorted((a) => (a === secret ? -1 : 1));
     return JSON.stringify({
       regions,
+      ...(heats && { pops: [{ name: "pop", url: this.#pop.url }], hot: { storage: 1 } }),
       code: { k: 2, m: 1 },
       stripeBytes: 64 * 1024,
       survive: { regions: 1, providers: 1 },
@@ -239,9 +249,36 @@ export class KillWorld {
 
   async close(): Promise<void> {
     for (const store of this.stores) store.close();
+    this.#pop.server.close();
     await Promise.all(this.#servers.map((server) => server.close()));
     await rm(this.dir, { recursive: true, force: true });
   }
+}
+
+/** A server that says what a PoP is asked for. */
+interface TestPop {
+  readonly hot: string[];
+  readonly server: Server;
+  readonly url: string;
+}
+
+async function startPop(): Promise<TestPop> {
+  const hot: string[] = [];
+  const server = createServer((_request, response) => response.end(JSON.stringify(statusOf(hot))));
+  return { hot, server, url: await listenLocally(server) };
+}
+
+/** What a PoP says to its operator: the third region is far. */
+function statusOf(hot: readonly string[]): object {
+  const region = (name: string, meanMs: number) => ({ name, down: false, slow: false, meanMs, sdMs: 1 });
+  return {
+    epoch: 1,
+    policy: "exact",
+    cache: { capacityBytes: 1, cachedBytes: 0, objects: [] },
+    regions: [region("r0", 10), region("r1", 100), region("r2", 300)],
+    lastPeriod: { at: 1, errors: [], popular: hot.map((key) => ({ key, popularity: 1 })) },
+    isolate: { chunkCache: { hits: 0, misses: 0 } },
+  };
 }
 
 /** The SHA-256 of what a reader should see. */

@@ -4,7 +4,7 @@
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { chunkName, manifestName } from "@agarose/core/format";
+import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
 import { bytesOf, COPY_DEAD_HOURS, read, soundOf, type Case, type Prepare } from "./case.ts";
 import { ENCRYPTED_VERBS } from "./encrypted-verbs.ts";
 import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld } from "./kill-world.ts";
@@ -117,6 +117,28 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
       await soundOf(world, key)();
     };
     return { ...base, atEnd };
+  },
+
+  "scrub of a hot object": async (world, key, dice) => {
+    const own = bytesOf(key, dice);
+    await world.put(key, own);
+    world.hot.push(key);
+    const seen = seenAs(own);
+    const atEnd = async (): Promise<void> => {
+      const { extra } = JSON.parse((await read(world, 0, manifestName(key))).toString()) as Manifest;
+      if (extra?.placement.join() !== "r0") throw new Error(`the extra chunks are in ${extra?.placement.join()}`);
+      await soundOf(world, key)();
+    };
+    return {
+      args: ["scrub", "--prefix", key],
+      config: { heats: true },
+      before: [seen],
+      after: seen,
+      kills: 1,
+      afterKill: soundOf(world, key),
+      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+      atEnd,
+    };
   },
 
   repair: async (world, key, dice) => {
