@@ -4,6 +4,26 @@
 import * as v from "valibot";
 import { isLocal, STRIPE_BYTES_DEFAULT, DEVELOPMENT_KEY } from "@agarose/core/format";
 
+/** A schema, with what the reference page tells of its field. */
+function about<S extends v.GenericSchema>(description: string, schema: S): S {
+  // A description changes neither what comes in nor what comes out.
+  return v.pipe(schema, v.description(description)) as unknown as S;
+}
+
+/** The same for a field that may be absent. */
+function optional<S extends v.GenericSchema, const D extends v.Default<S, undefined> = undefined>(
+  description: string,
+  schema: S,
+  fallback?: D,
+): v.OptionalSchema<S, D> {
+  return v.optional(about(description, schema), fallback as D);
+}
+
+/** Whether one of these alternatives is given, and no more. */
+function isOnlyOne(...ways: readonly unknown[]): boolean {
+  return ways.filter((way) => way !== undefined).length === 1;
+}
+
 const httpUrl = v.pipe(
   v.string(),
   v.title("URL"),
@@ -40,43 +60,30 @@ const variable = v.pipe(
 
 const credentials = v.pipe(
   v.strictObject({
-    profile: v.optional(
-      v.pipe(
-        text,
-        v.description("AWS profile. Profiles that assume a role, use SSO or run a `credential_process` work too."),
-      ),
+    profile: optional(
+      "AWS profile. Profiles that assume a role, use SSO or run a `credential_process` work too.",
+      text,
     ),
-    credentialsFile: v.optional(
-      v.pipe(
-        text,
-        v.description(
-          "File that holds the profile, relative to this file's folder. The AWS default is `~/.aws/credentials`.",
-        ),
-      ),
+    credentialsFile: optional(
+      "File that holds the profile, relative to this file's folder. The AWS default is `~/.aws/credentials`.",
+      text,
     ),
-    env: v.optional(
-      v.pipe(
-        v.strictObject({
-          accessKeyId: v.pipe(variable, v.description("Variable that holds the access key id.")),
-          secretAccessKey: v.pipe(variable, v.description("Variable that holds the secret access key.")),
-          sessionToken: v.optional(v.pipe(variable, v.description("Variable that holds the session token, if any."))),
-        }),
-        v.description("Names of the environment variables that hold a key pair."),
-      ),
+    env: optional(
+      "Names of the environment variables that hold a key pair.",
+      v.strictObject({
+        accessKeyId: about("Variable that holds the access key id.", variable),
+        secretAccessKey: about("Variable that holds the secret access key.", variable),
+        sessionToken: optional("Variable that holds the session token, if any.", variable),
+      }),
     ),
-    command: v.optional(
-      v.pipe(
-        v.array(text),
-        v.minLength(1, "is empty: name a program"),
-        v.description(
-          "Program and arguments, run without a shell. It prints the JSON of an AWS `credential_process`: " +
-            '`{"Version": 1, "AccessKeyId", "SecretAccessKey", "SessionToken"?, "Expiration"?}`.',
-        ),
-      ),
+    command: optional(
+      "Program and arguments, run without a shell. It prints the JSON of an AWS `credential_process`: " +
+        '`{"Version": 1, "AccessKeyId", "SecretAccessKey", "SessionToken"?, "Expiration"?}`.',
+      v.pipe(v.array(text), v.minLength(1, "is empty: name a program")),
     ),
   }),
   v.check(
-    ({ profile, env, command }) => [profile, env, command].filter((way) => way !== undefined).length === 1,
+    ({ profile, env, command }) => isOnlyOne(profile, env, command),
     "needs exactly one of profile, env and command",
   ),
   v.check(
@@ -87,47 +94,34 @@ const credentials = v.pipe(
 
 const signing = v.pipe(
   v.strictObject({
-    keyFile: v.optional(
-      v.pipe(
-        text,
-        v.description(
-          "File that holds the private key: PKCS#8 PEM, or base64 of 32 bytes. Relative to this file's folder.",
-        ),
-      ),
+    keyFile: optional(
+      "File that holds the private key: PKCS#8 PEM, or base64 of 32 bytes. Relative to this file's folder.",
+      text,
     ),
-    environment: v.optional(v.pipe(variable, v.description("Variable that holds the private key."))),
-    command: v.optional(
-      v.pipe(
-        v.array(text),
-        v.minLength(1, "is empty: name a program"),
-        v.description(
-          "Program and arguments, run without a shell. It gets the bytes to sign on stdin and prints the base64 of the " +
-            "signature by the first of `publicKeys`.",
-        ),
-      ),
+    environment: optional("Variable that holds the private key.", variable),
+    command: optional(
+      "Program and arguments, run without a shell. It gets the bytes to sign on stdin and prints the base64 of the " +
+        "signature by the first of `publicKeys`.",
+      v.pipe(v.array(text), v.minLength(1, "is empty: name a program")),
     ),
   }),
   v.check(
-    ({ keyFile, environment, command }) =>
-      [keyFile, environment, command].filter((way) => way !== undefined).length === 1,
+    ({ keyFile, environment, command }) => isOnlyOne(keyFile, environment, command),
     "needs exactly one of keyFile, environment and command",
   ),
 );
 
 const secretSource = v.pipe(
   v.strictObject({
-    file: v.optional(v.pipe(text, v.description("File that holds the secret. Relative to this file's folder."))),
-    environment: v.optional(v.pipe(variable, v.description("Variable that holds the secret."))),
-    command: v.optional(
-      v.pipe(
-        v.array(text),
-        v.minLength(1, "is empty: name a program"),
-        v.description("Program and arguments, run without a shell, that print the secret."),
-      ),
+    file: optional("File that holds the secret. Relative to this file's folder.", text),
+    environment: optional("Variable that holds the secret.", variable),
+    command: optional(
+      "Program and arguments, run without a shell, that print the secret.",
+      v.pipe(v.array(text), v.minLength(1, "is empty: name a program")),
     ),
   }),
   v.check(
-    ({ file, environment, command }) => [file, environment, command].filter((way) => way !== undefined).length === 1,
+    ({ file, environment, command }) => isOnlyOne(file, environment, command),
     "needs exactly one of file, environment and command",
   ),
 );
@@ -140,106 +134,65 @@ const publicKey = v.pipe(
 
 const region = v.pipe(
   v.strictObject({
-    name: v.pipe(
+    name: about(
+      "Name of the region in manifests. `agarose migrate` changes it while objects are stored under it.",
       name,
-      v.description("Name of the region in manifests. `agarose migrate` changes it while objects are stored under it."),
     ),
-    formerly: v.optional(
-      v.pipe(
-        name,
-        v.description("Name that the region had before, which manifests may still have. `agarose migrate` writes it."),
-      ),
+    formerly: optional(
+      "Name that the region had before, which manifests may still have. `agarose migrate` writes it.",
+      name,
     ),
-    provider: v.pipe(name, v.description("Failure domain above regions, usually the cloud provider.")),
-    endpoint: v.pipe(httpUrl, v.description("S3 endpoint that the command line writes and reads through.")),
-    bucket: v.pipe(
-      v.string(),
-      v.title("bucket name"),
-      v.regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "is not a bucket name"),
-      v.description("Bucket that holds this region's chunks and manifests."),
+    provider: about("Failure domain above regions, usually the cloud provider.", name),
+    endpoint: about("S3 endpoint that the command line writes and reads through.", httpUrl),
+    bucket: about(
+      "Bucket that holds this region's chunks and manifests.",
+      v.pipe(v.string(), v.title("bucket name"), v.regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "is not a bucket name")),
     ),
-    awsRegion: v.optional(v.pipe(text, v.description("Region name that requests are signed for.")), "us-east-1"),
-    url: v.optional(
-      v.pipe(httpUrl, v.description("Base URL for reads without credentials. The default is `endpoint/bucket`.")),
+    awsRegion: optional("Region name that requests are signed for.", text, "us-east-1"),
+    url: optional("Base URL for reads without credentials. The default is `endpoint/bucket`.", httpUrl),
+    private: optional(
+      "Whether the bucket refuses unsigned reads. Clients then read with URLs that their PoP signs.",
+      v.boolean(),
     ),
-    private: v.optional(
-      v.pipe(
-        v.boolean(),
-        v.description("Whether the bucket refuses unsigned reads. Clients then read with URLs that their PoP signs."),
-      ),
+    popUrl: optional(
+      "Base URL that PoPs read from, such as an address inside the provider's network. Default: `url`.",
+      httpUrl,
     ),
-    popUrl: v.optional(
-      v.pipe(
-        httpUrl,
-        v.description(
-          "Base URL that PoPs read from, such as an address inside the provider's network. Default: `url`.",
-        ),
-      ),
+    binding: optional("R2 binding that PoPs at Cloudflare read `bucket` through, without HTTP requests.", variable),
+    egressUsdPerGb: optional(
+      "Price of reading a GB in US dollars. PoPs cache more of what is dear to read, and fill from cheap regions.",
+      v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative")),
     ),
-    binding: v.optional(
-      v.pipe(
-        variable,
-        v.description("R2 binding that PoPs at Cloudflare read `bucket` through, without HTTP requests."),
-      ),
+    storageUsdPerGbMonth: optional(
+      "Price of storing a GB for a month in US dollars, for `agarose du --cost`.",
+      v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative")),
     ),
-    egressUsdPerGb: v.optional(
-      v.pipe(
-        v.number(),
-        v.title("number"),
-        v.minValue(0, "is negative"),
-        v.description(
-          "Price of reading a GB in US dollars. PoPs cache more of what is dear to read, and fill from cheap regions.",
-        ),
-      ),
+    latencyMs: optional(
+      "Milliseconds to the first byte, as your users see it. `auto` codes and placement use it.",
+      milliseconds,
     ),
-    storageUsdPerGbMonth: v.optional(
-      v.pipe(
-        v.number(),
-        v.title("number"),
-        v.minValue(0, "is negative"),
-        v.description("Price of storing a GB for a month in US dollars, for `agarose du --cost`."),
-      ),
+    drain: optional(
+      "Whether the region is being emptied: nothing new is put in it but manifests. `recode` moves the rest.",
+      v.boolean(),
     ),
-    latencyMs: v.optional(
-      v.pipe(
-        milliseconds,
-        v.description("Milliseconds to the first byte, as your users see it. `auto` codes and placement use it."),
-      ),
+    checksums: optional(
+      "Whether the store takes the checksum headers of today's SDKs, by default yes; `agarose doctor` checks it. " +
+        "With `false`, uploads carry Content-MD5 in their place.",
+      v.boolean(),
     ),
-    drain: v.optional(
-      v.pipe(
-        v.boolean(),
-        v.description(
-          "Whether the region is being emptied: nothing new is put in it but manifests. `recode` moves the rest.",
-        ),
-      ),
+    conditionalWrites: optional(
+      "Whether the store obeys If-Match and If-None-Match, by default yes; `agarose doctor` checks it. With `false`, " +
+        "manifests are read just before and just after each write.",
+      v.boolean(),
     ),
-    checksums: v.optional(
-      v.pipe(
-        v.boolean(),
-        v.description(
-          "Whether the store takes the checksum headers of today's SDKs, by default yes; `agarose doctor` checks it. " +
-            "With `false`, uploads carry Content-MD5 in their place.",
-        ),
-      ),
-    ),
-    conditionalWrites: v.optional(
-      v.pipe(
-        v.boolean(),
-        v.description(
-          "Whether the store obeys If-Match and If-None-Match, by default yes; `agarose doctor` checks it. With `false`, " +
-            "manifests are read just before and just after each write.",
-        ),
-      ),
-    ),
-    credentials: v.optional(v.pipe(credentials, v.description("Where this region's keys come from."))),
+    credentials: optional("Where this region's keys come from.", credentials),
   }),
   v.transform((given) => ({ ...given, url: given.url ?? `${given.endpoint}/${given.bucket}` })),
 );
 
 const fixedCode = v.strictObject({
-  k: v.pipe(count, v.description("Data chunks. Any k of the k + m chunks restore an object.")),
-  m: v.pipe(count, v.description("Parity chunks.")),
+  k: about("Data chunks. Any k of the k + m chunks restore an object.", count),
+  m: about("Parity chunks.", count),
 });
 /** `lazy` rather than a union, whose errors name no field. */
 const code = v.pipe(
@@ -250,250 +203,187 @@ const code = v.pipe(
 /** The schema of `agarose.config.json`. */
 export const configSchema = v.pipe(
   v.strictObject({
-    $schema: v.optional(v.pipe(v.string(), v.description("Ignored. Editors use it."))),
-    regions: v.pipe(
-      v.array(region),
-      v.minLength(1, "is empty: at least 1 region is needed"),
-      v.check((all) => {
-        const names = all.flatMap(({ name: own, formerly = [] }) => [own].concat(formerly));
-        return new Set(names).size === names.length;
-      }, "names a region twice"),
-      v.description("Buckets that hold the chunks, one a region."),
-    ),
-    code: v.optional(
+    $schema: optional("Ignored. Editors use it.", v.string()),
+    regions: about(
+      "Buckets that hold the chunks, one a region.",
       v.pipe(
-        code,
-        v.description(
-          "Erasure code of new objects. `auto` chooses by size. Objects of at most 16 KiB travel in their manifests, " +
-            "and k grows with size. `agarose doctor` shows the codes.",
-        ),
+        v.array(region),
+        v.minLength(1, "is empty: at least 1 region is needed"),
+        v.check((all) => {
+          const names = all.flatMap(({ name: own, formerly = [] }) => [own].concat(formerly));
+          return new Set(names).size === names.length;
+        }, "names a region twice"),
       ),
+    ),
+    code: optional(
+      "Erasure code of new objects. `auto` chooses by size. Objects of at most 16 KiB travel in their manifests, " +
+        "and k grows with size. `agarose doctor` shows the codes.",
+      code,
       "auto",
     ),
-    codes: v.optional(
-      v.pipe(
-        v.array(
-          v.strictObject({
-            prefix: v.optional(v.pipe(text, v.description("Begins the keys that the rule is for. Default: all."))),
-            bytesMax: v.optional(v.pipe(count, v.description("Largest object that the rule is for. Default: any."))),
-            code: v.pipe(code, v.description("Erasure code of these objects.")),
-          }),
-        ),
-        v.description("Exceptions from `code` by prefix and size. The first that fits decides."),
+    codes: optional(
+      "Exceptions from `code` by prefix and size. The first that fits decides.",
+      v.array(
+        v.strictObject({
+          prefix: optional("Begins the keys that the rule is for. Default: all.", text),
+          bytesMax: optional("Largest object that the rule is for. Default: any.", count),
+          code: about("Erasure code of these objects.", code),
+        }),
       ),
       [],
     ),
-    hot: v.optional(
-      v.pipe(
-        v.strictObject({
-          storage: v.pipe(
-            v.number(),
-            v.title("number"),
-            v.minValue(0, "is negative"),
-            v.maxValue(1, "is above 1"),
-            v.description("The most that all extra chunks may be of the stored bytes. 0 for none."),
-          ),
-        }),
-        v.description(
-          "Extra chunks of the objects that readers ask PoPs for most, near these PoPs. `agarose scrub` stores and removes " +
-            "them after each walk, where it has the admin tokens of the PoPs.",
+    hot: optional(
+      "Extra chunks of the objects that readers ask PoPs for most, near these PoPs. `agarose scrub` stores and removes " +
+        "them after each walk, where it has the admin tokens of the PoPs.",
+      v.strictObject({
+        storage: about(
+          "The most that all extra chunks may be of the stored bytes. 0 for none.",
+          v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative"), v.maxValue(1, "is above 1")),
         ),
-      ),
+      }),
       { storage: 0.05 },
     ),
-    auto: v.optional(
-      v.pipe(
-        v.strictObject({
-          storageMax: v.optional(
-            v.pipe(
-              v.number(),
-              v.title("number"),
-              v.minValue(1, "is below 1"),
-              v.description(
-                "Stored bytes per byte of a usual site, images and some video. Default: 1.45, or 1.1 times the least " +
-                  "that `survive` allows.",
-              ),
-            ),
-          ),
-          connections: v.optional(
-            v.pipe(
-              count,
-              v.minValue(1, "is below 1"),
-              v.description("Requests that a client has under way at one host. Default: 6."),
-            ),
-          ),
-        }),
-        v.description("What `auto` codes are chosen by, beside the regions and `survive`."),
-      ),
+    auto: optional(
+      "What `auto` codes are chosen by, beside the regions and `survive`.",
+      v.strictObject({
+        storageMax: optional(
+          "Stored bytes per byte of a usual site, images and some video. Default: 1.45, or 1.1 times the least " +
+            "that `survive` allows.",
+          v.pipe(v.number(), v.title("number"), v.minValue(1, "is below 1")),
+        ),
+        connections: optional(
+          "Requests that a client has under way at one host. Default: 6.",
+          v.pipe(count, v.minValue(1, "is below 1")),
+        ),
+      }),
       {},
     ),
-    stripeBytes: v.optional(
-      v.pipe(count, v.description("Object bytes per stripe, the unit that is encoded and read at a time.")),
+    stripeBytes: optional(
+      "Object bytes per stripe, the unit that is encoded and read at a time.",
+      count,
       STRIPE_BYTES_DEFAULT,
     ),
-    compress: v.optional(
-      v.pipe(
-        v.picklist(["none", "small", "all"], "is none of none, small, all"),
-        v.title("`none`, `small` or `all`"),
-        v.description(
-          "Which objects are stored compressed where that saves a tenth: `small` are those of one stripe, but for " +
-            "files that libraries read by ranges. Encrypted objects are compressed too.",
-        ),
-      ),
+    compress: optional(
+      "Which objects are stored compressed where that saves a tenth: `small` are those of one stripe, but for " +
+        "files that libraries read by ranges. Encrypted objects are compressed too.",
+      v.pipe(v.picklist(["none", "small", "all"], "is none of none, small, all"), v.title("`none`, `small` or `all`")),
       "small",
     ),
-    survive: v.optional(
-      v.pipe(
-        v.strictObject({
-          regions: v.pipe(count, v.description("Regions that may be lost at once.")),
-          providers: v.pipe(count, v.description("Providers that may be lost at once.")),
-        }),
-        v.description("Losses that every object must survive. `put` refuses a layout that does not keep this promise."),
-      ),
+    survive: optional(
+      "Losses that every object must survive. `put` refuses a layout that does not keep this promise.",
+      v.strictObject({
+        regions: about("Regions that may be lost at once.", count),
+        providers: about("Providers that may be lost at once.", count),
+      }),
       { regions: 1, providers: 0 },
     ),
-    write: v.optional(
-      v.pipe(
-        v.strictObject({
-          happy: v.pipe(
-            count,
-            v.description(
-              "Chunks of an object that `put` must store; `repair` makes the rest. The default is those that remain " +
-                "after the losses in `survive`, and never below k.",
-            ),
-          ),
-        }),
-        v.description("When a `put` succeeds although regions fail."),
-      ),
+    write: optional(
+      "When a `put` succeeds although regions fail.",
+      v.strictObject({
+        happy: about(
+          "Chunks of an object that `put` must store; `repair` makes the rest. The default is those that remain " +
+            "after the losses in `survive`, and never below k.",
+          count,
+        ),
+      }),
     ),
-    keep: v.optional(
+    keep: optional(
+      "Keys that have a history. Of several rules for a key, that of the longest prefix decides. Without one, `gc` " +
+        "deletes versions that were replaced, and `rm` deletes the object.",
       v.pipe(
         v.array(
           v.strictObject({
-            prefix: v.optional(v.pipe(v.string(), v.description("Begins the keys that the rule is for.")), ""),
-            time: v.pipe(
-              time,
-              v.description("How long a version stays after another one or `rm` has taken its place, such as `30d`."),
-            ),
+            prefix: optional("Begins the keys that the rule is for.", v.string(), ""),
+            time: about("How long a version stays after another one or `rm` has taken its place, such as `30d`.", time),
           }),
         ),
         v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
-        v.description(
-          "Keys that have a history. Of several rules for a key, that of the longest prefix decides. Without one, `gc` " +
-            "deletes versions that were replaced, and `rm` deletes the object.",
-        ),
       ),
       [],
     ),
-    expire: v.optional(
+    expire: optional(
+      "Keys that `agarose expire` removes. Of several rules for a key, that of the longest prefix decides. The age " +
+        "counts from when the manifest was last stored, by the clocks of the regions.",
       v.pipe(
         v.array(
           v.strictObject({
-            prefix: v.pipe(v.string(), v.minLength(1, "is empty"), v.description("Begins the keys that expire.")),
-            time: v.pipe(time, v.description("How old an object may become, such as `30d`, before it is removed.")),
+            prefix: about("Begins the keys that expire.", v.pipe(v.string(), v.minLength(1, "is empty"))),
+            time: about("How old an object may become, such as `30d`, before it is removed.", time),
           }),
         ),
         v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
-        v.description(
-          "Keys that `agarose expire` removes. Of several rules for a key, that of the longest prefix decides. The age " +
-            "counts from when the manifest was last stored, by the clocks of the regions.",
-        ),
       ),
       [],
     ),
-    encryption: v.optional(
+    encryption: optional(
+      "Keys whose objects are encrypted before they are coded. Of several rules for a key, that of the longest " +
+        "prefix encrypts, and the secrets of all of them decrypt.",
       v.pipe(
         v.array(
           v.strictObject({
-            prefix: v.optional(v.pipe(v.string(), v.description("Begins the keys that the rule is for.")), ""),
-            secrets: v.pipe(
-              v.array(secretSource),
-              v.minLength(1, "is empty: `agarose keys secret` makes one"),
-              v.maxLength(2, "has more than 2 secrets"),
-              v.description(
-                "One secret, `aes256:` and base64 of 32 bytes, or two while one replaces the other. The first encrypts, " +
-                  "both decrypt.",
+            prefix: optional("Begins the keys that the rule is for.", v.string(), ""),
+            secrets: about(
+              "One secret, `aes256:` and base64 of 32 bytes, or two while one replaces the other. The first encrypts, " +
+                "both decrypt.",
+              v.pipe(
+                v.array(secretSource),
+                v.minLength(1, "is empty: `agarose keys secret` makes one"),
+                v.maxLength(2, "has more than 2 secrets"),
               ),
             ),
           }),
         ),
         v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
-        v.description(
-          "Keys whose objects are encrypted before they are coded. Of several rules for a key, that of the longest " +
-            "prefix encrypts, and the secrets of all of them decrypt.",
-        ),
       ),
       [],
     ),
-    publicKeys: v.optional(
+    publicKeys: optional(
+      "Publishers whose manifests are used. Required, unless `unsigned` is set or every address is on this machine.",
       v.pipe(
         v.array(publicKey),
         v.minLength(1, "is empty: `agarose keys new` makes a key"),
         v.maxLength(8, "has more than 8 keys"),
-        v.description(
-          "Publishers whose manifests are used. Required, unless `unsigned` is set or every address is on this machine.",
-        ),
       ),
     ),
-    unsigned: v.optional(
-      v.pipe(
-        v.boolean(),
-        v.description("Whether every manifest is used, signed or not, and manifests are written unsigned."),
-      ),
+    unsigned: optional(
+      "Whether every manifest is used, signed or not, and manifests are written unsigned.",
+      v.boolean(),
     ),
-    signing: v.optional(
-      v.pipe(signing, v.description("The private key by which `put`, `rm` and `repair` sign manifests.")),
-    ),
-    pops: v.optional(
-      v.pipe(
-        v.array(
-          v.strictObject({
-            name: v.pipe(name, v.description("Name of the PoP: its environment in Wrangler's configuration.")),
-            url: v.pipe(httpUrl, v.description("Its address.")),
-            placement: v.optional(
-              v.pipe(
-                v.string(),
-                v.title("cloud region"),
-                v.regex(/^(aws|gcp|azure):[a-z0-9-]+$/, "is not a cloud region such as aws:eu-central-1"),
-                v.description("Cloud region that Cloudflare runs the PoP next to. `init --worker` needs it."),
-              ),
+    signing: optional("The private key by which `put`, `rm` and `repair` sign manifests.", signing),
+    pops: optional(
+      "PoPs, deployed or on machines of yours. `status` and `doctor` ask them; `init` gives them to the web app.",
+      v.array(
+        v.strictObject({
+          name: about("Name of the PoP: its environment in Wrangler's configuration.", name),
+          url: about("Its address.", httpUrl),
+          placement: optional(
+            "Cloud region that Cloudflare runs the PoP next to. `init --worker` needs it.",
+            v.pipe(
+              v.string(),
+              v.title("cloud region"),
+              v.regex(/^(aws|gcp|azure):[a-z0-9-]+$/, "is not a cloud region such as aws:eu-central-1"),
             ),
-            location: v.optional(
-              v.pipe(
-                text,
-                v.title("location hint"),
-                v.description("Where Cloudflare creates its Durable Objects. Default: near an AWS `placement`."),
-              ),
-            ),
-            node: v.optional(
-              v.pipe(
-                v.boolean(),
-                v.description("Whether `agarose pop` runs it on a machine of yours, so that it is no Worker."),
-              ),
-            ),
-          }),
-        ),
-        v.description(
-          "PoPs, deployed or on machines of yours. `status` and `doctor` ask them; `init` gives them to the web app.",
-        ),
+          ),
+          location: optional(
+            "Where Cloudflare creates its Durable Objects. Default: near an AWS `placement`.",
+            v.pipe(text, v.title("location hint")),
+          ),
+          node: optional("Whether `agarose pop` runs it on a machine of yours, so that it is no Worker.", v.boolean()),
+        }),
       ),
       [],
     ),
-    credentials: v.optional(
-      v.pipe(
-        credentials,
-        v.description("Where keys come from for regions without `credentials`. Default: the AWS SDK's default chain."),
-      ),
+    credentials: optional(
+      "Where keys come from for regions without `credentials`. Default: the AWS SDK's default chain.",
+      credentials,
     ),
-    providers: v.optional(
-      v.pipe(
-        v.record(
-          name,
-          v.strictObject({
-            credentials: v.pipe(credentials, v.description("Where keys come from for this provider's regions.")),
-          }),
-        ),
-        v.description("Settings by provider. A region's own `credentials` take precedence."),
+    providers: optional(
+      "Settings by provider. A region's own `credentials` take precedence.",
+      v.record(
+        name,
+        v.strictObject({
+          credentials: about("Where keys come from for this provider's regions.", credentials),
+        }),
       ),
       {},
     ),
