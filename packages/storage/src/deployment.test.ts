@@ -229,3 +229,38 @@ test("a configuration file, and a field that is wrong in one", async () => {
   opened.close();
   await expect(openDeployment({ ...world.config, regions: [] })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
 });
+
+test("shards share a verify and a repair: each object is in one of them, and what one repairs the others leave", async () => {
+  const keys = Array.from({ length: 12 }, (_, i) => `photo-${i}`);
+  world.down.add("dublin");
+  for (const key of keys) await store.put(key, key);
+  world.down.delete("dublin");
+  expect(world.refused.requests, "the fault fired").toBeGreaterThan(0);
+  const shards = await Promise.all(
+    [1, 2, 3].map((index) => openDeployment(world.config, { shard: { index, count: 3 } })),
+  );
+  try {
+    const verdicts = await Promise.all(shards.map((shard) => allOf(shard.verifyAll("", { quick: true }))));
+    expect(
+      verdicts
+        .flat()
+        .map(({ key }) => key)
+        .toSorted(),
+    ).toEqual(keys.toSorted());
+    const repaired = await Promise.all(shards.map((shard) => allOf(shard.repair("", { quick: true }))));
+    expect(
+      repaired
+        .flat()
+        .map(({ key }) => key)
+        .toSorted(),
+    ).toEqual(keys.toSorted());
+    expect(new Set(repaired.flat().map(({ outcome }) => outcome))).toEqual(new Set(["repaired"]));
+    for (const [i, shard] of shards.entries()) {
+      const own = repaired[i]!.map(({ key }) => key);
+      expect((await allOf(shard.list())).map(({ key }) => key).toSorted()).toEqual(own.toSorted());
+      expect(own.length).toBeGreaterThan(0);
+    }
+  } finally {
+    for (const shard of shards) shard.close();
+  }
+});

@@ -13,6 +13,7 @@ import { listVersions, type Versions } from "./history/list-versions.ts";
 import { findRestorable, restoreVersion, type RestoreWish } from "./history/restore-object.ts";
 import { modifiedOf } from "./listing/key-groups.ts";
 import { KeyListing, liveGroups } from "./listing/keys.ts";
+import type { Shard } from "./listing/shard.ts";
 import { outcomesOf } from "./listing/outcomes.ts";
 import {
   applyKeysToObjects,
@@ -53,6 +54,8 @@ export interface DeploymentOptions {
   readonly nowMs?: () => number;
   /** Spreads requests and waits. Default: `Math.random`. */
   readonly random?: Random;
+  /** The keys that `list` and all walks over keys see, so that several processes share the work. Default: all. */
+  readonly shard?: Shard;
 }
 
 /** What `put` stores: text as UTF-8, bytes, the file at a path, or a source that can be read more than once. */

@@ -35,7 +35,7 @@ export function openParts(
   config: Config,
   storeOptions: Omit<S3StoreOptions, "onThrottle">,
   signal: AbortSignal,
-  { clock = systemClock, ...ports }: Pick<WriteOptions, "clock" | "nowMs" | "random"> = {},
+  { clock = systemClock, ...ports }: Pick<WriteOptions, "clock" | "nowMs" | "random" | "shard"> = {},
 ): DeploymentParts {
   const widths = new Set<AdaptiveWidth>();
   const stores = openStores(config, { ...storeOptions, onThrottle: () => widths.forEach((width) => width.throttle()) });

@@ -3,6 +3,7 @@
  */
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "./config-path.ts";
+import type { Shard } from "@agarose/storage/listing/shard";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import type { S3StoreOptions } from "@agarose/storage/buckets/s3-client";
 import type { GlobalOptions } from "../command.ts";
@@ -10,6 +11,11 @@ import type { OutputOptions } from "../ui/output.ts";
 import { reportWalk, type ReportOptions, type ReportStream } from "../ui/report-stream.ts";
 
 export type { GlobalOptions };
+
+/** What a command opens its deployment with. */
+interface OpenOptions extends GlobalOptions {
+  readonly shard?: Shard | undefined;
+}
 
 /** What `withContext` passes to a command: its signal aborts on Ctrl-C and SIGTERM, to remove what is half-written. */
 export interface CommandContext extends DeploymentParts, OutputOptions {}
@@ -21,7 +27,7 @@ export const WRITING: S3StoreOptions = { attempts: 3 };
 
 /** Loads the configuration, runs `action` with its buckets open, and closes them. */
 export async function withContext<T>(
-  options: GlobalOptions,
+  options: OpenOptions,
   storeOptions: S3StoreOptions,
   action: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
@@ -30,7 +36,7 @@ export async function withContext<T>(
 
 /** `withContext` for a walk: `reportWalk` prints what it reports, and returns its exit code. */
 export function withReport(
-  options: GlobalOptions & ReportOptions,
+  options: OpenOptions & ReportOptions,
   storeOptions: S3StoreOptions,
   walk: (report: ReportStream, context: CommandContext) => Promise<number>,
   name?: string,
@@ -41,13 +47,13 @@ export function withReport(
 /** `withContext` for a configuration that no file has. */
 export async function withConfig<T>(
   config: Config,
-  options: GlobalOptions,
+  options: OpenOptions,
   storeOptions: S3StoreOptions,
   action: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
   const abort = new AbortController();
   const context = {
-    ...openParts(config, storeOptions, abort.signal),
+    ...openParts(config, storeOptions, abort.signal, { shard: options.shard }),
     json: options.json ?? false,
     quiet: options.quiet ?? false,
   };

@@ -6,6 +6,7 @@ import { AgaroseError } from "@agarose/core";
 import { HEADERS_ALLOWED } from "@agarose/core/format";
 import { LOG_FORMATS, type LogFormat } from "@agarose/solver/traces";
 import { choice, flag, negatedFlag, option, positional, repeatable } from "../command.ts";
+import { parseShard } from "@agarose/storage/maintenance/amounts";
 import { parseCount } from "./units.ts";
 
 /** The key of one object. */
@@ -33,6 +34,11 @@ export const CURSOR = option(
   "<file>",
   "save the last finished key in this file, and continue after it if the file exists",
 );
+
+/** By it several processes share a walk. */
+export const SHARD = option("<i/n>", "only the i-th of n equal shares of the keys, such as 2/8, beside n - 1 others", {
+  parse: parseShard,
+});
 
 /** By it a command reads from what is left when most regions do not answer. */
 export const CONSISTENCY = choice(

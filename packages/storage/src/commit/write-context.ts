@@ -7,6 +7,7 @@ import { acceptUnsigned, type ManifestRecord, type SignatureCheck, type Signer }
 import type { Config } from "../config/config.ts";
 import type { Store } from "../buckets/store.ts";
 import { Breaker } from "../regions/ask-regions.ts";
+import type { Shard } from "../listing/shard.ts";
 import { ClaimRemovals } from "./claim-removals.ts";
 
 /** Refuses writers that a rotation has left behind; `Fence` is the one of the commands. */
@@ -42,13 +43,16 @@ export interface WriteOptions {
   readonly breaker?: Breaker;
   /** Shared by the objects of a command, which removes its claims many at a time. Default: each removes its own. */
   readonly claimRemovals?: ClaimRemovals;
+  /** The keys that its walks see. Default: all. */
+  readonly shard?: Shard | undefined;
 }
 
 /** `WriteOptions` with their defaults, but without a signer or a fence when there is none. */
-export type WriteContext = Required<Omit<WriteOptions, "sign" | "fence">> & Pick<WriteOptions, "sign" | "fence">;
+export type WriteContext = Required<Omit<WriteOptions, "sign" | "fence" | "shard">> &
+  Pick<WriteOptions, "sign" | "fence" | "shard">;
 
 /** The part of it that asks the regions. */
-export type RegionParts = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker" | "trust">;
+export type RegionParts = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker" | "trust" | "shard">;
 
 /** Fills in the defaults of `options`. */
 export function writeContextOf(options: WriteOptions): WriteContext {
@@ -68,6 +72,7 @@ export function writeContextOf(options: WriteOptions): WriteContext {
     claimRemovals: options.claimRemovals ?? new ClaimRemovals({ stores, clock, breaker }, 1),
     ...(sign && { sign }),
     ...(fence && { fence }),
+    ...(options.shard && { shard: options.shard }),
   };
 }
 

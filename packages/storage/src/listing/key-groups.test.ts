@@ -32,6 +32,19 @@ test("each key comes once, with what every region has of it", async () => {
   ]);
 });
 
+test("shards have every key once together, in order, whatever the regions lack", async () => {
+  const keys = Array.from({ length: 40 }, (_, i) => `k${String(i).padStart(2, "0")}`);
+  const names = keys.map(manifestName);
+  const stores = [bucketOf("r0", names.slice(5)), bucketOf("r1", names.slice(0, 30)), bucketOf("r2", names)];
+  const whole = await read(keyGroups(stores, "", signal));
+  const shards = await Promise.all(
+    [1, 2, 3].map((index) => read(keyGroups(stores, "", signal, { shard: { index, count: 3 } }))),
+  );
+  for (const shard of shards) expect(shard).toEqual(whole.filter(([key]) => shard.some(([own]) => own === key)));
+  expect(shards.flat().toSorted(([a], [b]) => (a < b ? -1 : 1))).toEqual(whole);
+  expect(Math.min(...shards.map(({ length }) => length))).toBeGreaterThan(0);
+});
+
 test("a region that does not list in order cannot be listed: its objects would seem to be missing", async () => {
   const stores = [bucketOf("r0", SORTED), bucketOf("r1", [first, third, second])];
   const error = await read(keyGroups(stores, "", signal)).catch((cause: unknown) => cause);

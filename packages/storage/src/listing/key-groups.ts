@@ -10,6 +10,7 @@ import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../
 import { SilenceLimit } from "../objects/silence.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
 import { NAMES_MAX, tooManyNames } from "./bounded-names.ts";
+import { isInShard, type Shard } from "./shard.ts";
 
 /** An object of a listing, and where it is. */
 export interface RegionObject extends ListedObject {
@@ -59,6 +60,8 @@ export interface ListingOptions {
   readonly kinds?: readonly Kind[];
   /** The key after which to begin. */
   readonly after?: string;
+  /** Leaves out the keys of other shards. Default: there are none. */
+  readonly shard?: Shard | undefined;
   /** Timers of deadlines. Default: the system's. */
   readonly clock?: Clock;
   /** Receives a region that cannot be listed, and why; the rest is listed without it. Default: it ends the listing. */
@@ -86,9 +89,9 @@ export async function* keyGroups(
   stores: readonly Store[],
   prefix: string,
   signal: AbortSignal,
-  { kinds = KINDS_DEFAULT, after, clock = systemClock, onFailure }: ListingOptions = {},
+  { kinds = KINDS_DEFAULT, after, shard, clock = systemClock, onFailure }: ListingOptions = {},
 ): AsyncGenerator<KeyGroup> {
-  const passed = after === undefined ? undefined : `${encodeKey(after)}@`;
+  const passed = after === undefined ? undefined : groupOf(after);
   const cursors = kinds.flatMap((kind) =>
     stores.map((store): Cursor => {
       const silence = new SilenceLimit(clock, signal);
@@ -100,9 +103,9 @@ export async function* keyGroups(
   const failed = new Set<Store>();
   const step = async (cursor: Cursor): Promise<void> => {
     try {
-      await advance(cursor);
+      await advance(cursor, shard);
       // Not every store begins where it is asked to.
-      while (cursor.next && cursor.next.group <= (passed ?? "")) await advance(cursor);
+      while (cursor.next && cursor.next.group <= (passed ?? "")) await advance(cursor, shard);
     } catch (error) {
       signal.throwIfAborted();
       if (!onFailure) throw error;
@@ -125,6 +128,11 @@ export async function* keyGroups(
   }
 }
 
+/** The beginning of all names of a key, behind the prefix of their kind. */
+export function groupOf(key: string): string {
+  return `${encodeKey(key)}@`;
+}
+
 async function take(cursor: Cursor, group: string, step: (cursor: Cursor) => Promise<void>): Promise<RegionObject[]> {
   const objects: RegionObject[] = [];
   while (cursor.next?.group === group) {
@@ -134,7 +142,7 @@ async function take(cursor: Cursor, group: string, step: (cursor: Cursor) => Pro
   return objects;
 }
 
-async function advance(cursor: Cursor): Promise<void> {
+async function advance(cursor: Cursor, shard: Shard | undefined): Promise<void> {
   for (;;) {
     cursor.next = undefined;
     const { done, value } = await cursor.silence.limit(cursor.objects.next());
@@ -150,6 +158,7 @@ async function advance(cursor: Cursor): Promise<void> {
     cursor.names = group === cursor.last ? cursor.names + 1 : 1;
     if (cursor.names > NAMES_MAX) throw tooManyNames(cursor.store, `${PREFIXES[cursor.kind]}${group}`, cursor.names);
     cursor.last = group;
+    if (shard && !isInShard(group, shard)) continue;
     cursor.next = { group, object };
     return;
   }

@@ -45,13 +45,14 @@ export class KeyListing {
 
   /** In order of their names. Rejects with the error of the first region when none can be listed. */
   async *groups(): AsyncGenerator<KeyGroup> {
-    const { stores, signal, breaker, clock } = this.#context;
+    const { stores, signal, breaker, clock, shard } = this.#context;
     const { kinds = [], after } = this.#options;
     const errors: AgaroseError[] = [];
     const listing = keyGroups(stores, this.#prefix, signal, {
       kinds: ["manifests", ...kinds],
       ...(after !== undefined && { after }),
       clock,
+      shard,
       onFailure: ({ region: { name } }, error) => {
         errors.push(error);
         breaker.open(name);

@@ -27,3 +27,17 @@ test.each([
   expect(await walkObjects(walk, [], NO_REGIONS)).toEqual(walk.keys);
   expect(most).toBe(wanted);
 });
+
+test("given keys and a shard exclude each other", async () => {
+  const walk: Walk<string, number> = {
+    name: "test",
+    keys: ["a"],
+    options: {},
+    objectsAtATime: 1,
+    onWarning: () => {},
+    act: async (key) => key,
+    add: (count) => count + 1,
+  };
+  const context = { ...NO_REGIONS, shard: { index: 1, count: 2 } };
+  await expect(walkObjects(walk, 0, context)).rejects.toMatchObject({ code: "USAGE" });
+});

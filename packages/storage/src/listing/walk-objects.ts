@@ -1,6 +1,7 @@
 /**
  * Does something to the keys that a caller gives, or to all that the buckets list, and reports what came of each.
  */
+import { AgaroseError } from "@agarose/core";
 import type { RegionParts } from "../commit/write-context.ts";
 import { givenKeys, KeyListing } from "./keys.ts";
 import type { KeyGroup, Kind } from "./key-groups.ts";
@@ -53,13 +54,15 @@ export async function walkObjects<R, T>(walk: Walk<R, T>, none: T, context: Regi
   const { options, objectsAtATime, kinds, act, add, onResult, settle = (totals) => Promise.resolve(totals) } = walk;
   const { isEnough = () => false } = walk;
   const keys = givenKeys(walk.keys, options.prefix);
+  const { shard } = context;
+  if (keys.length > 0 && shard) throw new AgaroseError("USAGE", "give either keys or a shard");
   const prefix = options.prefix ?? "";
   const isListed = keys.length === 0;
   const cursor: Cursor<T> =
     walk.cursor ??
     (await WalkCursor.open(
       isListed ? options.cursor : undefined,
-      `${walk.name} ${prefix}`.trim(),
+      `${walk.name} ${prefix}${shard ? ` ${shard.index}/${shard.count}` : ""}`.trim(),
       context.stores,
       none,
     ));

@@ -1,8 +1,9 @@
 /**
- * Durations, sizes, rates, shares and money as options spell them, and amounts as people read them. Each parser throws
- * USAGE, and its message begins with the text.
+ * Durations, sizes, rates, shares, shards and money as options spell them, and amounts as people read them. Each parser
+ * throws USAGE, and its message begins with the text.
  */
 import { AgaroseError } from "@agarose/core";
+import type { Shard } from "../listing/shard.ts";
 
 /** Bounds of a number, both included. */
 export interface Bounds {
@@ -31,6 +32,16 @@ export function parseDuration({ min = UNIT_MS.s, max = Infinity }: Bounds = {}):
 export function durationText(ms: number): string {
   const unit = (["d", "h"] as const).find((name) => ms > 0 && ms % UNIT_MS[name] === 0) ?? "s";
   return `${ms / UNIT_MS[unit]}${unit}`;
+}
+
+/** More processes would list for longer than they work. */
+const SHARDS_MAX = 10_000;
+
+/** The second of eight shards of `2/8`. */
+export function parseShard(text: string): Shard {
+  const [, index = 0, count = 0] = (/^(\d+)\/(\d+)$/.exec(text) ?? []).map(Number);
+  if (index >= 1 && index <= count && count <= SHARDS_MAX) return { index, count };
+  throw usage(text, `is not a shard: write 2/8 for the second of eight, with at most ${SHARDS_MAX} in all`);
 }
 
 /** Bytes of `16GiB`, `500MB` or `8000000`. */

@@ -79,6 +79,7 @@ export async function measureUse(
   const problems = new Map<string, string>();
   const groups = keyGroups(context.stores, prefix, context.signal, {
     kinds: KINDS,
+    shard: context.shard,
     onFailure: ({ region: { name } }, error) => {
       context.breaker.open(name);
       problems.set(name, error.message);

@@ -4,7 +4,8 @@
 import { parseKey } from "@agarose/core/format";
 import type { RegionParts } from "../commit/write-context.ts";
 import type { Config } from "../config/config.ts";
-import { keyGroups } from "../listing/key-groups.ts";
+import { isInShard } from "../listing/shard.ts";
+import { groupOf, keyGroups } from "../listing/key-groups.ts";
 import { requireMajority, type FailedRegion } from "../listing/keys.ts";
 import { keysBehind } from "../pops/pop-client.ts";
 
@@ -21,9 +22,10 @@ export class QueuedKeys {
 
   /** What the repair queue of any region names. `onFailure` hears of a region that cannot be listed. */
   entries(onFailure: (failed: FailedRegion) => void): AsyncIterable<{ readonly key: string }> {
-    const { stores, signal, breaker } = this.#context;
+    const { stores, signal, breaker, shard } = this.#context;
     return keyGroups(stores, this.#prefix, signal, {
       kinds: ["repairs"],
+      shard,
       onFailure: ({ region: { name } }, { message }) => {
         breaker.open(name);
         this.#failed.push({ region: name, problem: message });
@@ -34,8 +36,11 @@ export class QueuedKeys {
 
   /** What PoPs name, which cannot write to the queue. */
   async *seenByPops(): AsyncGenerator<{ readonly key: string }> {
-    const keys = await keysBehind(this.#context.config.pops);
-    for (const key of keys) if (key.startsWith(this.#prefix) && isKey(key)) yield { key };
+    const { config, shard } = this.#context;
+    const isOurs = (key: string): boolean => shard === undefined || isInShard(groupOf(key), shard);
+    for (const key of await keysBehind(config.pops)) {
+      if (key.startsWith(this.#prefix) && isKey(key) && isOurs(key)) yield { key };
+    }
   }
 
   /** Throws NO_QUORUM when so few regions could be listed that entries may be missing. */

@@ -1,11 +1,12 @@
 /** The definition of `agarose du`. */
 import { defineCommand, flag } from "../../command.ts";
-import { JSON_LINES, PREFIX } from "../../ui/args.ts";
+import { JSON_LINES, PREFIX, SHARD } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
   prefix: PREFIX,
   cost: flag("also dollars a month, by storageUsdPerGbMonth of each region in the configuration"),
+  shard: SHARD,
   jsonLines: JSON_LINES,
 };
 

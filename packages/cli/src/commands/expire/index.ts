@@ -1,9 +1,9 @@
 /** The definition of `agarose expire`. */
 import { defineCommand } from "../../command.ts";
-import { CURSOR, DRY_RUN, JSON_LINES, YES, jobs } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, SHARD, YES, jobs } from "../../ui/args.ts";
 
 /** Its arguments and options. */
-export const args = { dryRun: DRY_RUN, yes: YES, jobs: jobs("8"), cursor: CURSOR, jsonLines: JSON_LINES };
+export const args = { dryRun: DRY_RUN, yes: YES, jobs: jobs("8"), shard: SHARD, cursor: CURSOR, jsonLines: JSON_LINES };
 
 /** `agarose expire`. */
 export const command = defineCommand({

@@ -18,13 +18,14 @@ export type GcOptions = Values<typeof args>;
 /** Runs `agarose gc`. Ages are by the clocks of the buckets, as `--older-than` is. */
 export function gc({ prefix, ...options }: GcOptions): Promise<number> {
   const walk = async (report: ReportStream, context: CommandContext): Promise<number> => {
-    const { stores, signal, fence } = context;
+    const { stores, signal, fence, shard } = context;
     const removes = options.delete === true && options.dryRun !== true;
     const forgets = options.forgetRemoved ?? false;
     if (removes) await confirm(dangerOf(prefix, forgets, options.olderThan), options, signal);
     // What another deployment or region stored must not look like garbage.
     if (removes) await fence?.check();
-    const name = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
+    const part = shard && `${shard.index}/${shard.count}`;
+    const name = ["gc", prefix, removes && "--delete", forgets && "--forget-removed", part].filter(Boolean).join(" ");
     const cursor = await WalkCursor.open(options.cursor, name, stores, NOTHING_FOUND);
     const { after, totals } = cursor;
     const onUpload = (upload: GarbageUpload): Promise<void> => report.item(upload, [lineOf(upload)]);

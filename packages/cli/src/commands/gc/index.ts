@@ -1,7 +1,7 @@
 /** The definition of `agarose gc`. */
 import { AgaroseError } from "@agarose/core";
 import { defineCommand, flag, valued } from "../../command.ts";
-import { CURSOR, DRY_RUN, JSON_LINES, PREFIX, YES } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, PREFIX, SHARD, YES } from "../../ui/args.ts";
 import { parseDuration } from "@agarose/storage/maintenance/amounts";
 
 const HOUR_MS = 3_600_000;
@@ -17,6 +17,7 @@ export const args = {
   forgetRemoved: flag("with --delete, also remove tombstones of 30 days; a bucket may then replay old objects"),
   dryRun: { ...DRY_RUN, description: "only list, even with --delete" },
   yes: YES,
+  shard: SHARD,
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

@@ -1,6 +1,6 @@
 /** The definition of `agarose recode`. */
 import { defineCommand, option, repeatable } from "../../command.ts";
-import { CURSOR, DRY_RUN, JSON_LINES, LOG_FORMAT, PREFIX, jobs } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, LOG_FORMAT, PREFIX, SHARD, jobs } from "../../ui/args.ts";
 import { parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
 import { parseCode } from "../../ui/units.ts";
 
@@ -22,6 +22,7 @@ export const args = {
     parse: parseRate,
   }),
   jobs: jobs("2, or 16 with --dry-run"),
+  shard: SHARD,
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

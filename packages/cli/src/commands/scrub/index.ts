@@ -1,6 +1,6 @@
 /** The definition of `agarose scrub`. */
 import { defineCommand, option } from "../../command.ts";
-import { CURSOR, DRY_RUN, JSON_LINES, KEY_PREFIX } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, KEY_PREFIX, SHARD } from "../../ui/args.ts";
 import { parseDuration, parseMoney, parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
 
 /** The longest timer of the system. */
@@ -22,6 +22,7 @@ export const args = {
   }),
   metrics: option("<file>", "write the results of a scan for Prometheus, in the format of node_exporter's text files"),
   dryRun: { ...DRY_RUN, description: "list the damage, most endangered objects first, and repair nothing" },
+  shard: SHARD,
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

@@ -78,10 +78,10 @@ async function walkOnce(options: Options, report: ReportStream, context: Command
 }
 
 /** Undefined where nothing says what is hot, and for a part of the objects: what is stored in all must be known. */
-function hotObjects({ cursor }: Options, { config }: CommandContext): HotObjects | undefined {
+function hotObjects({ cursor, shard }: Options, { config }: CommandContext): HotObjects | undefined {
   if (!heats(config)) return undefined;
-  if (cursor === undefined) return new HotObjects();
-  logLine("notice: with --cursor, no object gets or loses extra chunks");
+  if (cursor === undefined && shard === undefined) return new HotObjects();
+  logLine("notice: with --cursor or --shard, no object gets or loses extra chunks");
   return undefined;
 }
 

@@ -45,10 +45,10 @@ export async function collectGarbage(search: GarbageSearch, parts: WriteContext)
   const report = structuredClone(search.resumed?.report ?? NOTHING_FOUND) as Mutable<GarbageReport>;
   const ageOf = search.removes ? await readRegionClocks(parts) : undefined;
   const context = { ...withNewBreaker(parts), ...search, trust: acceptUnsigned, ageOf };
-  const { stores, signal, config } = parts;
+  const { stores, signal, config, shard } = parts;
   const { prefix, resumed } = search;
   const kinds = config.keep.length > 0 ? [...KINDS_DEFAULT, "history" as const] : KINDS_DEFAULT;
-  const groups = keyGroups(stores, prefix, signal, { kinds, ...(resumed && { after: resumed.after }) });
+  const groups = keyGroups(stores, prefix, signal, { kinds, shard, ...(resumed && { after: resumed.after }) });
   const judged = mapOrdered(groups, KEYS_AT_A_TIME, async (group) => {
     return { group, isCleared: !isSuspect(group, search) || (await hasOneNamedUpload(group, context)) };
   });
