@@ -23,7 +23,8 @@ function run(argv: readonly string[]): { code: number | null; loaded: string[] }
 function heavyOf(loaded: readonly string[]): string[] {
   const isLight = /\/commander\/|\/packages\/core\/|\/packages\/cli\/(bin|package\.json|src\/main\.ts)/;
   const isHelp = /\/packages\/cli\/src\/(command\.ts|ui\/(args|output|units)\.ts|commands\/[a-z]+\/index\.ts)$/;
-  const isValue = /\/(packages\/solver\/src\/(options|errors|traces\/.*)|packages\/dev-world\/src\/world\/.*)\.ts$/;
+  const isValue =
+    /\/packages\/(solver\/src\/(options|errors|traces\/.*)\.ts|solver\/scenarios\/.*\.json|dev-world\/src\/world\/.*\.ts)$/;
   const isWord =
     /\/(commands\/(gateway\/names|deploy\/secret-variables)|storage\/src\/(maintenance\/amounts|pops\/admin-token))\.ts$/;
   return loaded.filter((path) => ![isLight, isHelp, isValue, isWord].some((light) => light.test(path)));
