@@ -105,8 +105,9 @@ async function openApp(app: string | undefined): Promise<OpenedApp> {
 function folderApp(folder: string): OpenedApp {
   return {
     missing: () => missingPage(folder),
-    // `dev` reads the folder for each request, so a rebuilt app needs no restart.
-    middleware: sirv(folder, { dev: true }),
+    // `dev` reads the folder for each request, so a rebuilt app needs no restart. Without an ETag the answers would be
+    // `no-store`, which keeps pages out of the back/forward cache.
+    middleware: sirv(folder, { dev: true, etag: true }),
     ownConfig: async () => parseOwn(await readFile(path.join(folder, "agarose.json"), "utf8").catch(() => undefined)),
   };
 }

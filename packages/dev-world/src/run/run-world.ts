@@ -101,6 +101,7 @@ export async function runWorld(options: RunOptions): Promise<void> {
     announce(world, addresses, options.json ?? false, performance.now() - started);
     stop.own();
     await stop.asked;
+    progress("stopping");
   } finally {
     unwatch();
     for (const close of closers.toReversed()) await close();

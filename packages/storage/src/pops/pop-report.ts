@@ -131,7 +131,8 @@ export function judge(
   periodErrors: readonly string[],
 ): { problems: string[]; warnings: string[]; remarks: string[] } {
   const problems: string[] = [];
-  if (periodAgeSeconds === null) problems.push("no period has run: is the Cron Trigger there?");
+  if (periodAgeSeconds === null)
+    problems.push("no period has run yet: the first one starts within a minute of the start, by the Cron Trigger");
   else if (periodAgeSeconds > PERIOD_AGE_SECONDS_MAX) {
     problems.push(`the last period was ${periodAgeSeconds} s ago, ${PERIOD_AGE_SECONDS_MAX} s are the most`);
   }

@@ -237,6 +237,15 @@ test("a store that ignores If-Match on deletions is warned of", async () => {
   expect(await world.names()).toEqual([]);
 });
 
+test("regions that pass the same checks are one line, a failure is a line, and --verbose prints all", async () => {
+  const lines = async (...args: string[]): Promise<string[]> =>
+    (await world.run(["doctor", ...args])).stdout.toString().trim().split("\n");
+  const brief = await lines();
+  expect(brief.length).toBeLessThanOrEqual(10);
+  expect(brief.filter((line) => /^ok .*dublin, .*: credentials, write, /.test(line))).toHaveLength(1);
+  expect((await lines("--verbose")).length).toBeGreaterThan(30);
+});
+
 test("when all regions refuse the keys, the first line says so", async () => {
   const { code, stdout } = await world.run(["doctor", "--json"], { AWS_SECRET_ACCESS_KEY: "wrong" });
   expect(code).toBe(1);

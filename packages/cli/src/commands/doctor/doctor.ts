@@ -53,7 +53,7 @@ async function guardingFile(folder: string): Promise<string | undefined> {
 
 async function report(
   { checks, fixes }: { checks: readonly Check[]; fixes?: readonly Fix[] },
-  options: ReportOptions,
+  options: ReportOptions & Pick<DoctorOptions, "verbose">,
 ): Promise<number> {
   const failed = checks.filter(isFailed).length;
   const mendable = fixes ? 0 : checks.filter(({ remedy }) => remedy !== undefined).length;
@@ -61,10 +61,36 @@ async function report(
     ...(fixes ?? []).map(
       ({ subject, remedy, outcome, message }) => `${outcome.padEnd(7)}  ${subject}: ${remedy}: ${message}`,
     ),
-    ...checks.map(({ subject, name, state, message }) => `${MARKS[state]}  ${subject}: ${name}: ${message}`),
+    ...(options.verbose ? checks.map(lineOf) : briefLines(checks)),
     `${checks.length} checks, ${failed} failed`,
     ...(mendable > 0 ? [`\`agarose doctor --fix\` can mend ${formatCount(mendable, "finding")}`] : []),
   ];
   await printResults(options, checks, { ok: failed === 0, ...(fixes && { fixes }) }, lines, "checks");
   return failed === 0 ? EXIT_OK : EXIT_FAILED;
+}
+
+function lineOf({ subject, name, state, message }: Check): string {
+  return `${MARKS[state]}  ${subject}: ${name}: ${message}`;
+}
+
+/**
+ * One line for all regions, or PoPs, that pass the same checks, and a line for each other check. Subjects with one or
+ * two checks are about the whole deployment, and their messages count.
+ */
+function briefLines(checks: readonly Check[]): string[] {
+  const lines: string[] = [];
+  const alike = new Map<string, string[]>();
+  for (const [subject, own] of Map.groupBy(checks, (check) => check.subject)) {
+    const passed = own.filter(({ state }) => state === "ok");
+    const isPlace = own.length > 2 || own.some(({ name }) => name === "health");
+    if (!isPlace) {
+      lines.push(...own.map(lineOf));
+      continue;
+    }
+    lines.push(...own.filter(({ state }) => state !== "ok").map(lineOf));
+    const names = passed.map(({ name }) => name).join(", ");
+    if (passed.length > 0) alike.set(names, [...(alike.get(names) ?? []), subject]);
+  }
+  const summaries = [...alike].map(([names, subjects]) => `${MARKS.ok}  ${subjects.join(", ")}: ${names}`);
+  return [...lines, ...summaries];
 }

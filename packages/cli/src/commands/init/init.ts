@@ -85,7 +85,9 @@ async function initApp(given: string | undefined, options: InitOptions): Promise
   const clientConfig = clientConfigOf(hasConfig ? await loadConfig(ownConfig) : undefined);
   if (!dryRun) await makeFolder(folder);
   const { dropInFiles, REMOVING_FILE } = await import("@agarose/sw/files");
-  const shipped = [...(await dropInFiles())].filter(([name]) => !name.startsWith(REMOVING_FILE));
+  // A plugin serves them from its package. Files that are there already would stay old.
+  const isWanted = (name: string): boolean => !project?.hasPlugin || existsSync(join(folder, name));
+  const shipped = [...(await dropInFiles())].filter(([name]) => !name.startsWith(REMOVING_FILE) && isWanted(name));
   const scripts = await Promise.all(
     shipped.map(async ([name, contents]): Promise<WrittenFile> => {
       if (!dryRun) await writeFile(join(folder, name), contents);

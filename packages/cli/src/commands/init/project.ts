@@ -15,6 +15,8 @@ export interface Project {
   readonly knownBy: string;
   /** The folder that is served at the root of the app's origin. */
   readonly folder: string;
+  /** Whether its build serves the worker's files, by the plugin that `edits` adds. */
+  readonly hasPlugin: boolean;
   /** Lines for files that are the app's own, to be pasted by a person. */
   readonly edits: readonly Edit[];
   /** What would keep the worker from working, and what to do about it. */
@@ -62,7 +64,7 @@ export async function readProject(root: string, prefix: string): Promise<Project
 async function readNext(files: Files, prefix: string): Promise<Project | undefined> {
   const knownBy = evidence(files, "next", namesOf("next.config", SCRIPTS));
   if (knownBy === undefined) return undefined;
-  const app = { framework: "Next.js" as const, knownBy, folder: "public", notes: [] };
+  const app = { framework: "Next.js" as const, knownBy, folder: "public", hasPlugin: false, notes: [] };
   const pages = first(files, [...namesOf("pages/_app", PAGES), ...namesOf("src/pages/_app", PAGES)]);
   const layouts = [...namesOf("app/layout", PAGES), ...namesOf("src/app/layout", PAGES)];
   const layout = first(files, layouts);
@@ -106,6 +108,7 @@ async function readSvelteKit(files: Files, prefix: string): Promise<Project | un
     framework: "SvelteKit",
     knownBy,
     folder: "static",
+    hasPlugin: true,
     edits: [
       await vitePlugin(files),
       await editOf(files, "src/routes/+layout.svelte", "in its <script>; a new file also renders its children", lines),
@@ -128,7 +131,7 @@ async function readVite(files: Files, prefix: string): Promise<Project | undefin
   const lines = [`import { register } from "${PACKAGE}";`, `await register({ ${based.join(", ")} });`];
   const entry = script ?? first(files, namesOf("src/main", PAGES)) ?? "src/main.js";
   const edits = [await vitePlugin(files), await editOf(files, entry, "before what reads through Agarose", lines)];
-  return { framework: "Vite", knownBy, folder, edits, notes: [] };
+  return { framework: "Vite", knownBy, folder, hasPlugin: true, edits, notes: [] };
 }
 
 async function readHtml(files: Files, prefix: string): Promise<Project | undefined> {
@@ -146,7 +149,7 @@ async function readHtml(files: Files, prefix: string): Promise<Project | undefin
   const notes = isServed
     ? [`this folder is served, ${CONFIG_FILE} with it: keep that file and its keys elsewhere`]
     : [];
-  return { framework: "plain HTML", knownBy: page, folder, edits, notes };
+  return { framework: "plain HTML", hasPlugin: false, knownBy: page, folder, edits, notes };
 }
 
 function vitePlugin(files: Files): Promise<Edit> {

@@ -35,9 +35,11 @@ const status = (
 ): Promise<RunResult> => world.run(["status", "--json", ...args], env);
 const popsOf = ({ stdout }: RunResult): PopReport[] => (JSON.parse(stdout.toString()) as { pops: PopReport[] }).pops;
 
-test("a PoP whose Cron Trigger has never run is wrong", async () => {
+test("a PoP whose Cron Trigger has never run is starting, and the exit code is 1", async () => {
   const run = await status();
   expect(run.code).toBe(1);
+  const table = (await world.run(["status"], { AGAROSE_ADMIN_TOKEN: ADMIN_TOKEN })).stdout.toString();
+  expect(table).toMatch(/^fra +STARTING/m);
   expect(popsOf(run).map(({ problems }) => problems)).toEqual(
     Array.from({ length: 2 }, () => [expect.stringContaining("no period has run")]),
   );

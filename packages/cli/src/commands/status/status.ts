@@ -36,7 +36,7 @@ function linesOf(reports: readonly PopReport[]): string[] {
   const header = ["PoP", "", "epoch", "policy", "cache", "objects", "hits", "period", "down"];
   const rows = reports.map(({ name, problems, warnings, state }) => [
     name,
-    problems.length > 0 ? "WRONG" : warnings.length > 0 ? "warn" : "ok",
+    wordOf({ problems, warnings, state }),
     ...(state
       ? [
           String(state.epoch),
@@ -57,6 +57,12 @@ function linesOf(reports: readonly PopReport[]): string[] {
   return [...tableLines([header, ...rows]), ...reports.flatMap(ideaLines), ...remarks];
 }
 
+/** A PoP without a period is starting, unless something else is wrong with it. */
+function wordOf({ problems, warnings, state }: Pick<PopReport, "problems" | "warnings" | "state">): string {
+  if (state?.periodAgeSeconds === null && problems.length === 1) return "STARTING";
+  return problems.length > 0 ? "WRONG" : warnings.length > 0 ? "warn" : "ok";
+}
+
 const IDEA_WORDS: Readonly<Record<string, string>> = {
   lateBinding: "late binding",
   functional: "functional chunks",
@@ -66,15 +72,15 @@ const IDEA_WORDS: Readonly<Record<string, string>> = {
 /** Which ideas are at work at a PoP and what each saves; then those that are not, with the reason; and lambda. */
 function ideaLines({ name, state }: PopReport): string[] {
   if (!state || state.ideas.length === 0) return [];
-  const wordOf = (idea: string): string => IDEA_WORDS[idea] ?? idea;
+  const nameOf = (idea: string): string => IDEA_WORDS[idea] ?? idea;
   const saved = (idea: IdeaStatus): string => {
     if (idea.name === "recovered") return ` ${state.recoveredChunks} decodes so far`;
     const { savedMs, savedUsd } = idea;
     const egress = savedUsd ? ` and $${(1e6 * savedUsd).toFixed(2)} of egress a million reads` : "";
     return savedMs === null ? "" : ` ${savedMs.toFixed(0)} ms${egress}`;
   };
-  const working = state.ideas.filter(({ atWork }) => atWork).map((idea) => `${wordOf(idea.name)}${saved(idea)}`);
-  const idle = state.ideas.filter(({ atWork }) => !atWork).map((idea) => `${wordOf(idea.name)} (${idea.reason})`);
+  const working = state.ideas.filter(({ atWork }) => atWork).map((idea) => `${nameOf(idea.name)}${saved(idea)}`);
+  const idle = state.ideas.filter(({ atWork }) => !atWork).map((idea) => `${nameOf(idea.name)} (${idea.reason})`);
   return [
     ...(working.length > 0 ? [`${name}: saves a read, by estimate: ${working.join(", ")}`] : []),
     ...(idle.length > 0 ? [`${name}: not at work: ${idle.join(", ")}`] : []),
