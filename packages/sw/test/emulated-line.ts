@@ -4,7 +4,7 @@
  * because a test of time must not depend on the machine.
  */
 import type { FetchPort } from "@agarose/core";
-import { chunkName, objectUrl } from "@agarose/core/format";
+import { chunkNameOf, chunkRegions, objectUrl } from "@agarose/core/format";
 import { Line, openRead, type RequestRecord } from "@agarose/core/read";
 import { RegionSource } from "@agarose/core/sources";
 import { referenceCodec, SimulatedClock, toyHash, type SampleObject } from "@agarose/core/testing";
@@ -155,9 +155,7 @@ export class EmulatedLine {
     const { manifest } = object;
     const stripes = Array.from({ length: Math.ceil(manifest.bytes / manifest.stripeBytes) }, (_, stripe) => stripe);
     const base = this.urlOf(this.regions[region]!);
-    const chunk = manifest.placement.findIndex(
-      (_, index) => objectUrl(base, chunkName(manifest.key, manifest.upload, index)) === url,
-    );
+    const chunk = chunkRegions(manifest).findIndex((_, index) => objectUrl(base, chunkNameOf(manifest, index)) === url);
     if (chunk >= 0) return Buffer.concat(stripes.map((stripe) => object.shard(stripe, chunk)));
     return object.leafList;
   }

@@ -7,6 +7,7 @@ import { HAS_STORE } from "../features.ts";
 import {
   checkPage,
   inlineBytes,
+  isFunctional,
   LEAF_LIST,
   leafShape,
   stripeShape,
@@ -85,8 +86,15 @@ export class StripeReader {
     const { manifest, sources } = this.#target;
     const candidates = planStripe(manifest, stripe.index, sources, { random: () => 0 });
     const { k } = manifest;
-    // Where parity is far nearer than some data chunk, any k chunks come sooner than all data chunks.
-    const mostMs = FARTHER_MAX * planReadMs(k, 0, candidates);
+    // Where parity is far nearer than some data chunk, any k chunks come sooner than all data chunks. Extra chunks do
+    // not count: they are near, and would have whole stripes read of just those objects that are read most.
+    const mostMs =
+      FARTHER_MAX *
+      planReadMs(
+        k,
+        0,
+        candidates.filter(({ chunk, source }) => source.kind !== "region" || !isFunctional(manifest, chunk)),
+      );
     return this.regions.every((_, chunk) => {
       const { source, estimate } = candidates.find((candidate) => candidate.chunk === chunk) ?? {};
       const isHealthy = source?.kind === "region" && !this.#health.isAvoided(source.id);

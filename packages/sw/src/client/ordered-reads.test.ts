@@ -56,6 +56,21 @@ test("12 MB come from all regions at once on a line of 1 Gbit/s, in a third of a
   expect(read.ms).toBeLessThan(copyMs(large.manifest.bytes, rate) / 3);
 });
 
+test.each([20, 50, 100])(
+  "extra chunks leave the blocks of a hot object in order, on a line of %i Mbit/s",
+  async (mbit) => {
+    const [first, second] = medium.manifest.placement as [string, string];
+    const extra = { upload: "e".repeat(32), placement: [first, second], sha256: ["0".repeat(64), "0".repeat(64)] };
+    const hot = { ...medium, manifest: { ...medium.manifest, extra } };
+    const rate = mbit * MBIT;
+    const { line, client } = await warmed(hot, rate);
+    const read = await line.clock.run(client.read(0, hot.manifest.bytes));
+    expect(Buffer.compare(read.bytes, hot.bytes)).toBe(0);
+    expect(read.firstByteMs).toBeLessThan(1.5 * copyMs(BLOCK_BYTES, rate));
+    expect(read.ms).toBeLessThan(1.03 * copyMs(hot.manifest.bytes, rate));
+  },
+);
+
 test("a data chunk that is far away is replaced by a nearer one, and not waited for", async () => {
   const rate = 100 * MBIT;
   // The fifth data chunk is in the fifth region, and parity in the sixth.

@@ -33,6 +33,7 @@ export const ROUTES = {
     returns: "a [bundle](format.md#bundle): plan and cached chunks",
     query: {
       version: "The version that the client knows a plan of. The bundle leaves out the manifest of that version.",
+      generation: "The generation of that manifest. The bundle has a newer one all the same. Default: none is newer.",
       from: "The first stripe. Default: 0.",
       to: "The last stripe, inclusive. Default: the last one of the object.",
       range:
