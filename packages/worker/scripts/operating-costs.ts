@@ -209,69 +209,30 @@ type Month = ReturnType<typeof monthlyCosts>;
 /** The table in Markdown. */
 export function costTable(): string {
   const months = RATES.map((rate) => monthlyCosts(rate));
-  const line = (
-    name: string,
-    amountOf: ((month: Month) => number) | undefined,
-    usdOf: (month: Month) => number,
-  ): string => {
-    const cells = months.map((month) => `${amountOf ? `${count(amountOf(month))}: ` : ""}${dollars(usdOf(month))}`);
+  const line = (name: string, usdOf: (month: Month) => number, amount?: keyof Month["amounts"]): string => {
+    const counted = ({ amounts }: Month): string => (amount ? `${count(amounts[amount])}: ` : "");
+    const cells = months.map((month) => `${counted(month)}${dollars(usdOf(month))}`);
     return `| ${name} | ${cells.join(" | ")} |`;
   };
   return [
     `| a month, one PoP | ${RATES.map((rate) => `${rate.toLocaleString("en")} requests/s`).join(" | ")} |`,
     `| --- | ${RATES.map(() => "---:").join(" | ")} |`,
-    line("Workers Paid", undefined, ({ usd }) => usd.plan),
-    line(
-      "Worker requests",
-      ({ amounts }) => amounts.workerRequests,
-      ({ usd }) => usd.requests,
-    ),
-    line("CPU", undefined, ({ usd }) => usd.cpu),
-    line(
-      "KV reads",
-      ({ amounts }) => amounts.kvReads,
-      ({ usd }) => usd.kvReads,
-    ),
-    line(
-      "KV writes",
-      ({ amounts }) => amounts.kvWrites,
-      ({ usd }) => usd.kvWrites,
-    ),
-    line("KV storage", undefined, ({ usd }) => usd.kvStorage),
-    line(
-      "Durable Objects, requests",
-      ({ amounts }) => amounts.objectRequests,
-      ({ usd }) => usd.objectRequests,
-    ),
-    line(
-      "Durable Objects, GB-s",
-      ({ amounts }) => amounts.objectGbSeconds,
-      ({ usd }) => usd.objectDuration,
-    ),
-    line(
-      "Durable Objects, rows written",
-      ({ amounts }) => amounts.rowsWritten,
-      ({ usd }) => usd.rowsWritten,
-    ),
-    line(
-      "Workers Logs, lines",
-      ({ amounts }) => amounts.lines,
-      ({ usd }) => usd.lines,
-    ),
-    line("**the PoP**", undefined, ({ usd }) => total(usd)),
-    line(
-      "S3: GETs",
-      ({ amounts }) => amounts.gets,
-      ({ s3 }) => s3.gets,
-    ),
-    line(
-      "S3: GB out",
-      ({ amounts }) => amounts.egressGb,
-      ({ s3 }) => s3.egress,
-    ),
-    line("S3: storage of 1.5 TB", undefined, ({ s3 }) => s3.storage),
-    line("**buckets at S3**", undefined, ({ s3 }) => total(s3)),
-    line("**or at R2**, which charges nothing for GB out", undefined, ({ r2 }) => total(r2)),
+    line("Workers Paid", ({ usd }) => usd.plan),
+    line("Worker requests", ({ usd }) => usd.requests, "workerRequests"),
+    line("CPU", ({ usd }) => usd.cpu),
+    line("KV reads", ({ usd }) => usd.kvReads, "kvReads"),
+    line("KV writes", ({ usd }) => usd.kvWrites, "kvWrites"),
+    line("KV storage", ({ usd }) => usd.kvStorage),
+    line("Durable Objects, requests", ({ usd }) => usd.objectRequests, "objectRequests"),
+    line("Durable Objects, GB-s", ({ usd }) => usd.objectDuration, "objectGbSeconds"),
+    line("Durable Objects, rows written", ({ usd }) => usd.rowsWritten, "rowsWritten"),
+    line("Workers Logs, lines", ({ usd }) => usd.lines, "lines"),
+    line("**the PoP**", ({ usd }) => total(usd)),
+    line("S3: GETs", ({ s3 }) => s3.gets, "gets"),
+    line("S3: GB out", ({ s3 }) => s3.egress, "egressGb"),
+    line("S3: storage of 1.5 TB", ({ s3 }) => s3.storage),
+    line("**buckets at S3**", ({ s3 }) => total(s3)),
+    line("**or at R2**, which charges nothing for GB out", ({ r2 }) => total(r2)),
   ].join("\n");
 }
 
