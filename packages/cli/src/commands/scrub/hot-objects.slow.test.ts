@@ -299,6 +299,18 @@ test("an object that cannot get its chunk is reported, and keeps its readers", a
   expect((await world.get("a")).length).toBe(BYTES);
 });
 
+test("a machine without the key of the publisher leaves hot objects as they are", async () => {
+  await configure({ storage: 1 });
+  expect((await world.run(["keys", "new", "publisher.pem"])).code).toBe(0);
+  await put("signed", randomBytes(BYTES));
+  const { signing, ...json } = JSON.parse(await readFile(world.configPath, "utf8")) as { readonly signing: object };
+  await writeFile(world.configPath, JSON.stringify(json));
+  popular[0] = { signed: 5 };
+  expect(await scrub("--prefix", "signed")).toEqual({ code: 0, stderr: "", hot: undefined });
+  await writeFile(world.configPath, JSON.stringify({ ...json, signing }));
+  expect(await scrub("--prefix", "signed")).toMatchObject({ code: 0, hot: { hot: 1, heated: 1, failed: 0 } });
+});
+
 test("a share above 1 is refused", async () => {
   await configure({ storage: 5 });
   const { code, stderr } = await world.run(["ls"]);

@@ -43,9 +43,13 @@ const POPULAR_MAX = 1_000;
 /** Milliseconds to a region that neither the PoP nor the configuration knows. */
 const LATENCY_MS_DEFAULT = 100;
 
-/** Whether `hot` is at work: its storage is not 0, and the environment has the admin token of a PoP. */
-export function heats({ hot, pops }: Config): boolean {
-  return hot.storage > 0 && pops.some((pop) => new PopClient(pop).hasToken);
+/**
+ * Whether `hot` is at work: its storage is not 0, the configuration names a key where manifests are signed, and the
+ * environment has the admin token of a PoP.
+ */
+export function heats({ hot, pops, publicKeys, signing }: Config): boolean {
+  const maySign = publicKeys === undefined || signing !== undefined;
+  return hot.storage > 0 && maySign && pops.some((pop) => new PopClient(pop).hasToken);
 }
 
 /** Looks at what a walk lists, and stores and removes extra chunks at its end. */
