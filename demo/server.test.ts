@@ -6,7 +6,16 @@ let demo: { url: string; close(): Promise<void> };
 beforeAll(async () => {
   demo = await startDemo({
     control: "http://control.test",
-    world: { pops: [{ name: "fra", url: "http://fra.test" }], regions: [], state: { near: "fra" } as never },
+    world: {
+      pops: [{ name: "fra", url: "http://fra.test" }],
+      regions: [],
+      state: { near: "fra" } as never,
+      options: { geography: { pops: ["fra"], regionLatencyMs: { fra: {} } }, cacheBytes: 1 } as never,
+      popBuckets: { fra: {} },
+      linkBeside: async () => "http://cdn.test",
+      cron: async () => {},
+    },
+    uploader: { copy: async () => "copy" },
     dropInFiles: async () => new Map([["agarose-sw.js", new TextEncoder().encode("/* worker */")]]),
   });
 });
@@ -19,7 +28,7 @@ describe("the page's host", () => {
     const pops = [{ name: "fra", url: "http://fra.test" }];
     const config = { pops, regions: [], publicKeys: [expect.stringMatching(/^ed25519:/)] };
     const world = await (await fetch(`${demo.url}world.json`)).json();
-    expect(world).toEqual({ control: "http://control.test", config });
+    expect(world).toEqual({ control: "http://control.test", config, copies: { fra: "http://cdn.test" } });
     expect(await (await fetch(`${demo.url}agarose.json`)).json()).toEqual(config);
   });
 
@@ -34,9 +43,5 @@ describe("the page's host", () => {
     expect(worker.headers.get("service-worker-allowed")).toBe("/");
     expect(await worker.text()).toBe("/* worker */");
     expect((await fetch(`${demo.url}secret.js`)).status).toBe(404);
-  });
-
-  test("has no file of the library before a visitor has asked for it", async () => {
-    expect((await fetch(`${demo.url}library/transformers.min.js`)).status).toBe(404);
   });
 });

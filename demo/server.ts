@@ -2,14 +2,15 @@
  * Serves the demo page from its sources.
  *
  * Beside the paths by which any app reaches the local world (`worldRoutes` of `@agarose/dev-world/app-host`), it serves
- * `/world.json`: the control address and the client configuration, for the page.
+ * `/world.json`: the control address, the client configuration and the addresses of the CDNs, for the page.
  */
 import { fileURLToPath } from "node:url";
 import { worldClientConfig, worldRoutes, type WorldRoutesOptions } from "@agarose/dev-world/app-host";
-import type { World } from "@agarose/dev-world";
+import type { Uploader, World } from "@agarose/dev-world";
 import { freePort } from "@agarose/dev-world/free-port";
 import { createServer, type Plugin } from "vite";
-import { libraryRoutes } from "./library/routes.ts";
+import { startCdns } from "./copies.ts";
+import { PHOTOS } from "./samples/index.ts";
 
 /** What the page needs. */
 export interface DemoOptions {
@@ -17,14 +18,21 @@ export interface DemoOptions {
   readonly port?: number;
   /** URL of the world's control address. */
   readonly control: string;
-  readonly world: Pick<World, "pops" | "regions" | "state">;
+  readonly world: Pick<World, "pops" | "regions" | "state" | "options" | "popBuckets" | "linkBeside" | "cron">;
+  readonly uploader: Pick<Uploader, "copy">;
   readonly dropInFiles: WorldRoutesOptions["dropInFiles"];
 }
 
 const ROOT = fileURLToPath(new URL(".", import.meta.url));
 
-/** Starts the page. Resolves when it answers. */
+/** How often each photograph is read at the start, so that the PoP knows it. */
+const WARMING_READS = 2;
+
+/** Starts the page, and warms its caches. Resolves when it answers. */
 export async function startDemo(options: DemoOptions): Promise<{ url: string; close(): Promise<void> }> {
+  const cdns = await startCdns(options.world, options.uploader);
+  // Meanwhile the page opens. One whose caches are cold is better than none.
+  void warm(edgeOf(options.world), options.world.cron).catch(() => {});
   // Vite has no setting for any free port.
   const port = options.port || (await freePort());
   const vite = await createServer({
@@ -37,24 +45,35 @@ export async function startDemo(options: DemoOptions): Promise<{ url: string; cl
     // Every import is an ES module of the repository, so Vite has nothing to bundle before it starts.
     optimizeDeps: { noDiscovery: true },
     server: { host: "127.0.0.1", port, strictPort: true, hmr: false, watch: null },
-    plugins: [worldPlugin(options)],
+    plugins: [worldPlugin(options, cdns.urls)],
   });
   await vite.listen();
-  return { url: `http://127.0.0.1:${port}/`, close: () => vite.close() };
+  return { url: `http://127.0.0.1:${port}/`, close: () => Promise.resolve(cdns.close()).then(() => vite.close()) };
 }
 
-function worldPlugin({ control, world, dropInFiles }: DemoOptions): Plugin {
+/** Reads the photographs at the nearest PoP, and lets it decide what to cache. */
+async function warm(edge: string, cron: World["cron"]): Promise<void> {
+  for (let turn = 0; turn < WARMING_READS; turn++) {
+    await Promise.all(PHOTOS.map(async ({ key }) => (await fetch(`${edge}/o/${key}`)).arrayBuffer()));
+  }
+  await cron();
+}
+
+function worldPlugin({ control, world, dropInFiles }: DemoOptions, copies: Readonly<Record<string, string>>): Plugin {
   const config = worldClientConfig(world);
-  const edge = (): string => world.pops.find(({ name }) => name === world.state.near)!.url;
   return {
     name: "agarose-world",
     configureServer({ middlewares }) {
-      middlewares.use(worldRoutes({ config: async () => config, edge, dropInFiles }));
-      middlewares.use("/library", libraryRoutes(control));
+      middlewares.use(worldRoutes({ config: async () => config, edge: () => edgeOf(world), dropInFiles }));
       middlewares.use("/world.json", (_request, response) => {
         response.writeHead(200, { "content-type": "application/json", "cache-control": "no-store" });
-        response.end(JSON.stringify({ control, config }));
+        response.end(JSON.stringify({ control, config, copies }));
       });
     },
   };
+}
+
+/** The address of the PoP nearest to the client. */
+function edgeOf({ pops, state }: DemoOptions["world"]): string {
+  return pops.find(({ name }) => name === state.near)!.url;
 }

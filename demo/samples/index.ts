@@ -118,16 +118,6 @@ export const TABLE = { key: "tables/weather.parquet", file: "weather.parquet" } 
 /** The globe, which `writeGlobe` of make-globe.ts makes. */
 export const GLOBE = { key: "scenes/globe.glb", file: "globe.glb", title: "Land", licence: MAP.licence } as const;
 
-/** The video's main playlist, which `writePieces` of make-pieces.ts makes with its pieces. */
-export const PIECES = { key: "hls/walk/main.m3u8", folder: "hls/walk/", seconds: 2 } as const;
-
-/** What reads a line of text: a model in the layout of the hub. `demo/library/` gets it when the page asks for it. */
-export const TEXT = {
-  key: "models/ppocr/onnx/model.onnx",
-  config: "models/ppocr/config.json",
-  characters: "models/ppocr/characters.txt",
-} as const;
-
 function photo(
   name: string,
   width: number,

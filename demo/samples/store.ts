@@ -9,15 +9,13 @@ import { GLOBE, MAP, MODEL, PHOTOS, PICTURES, TABLE, VIDEO } from "./index.ts";
 import { writeGlobe } from "./make-globe.ts";
 import { writeMap } from "./make-map.ts";
 import { writeModel } from "./make-model.ts";
-import { writePieces } from "./make-pieces.ts";
 import { writeTable } from "./make-table.ts";
 
 /** Pictures that are stored at a time. */
 const AT_ONCE = 10;
 
 /**
- * Stores photographs and the video, and makes and stores the model, the map with its pictures, the table, the globe and
- * the video in pieces.
+ * Stores photographs and the video, and makes and stores the model, the map with its pictures, the table and the globe.
  */
 export async function storeSamples(uploader: Uploader): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-samples-"));
@@ -35,10 +33,9 @@ export async function storeSamples(uploader: Uploader): Promise<void> {
       await write(path, folder);
       await uploader.put({ key, path });
     }
-    const pieces = (await writePieces(folder)).map((key) => ({ key, path: join(folder, key) }));
-    const waiting = [...PICTURES.map(({ key }, i) => ({ key, path: join(folder, `${i}.png`) })), ...pieces];
+    const pictures = PICTURES.map(({ key }, i) => ({ key, path: join(folder, `${i}.png`) }));
     // As `agarose put` stores small files by default.
-    await inParallel(AT_ONCE, waiting, (next) => uploader.put({ ...next, code: "auto" }));
+    await inParallel(AT_ONCE, pictures, (next) => uploader.put({ ...next, code: "auto" }));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

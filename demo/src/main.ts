@@ -1,94 +1,54 @@
-/** Wires up the world, the service worker, and every part of the page. */
+/** Wires up the world, the service worker, and the views of the page. */
 import { onRead } from "@agarose/sw/devtools";
-import { PHOTOS } from "../samples/index.ts";
-import { startCharts } from "./reads/charts.ts";
-import { byId, h } from "./page/dom.ts";
-import { startGallery } from "./samples/gallery.ts";
-import { startLoad } from "./world/load.ts";
-import { startMap } from "./world/map.ts";
-import { startGlobe } from "./samples/globe.ts";
-import { startLand } from "./samples/land.ts";
-import { startModel } from "./samples/model.ts";
-import { startPage } from "./samples/page.ts";
-import { startPieces } from "./samples/pieces.ts";
-import { startTable } from "./samples/table.ts";
-import { startText } from "./samples/text.ts";
-import { startOverlayButton } from "./page/overlay-button.ts";
+import { startContest } from "./contest/contest.ts";
+import { startKillButtons } from "./contest/kill-buttons.ts";
+import { byId } from "./page/dom.ts";
+import { startTheme } from "./page/theme.ts";
+import { startViews } from "./page/views.ts";
 import { Palette } from "./state/palette.ts";
 import { applyEvent } from "./state/read-events.ts";
-import { readObject } from "./state/read-object.ts";
 import { ReadLog } from "./state/reads.ts";
 import { startServiceWorker } from "./state/service-worker.ts";
-import { showProblem, showStatus } from "./world/status.ts";
-import { startSwitches } from "./world/switches.ts";
-import { startTabs } from "./page/tabs.ts";
-import { startTheme } from "./page/theme.ts";
-import { startVideo } from "./samples/video.ts";
-import { startReads } from "./reads/view.ts";
-import { startSavings } from "./world/savings.ts";
-import { explain } from "./world/captions.ts";
 import { DemoWorld, type WorldFile } from "./state/world.ts";
+import { startMap } from "./world/map.ts";
+import { showRedundancy } from "./world/redundancy.ts";
+import { showProblem } from "./world/status.ts";
+import { startSwitches } from "./world/switches.ts";
 
 async function main(): Promise<void> {
   const file = await loadWorldFile();
   const world = new DemoWorld(file);
   const palette = new Palette(file);
   const log = new ReadLog();
-  const read = async (key: string): Promise<Blob> => {
-    const { parts, contentType } = await readObject(log, key);
-    return new Blob(parts, { type: contentType });
-  };
+  const worker = startServiceWorker();
 
   onRead((event) => applyEvent(log, event));
-  startReads(log, palette);
+  const contest = startContest(world);
+  startKillButtons(world, showProblem);
   startSwitches(world, palette, showProblem);
   startMap(world, log, palette);
-  explain(world);
-  startSavings(world);
-  const charts = startCharts(log, world);
-  startTheme(() => charts.restyle());
-  startOverlayButton();
-  startLoad({ keys: PHOTOS.map(({ key }) => key), world, read, report: showProblem });
-  startModel((key, onProgress) => readObject(log, key, onProgress));
-  const showVideo = startVideo(log);
-  const trials = { log, world };
-  startPage(trials);
-  const showMap = startLand(trials);
-  startTable(trials);
-  startPieces(trials);
-  startGlobe(trials);
-  startText(trials);
-  startTabs([
-    { id: "photos", title: "Photographs" },
-    { id: "page", title: "100 pictures" },
-    { id: "land", title: "Map", onShow: showMap },
-    { id: "table", title: "Table" },
-    { id: "video", title: "Video", onShow: showVideo },
-    { id: "pieces", title: "Film in pieces" },
-    { id: "globe", title: "Globe" },
-    { id: "model", title: "Model file" },
-    { id: "text", title: "Text reader" },
-  ]);
-
-  const loadGallery = startGallery(read);
-
+  showRedundancy(world, byId("redundancy"));
+  let lab: Promise<{ restyle(): void }> | undefined;
+  startTheme(() => void lab?.then((charts) => charts.restyle()));
   void world.start();
-  showStatus(world, { state: "starting" });
-  // Without the service worker the images work too, but the page gets no events of their reads.
-  showStatus(world, await startServiceWorker());
-  loadGallery();
+  // Without a service worker the page works too, but gets no events of its reads.
+  const { problem } = await worker;
+  if (problem) showProblem(new Error(`The service worker did not start: ${problem}. The edge decodes instead.`));
+
+  startViews(["kill", "world", "lab"], (id) => {
+    // The lab has reads of its own, which these would disturb.
+    contest.run(id !== "lab");
+    if (id === "lab") lab ??= import("./lab.ts").then(({ startLab }) => startLab({ world, log, palette, worker }));
+  });
 }
 
 async function loadWorldFile(): Promise<WorldFile> {
   const response = await fetch("/world.json", { cache: "no-store" });
   if (!response.ok)
     throw new Error(`/world.json answers ${response.status}: this page must be served by the local world`);
-  const { control, config } = (await response.json()) as Partial<WorldFile>;
+  const { control, config, copies = {} } = (await response.json()) as Partial<WorldFile>;
   if (!config?.regions || !config.pops) throw new Error("/world.json has no client configuration");
-  return control === undefined ? { config } : { control, config };
+  return { config, copies, ...(control !== undefined && { control }) };
 }
 
-main().catch((error: unknown) => {
-  showProblem(error);
-  byId("status").replaceChildren(h("span", { class: "dot bad" }), "not running");
-});
+main().catch(showProblem);

@@ -2,8 +2,7 @@
  * `hls.js`, as it is, plays a film in pieces under the service worker: in a file each, and as ranges of one file. A
  * region dies in the middle.
  */
-import { PIECES } from "@agarose/demo/samples/index.ts";
-import { filmPieces } from "@agarose/demo/samples/make-pieces.ts";
+import { filmPieces, PIECE_SECONDS } from "./make-pieces.ts";
 import type * as hls from "hls.js";
 import { NEAR } from "../cases/faults.ts";
 import { openControlledApp } from "../fixtures/app.ts";
@@ -59,7 +58,7 @@ for (const pieces of ["files", "ranges"] as const) {
       frames: document.querySelector("video")!.getVideoPlaybackQuality().totalVideoFrames,
     }));
     expect(frames).toBeGreaterThan(0);
-    expect(seen.pieces).toEqual(expect.arrayContaining([0, (SECONDS - 4) / PIECES.seconds]));
+    expect(seen.pieces).toEqual(expect.arrayContaining([0, (SECONDS - 4) / PIECE_SECONDS]));
     expect(seen.problems, "the player has noticed nothing").toEqual([]);
     expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
   });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LocalWorld } from "@agarose/dev-world/client";
 import type { BrowserContext, Page } from "@playwright/test";
-import { textReader, type TextReader } from "../../demo/library/packages.ts";
+import { textReader, type TextReader } from "./text-reader.ts";
 import { NEAR } from "../cases/faults.ts";
 import { read, sha256 } from "../fixtures/app.ts";
 import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { blocksOf, OUTSIDE, withoutFigures } from "../../scripts/docs/blocks.ts";
 import type { PackedPackage } from "../../scripts/release/packages.ts";
-import { NO_NETWORK } from "../../demo/library/unpacked.ts";
+import { NO_NETWORK } from "../libraries/unpacked.ts";
 import { environment, pack, ROOT } from "./packed.ts";
 import { startRegistry } from "./registry.ts";
 import { expect, test } from "@playwright/test";

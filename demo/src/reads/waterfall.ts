@@ -3,16 +3,14 @@
  */
 import { byId, h } from "../page/dom.ts";
 import { bitRate, bytes, count, ms } from "../page/format.ts";
-import { describeError } from "../state/api-error.ts";
 import type { Palette } from "../state/palette.ts";
-import { usedChunks, type Outcome, type Read, type ReadRequest } from "../state/reads.ts";
+import { explainRead, usedChunks, type Outcome, type Read, type ReadRequest } from "../state/reads.ts";
 
 /** Above this many requests the bars are thin and unlabelled. */
 const LABELLED_MAX = 30;
 /** Room for what is written behind the last bar. */
 const NOTE_SHARE = 0.22;
 
-const ARRIVED: readonly Outcome[] = ["used", "unused"];
 const NOTES: Partial<Record<Outcome, string>> = {
   pending: "…",
   unused: "not needed",
@@ -84,8 +82,7 @@ function totals(read: Read): HTMLElement {
     "div",
     { class: "totals" },
     h("p", { class: "what" }, h("b", {}, read.key), read.range ? ` ${read.range}` : "", kindBadge(read)),
-    read.error &&
-      h("p", { class: "problem" }, h("code", {}, read.error.code), ` ${read.error.message ?? explain(read)}`),
+    read.error && h("p", { class: "problem" }, h("code", {}, read.error.code), ` ${explainRead(read).message}`),
     h(
       "dl",
       {},
@@ -104,15 +101,6 @@ function totals(read: Read): HTMLElement {
       ),
     ),
   );
-}
-
-/** Counts the chunks that arrived of the stripe that failed. */
-function explain({ error, k, requests }: Read): string {
-  const stripe = Math.max(0, ...requests.map((request) => request.stripe));
-  const arrived = requests.filter((request) => request.stripe === stripe && ARRIVED.includes(request.outcome));
-  const numbers =
-    k === undefined || error!.code !== "NOT_ENOUGH_CHUNKS" ? {} : { needed: k, available: arrived.length };
-  return describeError(error!.code, numbers);
 }
 
 function firstStripe({ firstByteMs, ms: whole }: Read): string {
@@ -182,7 +170,7 @@ function axis({ expectedMs }: Read, end: number): HTMLElement {
   const element = h("div", { class: "axis", "aria-hidden": true });
   for (let at = 0; at < end * 0.93; at += step) element.append(h("span", { style: `--x:${at / end}` }, ms(at)));
   if (expectedMs !== undefined) {
-    element.append(h("span", { class: "plan", style: `--x:${expectedMs / end}` }, "plan's expectation"));
+    element.append(h("span", { class: "plan", style: `--x:${expectedMs / end}` }, "expected"));
   }
   return element;
 }

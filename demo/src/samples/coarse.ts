@@ -1,5 +1,5 @@
 /**
- * Coarse pictures of the photographs, which index.html asks for before all other scripts.
+ * Coarse pictures of the photographs, which are requested when the lab opens.
  *
  * A progressive JPEG begins with a coarse picture of the whole. Its first bytes lie in the chunks of the nearest
  * regions, so it is here long before the last chunk of the photograph.
@@ -23,7 +23,3 @@ async function coarsePicture(key: string): Promise<string | undefined> {
   const answer = await fetch(`/ec/${key}`, { headers, cache: "no-store" }).catch(() => undefined);
   return answer?.status === 206 ? `url(${URL.createObjectURL(await answer.blob())})` : undefined;
 }
-
-// The script may run before the page has the image.
-const [{ key: first }] = PHOTOS as [(typeof PHOTOS)[number]];
-void coarsePictures.get(first)!.then(() => showCoarse(document.querySelector("#first")!, first));

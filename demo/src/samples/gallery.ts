@@ -3,12 +3,9 @@ import { PHOTOS, type Photo } from "../../samples/index.ts";
 import { byId, h } from "../page/dom.ts";
 import { showCoarse } from "./coarse.ts";
 
-/**
- * Draws the gallery around the photograph that index.html has, with coarse pictures. `read` reads a whole object.
- * Returns what loads the photographs.
- */
-export function startGallery(read: (key: string) => Promise<Blob>): () => void {
-  const image = byId<HTMLImageElement>("first");
+/** Draws the gallery with coarse pictures, and loads it. `read` reads a whole object. */
+export function startGallery(read: (key: string) => Promise<Blob>): void {
+  const image = h("img", { class: "large", alt: "" });
   const caption = h("figcaption");
   const figure = h("figure", { class: "stage" }, image, caption);
   const buttons = PHOTOS.map((photo) => thumb(photo, () => void show(photo)));
@@ -41,10 +38,8 @@ export function startGallery(read: (key: string) => Promise<Blob>): () => void {
     }
   }
 
-  return () => {
-    for (const [i, { key }] of PHOTOS.entries()) buttons[i]!.image.src = `/ec/${key}`;
-    void show(PHOTOS[0]!);
-  };
+  for (const [i, { key }] of PHOTOS.entries()) buttons[i]!.image.src = `/ec/${key}`;
+  void show(PHOTOS[0]!);
 }
 
 function thumb(photo: Photo, onclick: () => void): { readonly button: HTMLElement; readonly image: HTMLImageElement } {

@@ -22,6 +22,7 @@ export function startGlobe(ports: TrialPorts): void {
   const { element } = startTrial({
     ...ports,
     title: "Load the globe",
+    key: GLOBE.key,
     isOwn: (key) => key === GLOBE.key,
     async work(halfway) {
       const { GLTFLoader } = await import("three/addons/loaders/GLTFLoader.js");

@@ -32,6 +32,7 @@ export function startLand(ports: TrialPorts): () => void {
   const { element } = startTrial({
     ...ports,
     title: "Travel over the map",
+    key: MAP.key,
     isOwn: (key) => key === MAP.key,
     work: async (halfway) => (await open()).travel(halfway),
   });
@@ -96,7 +97,13 @@ class Land {
         tile.addEventListener("load", () => URL.revokeObjectURL(tile.src), { once: true });
       }
     }
-    const map = leaflet.map(place, { center: [25, 0], zoom: 2, maxZoom: ZOOM_MAX, keyboardPanDelta: STEP });
+    const map = leaflet.map(place, {
+      center: [25, 0],
+      zoom: 2,
+      maxZoom: ZOOM_MAX,
+      keyboardPanDelta: STEP,
+      attributionControl: false,
+    });
     const sayWhere = (): void => {
       const { lat, lng } = map.getCenter().wrap();
       onMove(`Zoom ${map.getZoom()} at ${degrees(lat, "N", "S")}, ${degrees(lng, "E", "W")}`);

@@ -2,12 +2,11 @@
 import { MODEL } from "../../samples/index.ts";
 import { byId, h } from "../page/dom.ts";
 import { bytes, count, ms } from "../page/format.ts";
-import type { Progress } from "../state/read-object.ts";
+import { readObject, type Progress } from "../state/read-object.ts";
+import type { ReadLog } from "../state/reads.ts";
 import { parseTensors, type Tensor } from "./safetensors.ts";
 
-type Read = (key: string, onProgress: (progress: Progress) => void) => Promise<unknown>;
-
-export function startModel(read: Read): void {
+export function startModel(log: ReadLog): void {
   const button = h("button", { type: "button", class: "primary" }, "Load the model");
   const bar = h("progress", { max: 1, value: 0, "aria-label": "Model loaded" });
   const note = h(
@@ -15,7 +14,7 @@ export function startModel(read: Read): void {
     { class: "note", role: "status" },
     "A safetensors file in the shape of a vision transformer, with seeded random weights.",
   );
-  const table = h("div", { class: "tensors" });
+  const table = h("div", { class: "tensors scroll" });
   byId("model").replaceChildren(h("div", { class: "line" }, button, bar), note, table);
 
   button.addEventListener("click", () => void load());
@@ -26,7 +25,7 @@ export function startModel(read: Read): void {
     bar.value = 0;
     const view = new ModelView(bar, note, table);
     try {
-      await read(MODEL.key, (progress) => view.advance(progress));
+      await readObject(log, MODEL.key, (progress) => view.advance(progress));
       view.finish();
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
@@ -102,7 +101,7 @@ function tensorRow({ name, dtype, shape, start, end }: Tensor): HTMLElement {
     "tr",
     { style: "--here:0" },
     h("th", { scope: "row" }, name),
-    h("td", {}, `${dtype} ${shape.join(" × ")}`),
+    h("td", {}, `${dtype} ${shape.join("×")}`),
     h("td", { class: "number" }, bytes(end - start)),
   );
 }

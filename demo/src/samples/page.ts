@@ -10,6 +10,7 @@ export function startPage(ports: TrialPorts): void {
   const { element } = startTrial({
     ...ports,
     title: "Load 100 pictures",
+    key: PICTURES[0]!.key,
     isOwn: (key) => KEYS.has(key),
     async work(halfway) {
       // A query makes the browser forget what it has of the picture. The key is the same.

@@ -17,6 +17,7 @@ export function startTable(ports: TrialPorts): void {
   const { element } = startTrial({
     ...ports,
     title: "Query the weather",
+    key: TABLE.key,
     isOwn: (key) => key === TABLE.key,
     async work(halfway) {
       rows.replaceChildren();

@@ -1,7 +1,8 @@
 /** A button that does some reading, with a region dying in the middle if asked, and says what the reading cost. */
 import { h } from "../page/dom.ts";
 import { bytes, count, ms } from "../page/format.ts";
-import type { ReadLog } from "../state/reads.ts";
+import { apiError } from "../state/api-error.ts";
+import { explainRead, type ReadLog } from "../state/reads.ts";
 import type { DemoWorld } from "../state/world.ts";
 
 export interface TrialPorts {
@@ -11,6 +12,8 @@ export interface TrialPorts {
 
 export interface Trial extends TrialPorts {
   readonly title: string;
+  /** An object that the work reads. */
+  readonly key: string;
   /** Whether a key is one of those that the work reads. */
   readonly isOwn: (key: string) => boolean;
   /**
@@ -23,7 +26,7 @@ export interface Trial extends TrialPorts {
 const SETTLE_MS = 100;
 
 /** Draws the button, the switch and the line of figures. `run` presses the button. */
-export function startTrial({ title, log, world, isOwn, work }: Trial): { element: HTMLElement; run: () => void } {
+export function startTrial({ title, log, world, key, isOwn, work }: Trial): { element: HTMLElement; run: () => void } {
   const button = h("button", { type: "button", class: "primary" }, title);
   const kills = h("input", { type: "checkbox" });
   const note = h("p", { class: "note", role: "status" });
@@ -31,7 +34,7 @@ export function startTrial({ title, log, world, isOwn, work }: Trial): { element
     "div",
     { class: "line" },
     button,
-    h("label", { class: "kill" }, kills, " the nearest region dies meanwhile"),
+    h("label", { class: "meanwhile" }, kills, " kill the nearest region halfway"),
   );
   const run = async (): Promise<void> => {
     button.disabled = true;
@@ -40,16 +43,15 @@ export function startTrial({ title, log, world, isOwn, work }: Trial): { element
     let victim: string | undefined;
     try {
       const done = await work(async () => {
-        victim = kills.checked ? nearestRegion(world) : undefined;
+        victim = kills.checked && !world.nearest?.down ? world.nearest?.name : undefined;
         if (victim) await world.setRegion(victim, { down: true });
       });
       const tookMs = performance.now() - startMs;
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-      const dead = victim ? ` ${victim} died meanwhile.` : "";
+      const dead = victim ? ` ${victim} died halfway.` : "";
       note.textContent = `${done.what} in ${ms(tookMs)}. ${costs(log, isOwn, at, done.bytes)}${dead}`;
     } catch (error) {
-      const { code, message } = error as { code?: string; message: string };
-      note.replaceChildren(h("strong", { class: "failure" }, code ?? "The read failed"), ` ${message}`);
+      note.replaceChildren(...(await failureText({ log, isOwn, key }, at, error)));
     } finally {
       if (victim) await world.setRegion(victim, { down: false }).catch(() => {});
       button.disabled = false;
@@ -59,9 +61,24 @@ export function startTrial({ title, log, world, isOwn, work }: Trial): { element
   return { element: h("div", { class: "trial" }, line, note), run: () => void run() };
 }
 
-function nearestRegion({ state }: DemoWorld): string | undefined {
-  const alive = state?.regions.filter(({ down }) => !down) ?? [];
-  return alive.toSorted((a, b) => a.latencyMs - b.latencyMs)[0]?.name;
+/**
+ * Why a library failed: by the read of an object that failed since `at`, or by another one of `key`, because the
+ * library's own words do not tell.
+ */
+export async function failureText(
+  { log, isOwn, key }: Pick<Trial, "log" | "isOwn" | "key">,
+  at: number,
+  error: unknown,
+): Promise<(HTMLElement | string)[]> {
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  const failed = log.all.findLast((read) => read.at >= at && isOwn(read.key) && read.error);
+  const { code, message } = failed ? explainRead(failed) : await causeOf(key, error);
+  return [h("strong", { class: "failure" }, code ?? "The read failed"), ` ${message}`];
+}
+
+async function causeOf(key: string, error: unknown): Promise<{ code?: string; message: string }> {
+  const answer = await fetch(`/ec/${key}`, { headers: { range: "bytes=0-0" }, cache: "no-store" });
+  return answer.ok ? (error as Error) : apiError(answer);
 }
 
 /** What the reads since `at` fetched, in words. */
@@ -73,10 +90,8 @@ function costs(log: ReadLog, isOwn: (key: string) => boolean, at: number, used: 
   const fetched = came.reduce((sum, request) => sum + request.bytes, 0);
   const fromPop = came.filter(({ kind }) => kind === "edge").length;
   const asked = requests.filter(({ kind }) => kind !== "edge").length;
-  const asking = reads.filter((read) => read.requests.length > 0).length;
-  const ratio = fetched > 0 ? `, ${(fetched / used).toFixed(1)} bytes for a byte that was used` : "";
   return (
-    `${asking} of ${count(reads.length, "read")} asked for something: ${count(asked, "request")} to regions and peers, ` +
-    `${count(fromPop, "piece")} from the PoP. ${bytes(fetched)} fetched${ratio}.`
+    `${bytes(fetched)} fetched for ${bytes(used)} used, by ${count(reads.length, "read")}: ${count(fromPop, "chunk")} ` +
+    `from the edge, ${count(asked, "request")} to other sources.`
   );
 }

@@ -6,6 +6,7 @@ import { VIDEO } from "../../samples/index.ts";
 import { byId, h } from "../page/dom.ts";
 import { bytes, ms } from "../page/format.ts";
 import type { Read, ReadLog } from "../state/reads.ts";
+import { failureText } from "./trial.ts";
 
 const SEEKS_SECONDS = [3, 12, 24, 36, 46];
 const LISTED_MAX = 9;
@@ -33,7 +34,9 @@ export function startVideo(log: ReadLog): () => void {
     note.textContent = `The picture at ${video.currentTime.toFixed(1)} s appeared ${ms(performance.now() - seekingSince)} after the seek.`;
   });
   video.addEventListener("error", () => {
-    note.textContent = `The video cannot be read: ${video.error?.message || `media error ${video.error?.code}`}. Mend the world and open this tab again.`;
+    void failureText({ log, isOwn: (key) => key === VIDEO.key, key: VIDEO.key }, 0, video.error).then((text) =>
+      note.replaceChildren(...text, " Then open this tab again."),
+    );
   });
 
   return () => {

@@ -1,5 +1,7 @@
 /** The reads that the page has seen, in the shape that lanes, waterfall and charts draw. */
 
+import { describeError } from "./api-error.ts";
+
 /** How a request ended. `gone`: the plan was older than the cache, which has dropped the chunk. The source is fine. */
 export type Outcome = "pending" | "used" | "unused" | "cancelled" | "failed" | "gone";
 
@@ -66,6 +68,18 @@ export class ReadLog extends EventTarget {
     if (this.#reads.size > READS_MAX && oldest !== undefined) this.#reads.delete(oldest);
     this.dispatchEvent(new CustomEvent<Read>("read", { detail: read }));
   }
+}
+
+/** The code of a read's error, and what it means: with the chunks that arrived of the stripe that failed. */
+export function explainRead({ error, k, requests }: Read): { readonly code: string; readonly message: string } {
+  const { code, message } = error!;
+  if (message !== undefined) return { code, message };
+  const stripe = Math.max(0, ...requests.map((request) => request.stripe));
+  const arrived = requests.filter(
+    ({ stripe: own, outcome }) => own === stripe && (outcome === "used" || outcome === "unused"),
+  );
+  const numbers = k === undefined || code !== "NOT_ENOUGH_CHUNKS" ? {} : { needed: k, available: arrived.length };
+  return { code, message: describeError(code, numbers) };
 }
 
 /** Counts the chunks that a read used, and those of them from a cache at the edge. */

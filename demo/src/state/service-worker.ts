@@ -1,23 +1,16 @@
 /** The service worker as the page sees it. */
-import { register, type Agarose } from "@agarose/sw";
+import { register } from "@agarose/sw";
 
 export type WorkerState = "starting" | "active" | "absent";
 
 const CONTROL_WAIT_MS = 4000;
-
-let registered: Promise<Agarose> | undefined;
-
-/** The readers of the page that go through the service worker, once it controls the page. */
-export function registration(): Promise<Agarose> {
-  return (registered ??= register());
-}
 
 /**
  * Registers the service worker. Resolves when it controls the page, after a few seconds without it, or when the
  * registration fails. `problem` says why.
  */
 export async function startServiceWorker(): Promise<{ state: WorkerState; problem?: string }> {
-  const outcome = registration().then(
+  const outcome = register().then(
     () => ({ state: "active" as const }),
     (error: unknown) => ({ state: "absent" as const, problem: (error as Error).message }),
   );

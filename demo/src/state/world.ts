@@ -35,6 +35,8 @@ export interface WorldState {
 /** The content of `/world.json`. */
 export interface WorldFile {
   readonly control?: string;
+  /** The CDN with whole copies beside each PoP. */
+  readonly copies: Readonly<Record<string, string>>;
   readonly config: {
     readonly pops: readonly { readonly name: string; readonly url: string }[];
     readonly regions: readonly { readonly name: string; readonly url: string }[];
@@ -72,6 +74,11 @@ export class DemoWorld extends EventTarget {
   constructor(file: WorldFile) {
     super();
     this.file = file;
+  }
+
+  /** The region nearest to the client, which may be down. Undefined until the state is known. */
+  get nearest(): RegionState | undefined {
+    return this.state?.regions.toSorted((a, b) => a.latencyMs - b.latencyMs)[0];
   }
 
   async start(): Promise<void> {

@@ -12,20 +12,26 @@ const HEIGHT = 330;
 const CENTRE = { x: WIDTH / 2, y: HEIGHT / 2 };
 const RADIUS_MIN = 42;
 const RADIUS_MAX = 158;
-const NEAREST_MS = 8;
-const FARTHEST_MS = 2000;
-const RINGS_MS = [10, 100, 1000];
-/** Degrees clockwise from the top, as seen from Europe. Unknown places go in between. */
+const RINGS_MS = [3, 10, 30, 100, 300, 1000, 3000];
+/** Degrees clockwise from the top, as seen from Frankfurt. Unknown places go in between. */
 const BEARINGS: Readonly<Record<string, number>> = {
   "pop fra": 118,
   "pop lhr": 318,
   "pop iad": 268,
+  "pop ams": 350,
+  "pop mad": 222,
   frankfurt: 62,
   dublin: 352,
   "n-virginia": 292,
   "sao-paulo": 232,
   tokyo: 88,
   sydney: 128,
+  "s3-frankfurt": 72,
+  "s3-ireland": 296,
+  "r2-eu": 26,
+  "gcs-belgium": 262,
+  "b2-amsterdam": 322,
+  "wasabi-milan": 160,
 };
 const FLIGHT_MS = 600;
 const FLIGHTS_MAX = 60;
@@ -57,12 +63,12 @@ export function startMap(world: DemoWorld, log: ReadLog, palette: Palette): void
       you,
     ),
   );
-  for (const ring of RINGS_MS) rings.append(...drawRing(ring));
-
   let positions = new Map<string, Place>();
   const draw = (): void => {
     if (!world.state) return;
-    positions = placesOf(world.state, palette);
+    const scale = scaleOf(world.state);
+    rings.replaceChildren(...RINGS_MS.filter((ring) => ring > scale.nearMs && ring < scale.farMs).flatMap(scale.ring));
+    positions = placesOf(world.state, palette, scale);
     places.replaceChildren(...drawPlaces(world.state, positions));
   };
   world.addEventListener("change", draw);
@@ -116,16 +122,48 @@ function removeAfter(element: Element, animation: Animation): void {
   animation.finished.then(remove, remove);
 }
 
-function placesOf(state: WorldState, palette: Palette): Map<string, Place> {
+/** How latencies become distances: the farthest place of this world is at the edge. */
+interface Scale {
+  readonly nearMs: number;
+  readonly farMs: number;
+  at(bearing: number, latencyMs: number): { x: number; y: number };
+  ring(latencyMs: number): SVGElement[];
+}
+
+function scaleOf({ pops, regions }: WorldState): Scale {
+  const all = [...pops, ...regions].map(({ latencyMs = 0 }) => latencyMs);
+  const [nearMs, farMs] = [Math.max(0.1, Math.min(...all)), 1.2 * Math.max(1, ...all)];
+  const radiusOf = (latencyMs: number): number => {
+    const share = Math.log(latencyMs / nearMs) / Math.log(farMs / nearMs);
+    return RADIUS_MIN + Math.min(1, Math.max(0, share)) * (RADIUS_MAX - RADIUS_MIN);
+  };
+  return {
+    nearMs,
+    farMs,
+    at(bearing, latencyMs) {
+      const angle = (bearing * Math.PI) / 180;
+      const radius = radiusOf(latencyMs);
+      return { x: CENTRE.x + radius * Math.sin(angle), y: CENTRE.y - radius * Math.cos(angle) };
+    },
+    ring(latencyMs) {
+      const radius = radiusOf(latencyMs);
+      return [
+        svg("circle", { cx: CENTRE.x, cy: CENTRE.y, r: radius }),
+        svg("text", { x: CENTRE.x, y: CENTRE.y + radius - 4, "text-anchor": "middle" }, ms(latencyMs)),
+      ];
+    },
+  };
+}
+
+function placesOf(state: WorldState, palette: Palette, scale: Scale): Map<string, Place> {
   const places = new Map<string, Place>();
-  state.pops.forEach(({ name, latencyMs }, index) => {
+  state.pops.forEach(({ name, latencyMs = 0 }, index) => {
     const bearing = BEARINGS[`pop ${name}`] ?? 360 * (index / state.pops.length) + 20;
-    const guess = state.client.near === name ? NEAREST_MS : 4 * NEAREST_MS;
-    places.set(`pop ${name}`, { ...at(bearing, latencyMs ?? guess), colour: palette.of("edge", name) });
+    places.set(`pop ${name}`, { ...scale.at(bearing, latencyMs), colour: palette.of("edge", name) });
   });
   state.regions.forEach(({ name, latencyMs, latencyFactor }, index) => {
     const bearing = BEARINGS[name] ?? 360 * (index / state.regions.length);
-    places.set(name, { ...at(bearing, latencyMs * latencyFactor), colour: palette.of("region", name) });
+    places.set(name, { ...scale.at(bearing, latencyMs * latencyFactor), colour: palette.of("region", name) });
   });
   return places;
 }
@@ -168,24 +206,4 @@ function group(
     svg("text", { ...side, y: note === undefined ? y + 4 : y - 1 }, name),
     note !== undefined && svg("text", { ...side, y: y + 13, class: "note" }, note),
   );
-}
-
-function drawRing(ring: number): SVGElement[] {
-  const radius = radiusOf(ring);
-  return [
-    svg("circle", { cx: CENTRE.x, cy: CENTRE.y, r: radius }),
-    svg("text", { x: CENTRE.x, y: CENTRE.y + radius - 4, "text-anchor": "middle" }, ms(ring)),
-  ];
-}
-
-function at(bearing: number, time: number): { x: number; y: number } {
-  const angle = (bearing * Math.PI) / 180;
-  const radius = radiusOf(time);
-  return { x: CENTRE.x + radius * Math.sin(angle), y: CENTRE.y - radius * Math.cos(angle) };
-}
-
-function radiusOf(time: number): number {
-  const clamped = Math.min(FARTHEST_MS, Math.max(NEAREST_MS, time));
-  const share = Math.log(clamped / NEAREST_MS) / Math.log(FARTHEST_MS / NEAREST_MS);
-  return RADIUS_MIN + share * (RADIUS_MAX - RADIUS_MIN);
 }

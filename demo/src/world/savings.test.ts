@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { RegionState } from "../state/world.ts";
-import { MeasuredPeriods, redundancy } from "./savings.ts";
+import { redundancy } from "./redundancy.ts";
+import { MeasuredPeriods } from "./savings.ts";
 
 const NINE_OF_TWELVE = { k: 9, m: 3 };
 
@@ -15,7 +16,7 @@ test("a region that corrupts its chunks counts as one that is lost", () => {
   expect(lineOf()).toContain("1 more region may fail");
   expect(lineOf({ corrupt: 1 })).toBe(lineOf({ down: true }));
   expect(lineOf({ down: true, corrupt: 1 })).toContain("no further region may fail");
-  expect(lineOf({ down: true }, { corrupt: 0.5 })).toContain("fewer than the code needs");
+  expect(lineOf({ down: true }, { corrupt: 0.5 })).toContain("fewer than every file needs");
 });
 
 test.each([{ down: true }, { corrupt: 0.5 }, { latencyFactor: 3 }])(

@@ -1,4 +1,4 @@
-/** What each PoP saves and spends, by its own status, and how much more may fail. */
+/** What each PoP saves and spends, by its own status. */
 import { byId, h } from "../page/dom.ts";
 import { bytes, count, ms } from "../page/format.ts";
 import type { DemoWorld, PopStatus, WorldState } from "../state/world.ts";
@@ -12,37 +12,24 @@ const IDEAS: Readonly<Record<string, string>> = {
   recovered: "recovered chunks",
 };
 const NOTHING_SAVED = "nothing yet: start the load and run the Cron Trigger";
+const NOT_READ = "nothing: you are not next to it";
 const UNSOUND = "unknown while regions fail: reset the faults and run the Cron Trigger";
-/** `code: "auto"` promises that the loss of so many regions harms nothing. */
-const SURVIVES_AUTO = 1;
 
-/** Shows both, and keeps them current. */
+/** Shows it, and keeps it current. */
 export function startSavings(world: DemoWorld): void {
   const measured = new MeasuredPeriods();
   const draw = async (): Promise<void> => {
     if (document.visibilityState !== "visible" || world.problem) return;
     // The line at the top says why the world does not answer.
     const pops = await world.popStatuses().catch(() => []);
-    if (pops.length > 0) byId("savings").replaceChildren(tableOf(pops, measured.isSound));
+    if (pops.length > 0) byId("savings").replaceChildren(tableOf(pops, measured.isSound, world.state?.client.near));
   };
   world.addEventListener("change", () => {
     const { state } = world;
     if (!state) return;
-    byId("redundancy").textContent = redundancy(state);
     if (measured.add(state)) void draw();
   });
   setInterval(() => void draw(), POLL_MS);
-}
-
-/** What the line on redundancy says. A region that corrupts its chunks is as good as none. */
-export function redundancy({ code, regions }: Pick<WorldState, "code" | "regions">): string {
-  const lost = regions.filter((region) => region.down || region.corrupt > 0).length;
-  const survives = code === "auto" ? SURVIVES_AUTO : Math.floor(code.m / Math.ceil((code.k + code.m) / regions.length));
-  const left = survives - lost;
-  const now = `${count(regions.length - lost, "region")} of ${regions.length} answer with what was stored`;
-  if (left < 0) return `Redundancy: ${now}. That is fewer than the code needs for every file.`;
-  if (left === 0) return `Redundancy: ${now}. Every file can be read, and no further region may fail.`;
-  return `Redundancy: ${now}. ${count(left, "more region")} may fail, and every file can be read.`;
 }
 
 /**
@@ -68,17 +55,21 @@ export class MeasuredPeriods {
   }
 }
 
-function tableOf(pops: readonly PopStatus[], isSound: boolean): HTMLElement {
-  const head = ["PoP", "Cache", "Saved for each read", "Regret", "KV this month"];
+function tableOf(pops: readonly PopStatus[], isSound: boolean, near: string | undefined): HTMLElement {
+  const head = ["PoP", "Cache", "Saved for each read", "Left to save", "KV this month"];
   return h(
     "table",
     {},
     h("thead", {}, h("tr", {}, ...head.map((title) => h("th", { scope: "col" }, title)))),
-    h("tbody", {}, ...pops.map((pop) => rowOf(pop, isSound))),
+    h("tbody", {}, ...pops.map((pop) => rowOf(pop, isSound, near))),
   );
 }
 
-function rowOf({ pop, cache, ideas, spending, lastPeriod }: PopStatus, isSound: boolean): HTMLElement {
+function rowOf(
+  { pop, cache, ideas, spending, lastPeriod }: PopStatus,
+  isSound: boolean,
+  near: string | undefined,
+): HTMLElement {
   const atWork = ideas.filter((idea) => idea.atWork && idea.savedMs !== null && idea.savedMs >= 0.5);
   const saved = atWork.map(({ name, savedMs }) => `${ms(savedMs!)} by ${IDEAS[name] ?? name}`);
   return h(
@@ -87,12 +78,16 @@ function rowOf({ pop, cache, ideas, spending, lastPeriod }: PopStatus, isSound: 
     h("th", { scope: "row" }, pop),
     h(
       "td",
-      {},
+      { "data-label": "Cache" },
       `${bytes(cache.cachedBytes)} of ${bytes(cache.capacityBytes)}, ${count(cache.objects.length, "object")}`,
     ),
-    h("td", {}, isSound ? saved.join(", ") || NOTHING_SAVED : UNSOUND),
-    h("td", {}, isSound ? regretOf(lastPeriod) : "unknown"),
-    h("td", {}, `$${spending.usd.toFixed(5)}, ${count(spending.writes, "write")}`),
+    h(
+      "td",
+      { "data-label": "Saved for each read" },
+      isSound ? saved.join(", ") || (pop === near ? NOTHING_SAVED : NOT_READ) : UNSOUND,
+    ),
+    h("td", { "data-label": "Left to save" }, isSound ? regretOf(lastPeriod) : "unknown"),
+    h("td", { "data-label": "KV this month" }, `$${spending.usd.toFixed(5)}, ${count(spending.writes, "write")}`),
   );
 }
 

@@ -1,7 +1,7 @@
-/** The line at the top that says who decodes, and the place of error messages. */
+/** The line of the lab with the state of worker and world, and the place of error messages. */
 import { byId, h } from "../page/dom.ts";
 import { isControlled, type WorkerState } from "../state/service-worker.ts";
-import type { DemoWorld } from "../state/world.ts";
+import type { DemoWorld, RegionState } from "../state/world.ts";
 
 const WORKER: Record<WorkerState, { tone: string; text: string }> = {
   active: { tone: "good", text: "service worker decodes" },
@@ -9,24 +9,32 @@ const WORKER: Record<WorkerState, { tone: string; text: string }> = {
   absent: { tone: "bad", text: "no service worker: the edge decodes" },
 };
 
-/** Shows the state of the service worker and of the world, and keeps both current. */
-export function showStatus(world: DemoWorld, worker: { state: WorkerState; problem?: string }): void {
-  if (worker.problem)
-    showProblem(new Error(`The service worker did not start: ${worker.problem}. The edge decodes instead.`));
+/** Shows who decodes, and which part of the world is broken, and keeps both current. */
+export function showStatus(world: DemoWorld, worker: WorkerState): void {
   const draw = (): void => {
-    const { tone, text } = WORKER[isControlled() ? "active" : worker.state];
-    const near = world.state?.client.near;
-    const place = near ? `client next to ${near}` : (world.problem ?? "looking for the world");
+    const { tone, text } = WORKER[isControlled() ? "active" : worker];
+    const broken = brokenParts(world);
     byId("status").replaceChildren(
       h("span", { class: `dot ${tone}` }),
       h("span", {}, text),
-      h("span", { class: `dot ${near ? "good" : world.problem ? "bad" : "wait"}` }),
-      h("span", {}, place),
+      h("span", { class: `dot ${world.state ? (broken ? "bad" : "good") : "wait"}` }),
+      h("span", {}, broken ?? `you are next to ${world.state?.client.near ?? "…"}`),
     );
   };
   draw();
   world.addEventListener("change", draw);
   if ("serviceWorker" in navigator) navigator.serviceWorker.addEventListener("controllerchange", draw);
+}
+
+/** The regions that do not give what was stored, in words. */
+function brokenParts({ state, problem }: DemoWorld): string | undefined {
+  if (problem) return problem;
+  const named = (what: string, isSo: (region: RegionState) => boolean): string[] => {
+    const names = state?.regions.filter(isSo).map(({ name }) => name) ?? [];
+    return names.length > 0 ? [`${names.join(", ")} ${what}`] : [];
+  };
+  const all = [...named("down", ({ down }) => down), ...named("corrupt", ({ corrupt }) => corrupt > 0)];
+  return all.length > 0 ? all.join("; ") : undefined;
 }
 
 /** Shows an error with its code, until the user closes it or the next one comes. */

@@ -27,7 +27,9 @@ export function startSwitches(world: DemoWorld, palette: Palette, report: (error
     if (now === drawn) return;
     drawn = now;
     const focused = document.activeElement?.getAttribute("data-switch");
-    element.replaceChildren(...(state ? [pops(state.pops), regions(state.regions), actions()] : [missing()]));
+    element.replaceChildren(
+      ...(state ? [regions(state.regions), pops(state.pops), actions()] : world.problem ? [missing()] : []),
+    );
     if (focused) element.querySelector<HTMLElement>(`[data-switch="${CSS.escape(focused)}"]`)?.focus();
   };
 
@@ -35,7 +37,7 @@ export function startSwitches(world: DemoWorld, palette: Palette, report: (error
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, ...["PoP", "latency", "client", "state", "cache (KV)"].map(heading))),
+      h("thead", {}, h("tr", {}, ...["PoP", "latency", "you", "state", "cache (KV)"].map(heading))),
       h("tbody", {}, ...list.map(popRow)),
     );
   const popRow = (pop: PopState): HTMLElement => {
@@ -109,7 +111,7 @@ export function startSwitches(world: DemoWorld, palette: Palette, report: (error
         {},
         toggle(
           `latency of ${name}`,
-          `slow ×${SLOW_FACTOR}`,
+          "slow",
           slow,
           run(() => world.setRegion(name, { latencyFactor: slow ? 1 : SLOW_FACTOR })),
         ),
@@ -131,14 +133,19 @@ export function startSwitches(world: DemoWorld, palette: Palette, report: (error
     h(
       "p",
       { class: "actions" },
-      h("button", { type: "button", "data-switch": "reset", onclick: run(() => world.reset()) }, "Mend everything"),
+      h("button", { type: "button", "data-switch": "reset", onclick: run(() => world.reset()) }, "Restore everything"),
     );
   const missing = (): HTMLElement => {
-    const why = world.problem ?? "its state is not known yet";
     return h(
       "p",
       { class: "problem" },
-      h("span", {}, `The switches need the local world, and ${why}. Start it with `, h("code", {}, "npm start"), "."),
+      h(
+        "span",
+        {},
+        `The switches need the local world, and ${world.problem}. Start it with `,
+        h("code", {}, "npm start"),
+        ".",
+      ),
     );
   };
 

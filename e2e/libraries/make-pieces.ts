@@ -1,6 +1,4 @@
 /** Writes the video sample again as playlists and pieces of HLS, without encoding it again. */
-import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
   ALL_FORMATS,
@@ -13,9 +11,11 @@ import {
   Output,
   PathedTarget,
 } from "mediabunny";
-import { PIECES, VIDEO } from "./index.ts";
 
-const FILM = fileURLToPath(new URL(VIDEO.file, import.meta.url));
+/** Of the film in each piece. */
+export const PIECE_SECONDS = 2;
+
+const FILM = fileURLToPath(import.meta.resolve("@agarose/demo/samples/walk.mp4"));
 
 /** How to cut the film. */
 export interface PiecesOptions {
@@ -37,7 +37,7 @@ export async function filmPieces({ key, end, asRanges = false }: PiecesOptions):
   });
   const format = new HlsOutputFormat({
     segmentFormat: new CmafOutputFormat(),
-    targetDuration: PIECES.seconds,
+    targetDuration: PIECE_SECONDS,
     singleFilePerPlaylist: asRanges,
   });
   const input = new Input({ source: new FilePathSource(FILM), formats: ALL_FORMATS });
@@ -45,15 +45,4 @@ export async function filmPieces({ key, end, asRanges = false }: PiecesOptions):
   const conversion = await Conversion.init({ input, output, ...(end !== undefined && { trim: { start: 0, end } }) });
   await conversion.execute();
   return new Map([...files].map(([path, { buffer }]) => [path, new Uint8Array(buffer!)]));
-}
-
-/** Writes the files (6 MB) below `folder` by their keys. Returns these. */
-export async function writePieces(folder: string): Promise<string[]> {
-  const files = await filmPieces({ key: PIECES.key });
-  for (const [key, bytes] of files) {
-    const path = join(folder, key);
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, bytes);
-  }
-  return [...files.keys()];
 }
