@@ -86,7 +86,7 @@ async function openLab(page: Page): Promise<void> {
 
 /** Waits until every photograph of the page has loaded. */
 async function waitForPhotographs(page: Page): Promise<void> {
-  const photographs = page.locator("img[src*='/ec/photos/']");
+  const photographs = page.locator("#lab img[src*='/ec/photos/']");
   await expect(photographs.first()).toBeVisible();
   await expect
     .poll(() =>
