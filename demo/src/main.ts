@@ -31,15 +31,17 @@ async function main(): Promise<void> {
   let lab: Promise<{ restyle(): void }> | undefined;
   startTheme(() => void lab?.then((charts) => charts.restyle()));
   void world.start();
+
+  let shown = "";
+  startViews(["kill", "world", "lab"], (id) => {
+    shown = id;
+    // The lab has reads of its own, which the contest would disturb.
+    void worker.then(() => contest.run(shown !== "lab"));
+    if (id === "lab") lab ??= import("./lab.ts").then(({ startLab }) => startLab({ world, log, palette, worker }));
+  });
   // Without a service worker the page works too, but gets no events of its reads.
   const { problem } = await worker;
   if (problem) showProblem(new Error(`The service worker did not start: ${problem}. The edge decodes instead.`));
-
-  startViews(["kill", "world", "lab"], (id) => {
-    // The lab has reads of its own, which these would disturb.
-    contest.run(id !== "lab");
-    if (id === "lab") lab ??= import("./lab.ts").then(({ startLab }) => startLab({ world, log, palette, worker }));
-  });
 }
 
 async function loadWorldFile(): Promise<WorldFile> {
