@@ -4,6 +4,8 @@
  * next hour. Pure.
  */
 import { observeLatency, type LatencyEstimate } from "@agarose/core/sources";
+import { WINSOR_FACTOR } from "../regions/probe-health.ts";
+import { EDGE_LATENCY } from "../regions/region-latency.ts";
 
 /** Reads of the chunk cache: how many, and their milliseconds together. */
 export interface CacheReads {
@@ -17,7 +19,7 @@ export interface CacheTimes {
   readonly again: CacheReads;
 }
 
-/** The estimates of both tiers; undefined before the first measurement. */
+/** The estimates of both tiers; undefined before the first measurement, when both count as near. */
 export interface CacheLatency {
   readonly first?: LatencyEstimate | undefined;
   readonly again?: LatencyEstimate | undefined;
@@ -35,9 +37,16 @@ export function addTimes(a: CacheTimes, b: CacheTimes): CacheTimes {
   return { first: sum(a.first, b.first), again: sum(a.again, b.again) };
 }
 
-/** Returns the estimates after a period with these reads: their mean counts as one measurement. */
+/**
+ * Returns the estimates after a period with these reads: their mean counts as one measurement, of at most twice the
+ * estimate. A few reads at a bad moment must not empty the cache, and what is slow for a quarter of an hour shall.
+ */
 export function mergeCacheTimes(before: CacheLatency, { first, again }: CacheTimes): CacheLatency {
-  const after = (estimate: LatencyEstimate | undefined, { reads, ms }: CacheReads): LatencyEstimate | undefined =>
-    reads > 0 ? observeLatency(estimate, ms / reads) : estimate;
+  const after = (estimate: LatencyEstimate | undefined, { reads, ms }: CacheReads): LatencyEstimate | undefined => {
+    if (reads === 0) return estimate;
+    const { meanMs } = estimate ?? EDGE_LATENCY;
+    const most = WINSOR_FACTOR * Math.max(meanMs, EDGE_LATENCY.meanMs);
+    return observeLatency(estimate ?? EDGE_LATENCY, Math.min(ms / reads, most));
+  };
   return { first: after(before.first, first), again: after(before.again, again) };
 }
