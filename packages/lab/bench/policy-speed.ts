@@ -3,6 +3,7 @@
  * alternate.
  */
 
+import { COMPARED } from "@agarose/solver/internal/policies/compared";
 import { createPolicy } from "@agarose/solver/internal/policies/registry";
 import { seededRandom } from "@agarose/solver/random";
 import type { PolicyCache } from "@agarose/solver/internal/policy/policy";
@@ -72,7 +73,7 @@ function requestsOf(objects: number, count: number): Int32Array {
 }
 
 function perSecond(name: string, objects: number, capacity: number, requests: Int32Array): number {
-  const policy = createPolicy(name, new PlainCache(objects, capacity));
+  const policy = createPolicy(name, new PlainCache(objects, capacity), {}, undefined, COMPARED);
   // CPU time of this process: other work on the machine disturbs it less than elapsed time.
   const begun = process.cpuUsage();
   for (const [i, object] of requests.entries()) {

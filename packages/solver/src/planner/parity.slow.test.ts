@@ -135,19 +135,7 @@ function planned(policy: string, delta: number, world: SimulatedWorld): Kept {
   return kept;
 }
 
-const POLICIES = [
-  "agar",
-  "exact",
-  "online",
-  "lfu",
-  "lru",
-  "sprout",
-  "adaptive",
-  "gdsf",
-  "w-tinylfu",
-  "s3-fifo",
-  "sieve",
-];
+const POLICIES = ["agar", "exact", "online", "lfu", "lru", "sprout", "adaptive"];
 /** These choose chunks again in each period; others leave an object alone, and the simulator its chunks, for longer. */
 const CHOOSE_EACH_PERIOD = ["agar", "exact", "lfu"];
 const CASES = POLICIES.flatMap((policy) => [

@@ -2,6 +2,7 @@
 
 import type { PeerView } from "../cooperation/peer-view.ts";
 import type { RegionEstimate } from "../options/sources.ts";
+import type { PolicyDefinition } from "../policies/define-policy.ts";
 import type { CacheView } from "./cache-options.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
 import type { MsPrices } from "./prices.ts";
@@ -11,6 +12,8 @@ import type { CacheSlot } from "./slot-cache.ts";
 export interface PlannerOptions extends Omit<CacheView, "regions" | "peers" | "cachedOf"> {
   /** Name of one of the solver's policies. */
   readonly policy: string;
+  /** Policies beside those of PoPs. Default: none. */
+  readonly policies?: readonly PolicyDefinition[];
   readonly capacityBytes: number;
   /** Objects that the policy distinguishes. Default: 4,096. */
   readonly slots?: number;

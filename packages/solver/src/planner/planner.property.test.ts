@@ -18,7 +18,7 @@ const object = fc.record({
   chunkBytes: fc.integer({ min: 1, max: 50 }),
 });
 const period = fc.record({
-  policy: fc.constantFrom(...POLICY_NAMES.filter((name) => name !== "clairvoyant" && name !== "backend")),
+  policy: fc.constantFrom(...POLICY_NAMES),
   passedMs: fc.constantFrom(60_000, 60_000, -300_000, 3_600_000, 90_000_000),
   capacityBytes: fc.integer({ min: 0, max: 400 }),
   functionalPop: fc.constantFrom(undefined, undefined, 3),

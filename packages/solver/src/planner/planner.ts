@@ -147,13 +147,13 @@ export class Planner {
   }
 
   #policy(): Policy {
-    const { policy } = this.#options;
+    const { policy, policies } = this.#options;
     try {
-      return createPolicy(policy, this.#cache, {}, this.#snapshot);
+      return createPolicy(policy, this.#cache, {}, this.#snapshot, policies);
     } catch (error) {
       if (this.#snapshot === undefined) throw error;
       // The snapshot has another format: the policy starts from nothing, and the cache stays.
-      return createPolicy(policy, this.#cache);
+      return createPolicy(policy, this.#cache, {}, undefined, policies);
     }
   }
 

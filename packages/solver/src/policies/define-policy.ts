@@ -69,3 +69,26 @@ function largestK(cache: PolicyCache): number {
   for (let o = 0; o < cache.objects; o++) most = Math.max(most, cache.kOf(o));
   return most;
 }
+
+const CHUNKS: Setting<number> = {
+  default: Infinity,
+  allows: (chunks, k) => Number.isInteger(chunks) && (chunks as number) >= 1 && (chunks as number) <= k,
+  is: "an integer from 1 to k",
+};
+
+/** A policy that keeps the same number of chunks of every object: `chunks`, or all k. */
+export function withChunks(
+  name: string,
+  create: (cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader) => Policy,
+): PolicyDefinition {
+  return definePolicy({
+    name,
+    settings: { chunks: CHUNKS },
+    create: (cache, { chunks }, state) => create(cache, (object) => Math.min(chunks, cache.kOf(object)), state),
+  });
+}
+
+/** A policy without settings. */
+export function plain(name: string, create: (cache: PolicyCache, state?: SnapshotReader) => Policy): PolicyDefinition {
+  return definePolicy({ name, settings: {}, create: (cache, _settings, state) => create(cache, state) });
+}

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { replay } from "../policy/replay.ts";
 import { seededRandom } from "../random.ts";
-import { POLICY_NAMES } from "./registry.ts";
+import { ALL_POLICY_NAMES } from "./compared.ts";
 import { packSnapshot, SnapshotReader } from "../policy/snapshot.ts";
 import { describePolicy } from "./policy.contract.ts";
 
-for (const name of POLICY_NAMES) describePolicy(name);
+for (const name of ALL_POLICY_NAMES) describePolicy(name);
 for (const name of ["lru", "lfu", "gdsf", "w-tinylfu", "s3-fifo", "sieve"]) describePolicy(name, { chunks: 2 });
 
 describe("snapshots", () => {

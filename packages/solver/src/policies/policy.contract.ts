@@ -2,6 +2,7 @@
 
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { COMPARED } from "./compared.ts";
 import { createPolicy } from "./registry.ts";
 import type { Policy } from "../policy/policy.ts";
 import { seededRandom } from "../random.ts";
@@ -9,6 +10,10 @@ import type { Random } from "../random.ts";
 import { RecordingCache } from "../../test/recording-cache.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
+
+function create(name: string, cache: RecordingCache, settings: Settings = {}, snapshot?: Uint8Array): Policy {
+  return createPolicy(name, cache, settings, snapshot, COMPARED);
+}
 
 /** One event for a policy and its cache. */
 type Step = (policy: Policy, cache: RecordingCache, seconds: number) => void;
@@ -56,10 +61,10 @@ export function describePolicy(name: string, settings: Settings = {}): void {
         fc.property(fc.nat(), fc.integer({ min: 0, max: 900 }), fc.integer({ min: 1, max: 400 }), (seed, n, more) => {
           const steps = stepsOf(seededRandom(seed), n + more);
           const whole = new RecordingCache(OBJECTS, seed);
-          const policy = createPolicy(name, whole, settings);
+          const policy = create(name, whole, settings);
           play(policy, whole, steps.slice(0, n), 0);
           const resumed = whole.copy();
-          const restored = createPolicy(name, resumed, settings, policy.snapshot?.());
+          const restored = create(name, resumed, settings, policy.snapshot?.());
           whole.decisions.length = 0;
           play(policy, whole, steps.slice(n), n);
           play(restored, resumed, steps.slice(n), n);
@@ -77,7 +82,7 @@ export function describePolicy(name: string, settings: Settings = {}): void {
         fc.property(fc.nat(), (seed) => {
           const random = seededRandom(seed);
           const cache = new RecordingCache(OBJECTS, seed);
-          let policy = createPolicy(name, cache, settings);
+          let policy = create(name, cache, settings);
           for (let round = 0; round < 6; round++) {
             // RecordingCache throws when it is overfilled.
             play(policy, cache, stepsOf(random, 150), 1000 * round);
@@ -85,7 +90,7 @@ export function describePolicy(name: string, settings: Settings = {}): void {
             if (round % 2 === 0) continue;
             const before = round === 3 ? policy.snapshot?.() : undefined;
             fillAtRandom(cache, random);
-            policy = createPolicy(name, cache, settings, before);
+            policy = create(name, cache, settings, before);
           }
         }),
         { numRuns: 25 },
@@ -95,7 +100,7 @@ export function describePolicy(name: string, settings: Settings = {}): void {
     test("keeps nothing of a forgotten object until the next request for it", () => {
       const random = seededRandom(5);
       const cache = new RecordingCache(OBJECTS, 5);
-      const policy = createPolicy(name, cache, settings);
+      const policy = create(name, cache, settings);
       play(policy, cache, stepsOf(random, 600), 0);
       policy.onTruth?.(new Float64Array(OBJECTS).fill(1), 600);
       const kept = Array.from({ length: OBJECTS }, (_, o) => o).filter((o) => cache.countOf(o) > 0);
@@ -115,9 +120,9 @@ export function describePolicy(name: string, settings: Settings = {}): void {
 
     test("refuses a snapshot that is malformed, another policy's or of another number of objects", () => {
       const cache = new RecordingCache(OBJECTS, 1);
-      const policy = createPolicy(name, cache, settings);
+      const policy = create(name, cache, settings);
       play(policy, cache, stepsOf(seededRandom(1), 50), 0);
-      const other = createPolicy(name === "lru" ? "lfu" : "lru", cache).snapshot!();
+      const other = create(name === "lru" ? "lfu" : "lru", cache).snapshot!();
       const own = policy.snapshot?.();
       const bad = [other, new Uint8Array(), new Uint8Array(100)];
       if (own) {
@@ -125,10 +130,10 @@ export function describePolicy(name: string, settings: Settings = {}): void {
         flipped[own.length >> 1]! ^= 1;
         bad.push(flipped, own.subarray(0, -1), Uint8Array.of(...own, 0));
         const larger = new RecordingCache(OBJECTS + 1, 1);
-        expect(() => createPolicy(name, larger, settings, own)).toThrow(SNAPSHOT_INVALID);
+        expect(() => create(name, larger, settings, own)).toThrow(SNAPSHOT_INVALID);
       }
       for (const snapshot of bad) {
-        expect(() => createPolicy(name, cache, settings, snapshot)).toThrow(SNAPSHOT_INVALID);
+        expect(() => create(name, cache, settings, snapshot)).toThrow(SNAPSHOT_INVALID);
       }
     });
   });

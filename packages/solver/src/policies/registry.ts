@@ -1,43 +1,22 @@
-/** Creates policies by name, with checked settings. A new policy gets one entry here. */
+/**
+ * The policies of PoPs by name, with checked settings. A new one gets an entry here, or in `compared.ts` where no PoP
+ * shall have it.
+ */
 
 import { SolverError } from "../errors.ts";
 import type { Policy, PolicyCache } from "../policy/policy.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";
 import { adaptive } from "./adaptive/index.ts";
-import { backend } from "./backend.ts";
-import { clairvoyant } from "./clairvoyant.ts";
-import { definePolicy, numeric, type PolicyDefinition, type Setting } from "./define-policy.ts";
+import { definePolicy, numeric, plain, withChunks, type PolicyDefinition } from "./define-policy.ts";
 import { exact } from "./exact.ts";
-import { gdsf } from "./gdsf.ts";
 import { lfu } from "./lfu.ts";
 import { lru } from "./lru.ts";
 import { agar } from "./papers/agar.ts";
 import { c2p } from "./papers/c2p.ts";
 import { online } from "./papers/online.ts";
 import { sprout } from "./papers/sprout/index.ts";
-import { s3Fifo } from "./s3-fifo.ts";
-import { sieve } from "./sieve.ts";
-import { wTinyLfu } from "./w-tinylfu.ts";
 
 const ALPHA = numeric(0.8, 1e-9, 1, "above 0 and at most 1");
-const CHUNKS: Setting<number> = {
-  default: Infinity,
-  allows: (chunks, k) => Number.isInteger(chunks) && (chunks as number) >= 1 && (chunks as number) <= k,
-  is: "an integer from 1 to k",
-};
-
-/** A policy that keeps the same number of chunks of every object: `chunks`, or all k. */
-function withChunks(
-  name: string,
-  create: (cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader) => Policy,
-): PolicyDefinition {
-  return definePolicy({
-    name,
-    settings: { chunks: CHUNKS },
-    create: (cache, { chunks }, state) => create(cache, (object) => Math.min(chunks, cache.kOf(object)), state),
-  });
-}
-
 /** A policy that smooths the popularity of each period by `alpha`. */
 function withAlpha(
   name: string,
@@ -50,19 +29,9 @@ function withAlpha(
   });
 }
 
-/** A policy without settings. */
-function plain(name: string, create: (cache: PolicyCache, state?: SnapshotReader) => Policy): PolicyDefinition {
-  return definePolicy({ name, settings: {}, create: (cache, _settings, state) => create(cache, state) });
-}
-
 const POLICIES: readonly PolicyDefinition[] = [
-  plain("backend", backend),
   withChunks("lru", lru),
   withChunks("lfu", lfu),
-  withChunks("gdsf", gdsf),
-  withChunks("w-tinylfu", wTinyLfu),
-  withChunks("s3-fifo", s3Fifo),
-  withChunks("sieve", sieve),
   definePolicy({
     name: "agar",
     settings: {
@@ -87,12 +56,11 @@ const POLICIES: readonly PolicyDefinition[] = [
     settings: { affinitySeconds: numeric(30, 0, 1e9, "from 0 to 1e9") },
     create: c2p,
   }),
-  plain("clairvoyant", clairvoyant),
 ];
 
 const BY_NAME = new Map(POLICIES.map((policy) => [policy.name, policy]));
 
-/** The names that `createPolicy` accepts. */
+/** The names that `createPolicy` accepts without further ones. */
 export const POLICY_NAMES: readonly string[] = POLICIES.map(({ name }) => name);
 
 /**
@@ -105,9 +73,11 @@ export function createPolicy(
   cache: PolicyCache,
   given: Readonly<Record<string, unknown>> = {},
   snapshot?: Uint8Array,
+  further: readonly PolicyDefinition[] = [],
 ): Policy {
-  const policy = BY_NAME.get(name);
+  const policy = BY_NAME.get(name) ?? further.find((one) => one.name === name);
   if (policy) return policy.create(cache, given, snapshot);
-  const message = `no policy has the name ${name}: choose one of ${POLICY_NAMES.join(", ")}`;
+  const names = [...POLICY_NAMES, ...further.map((one) => one.name)].join(", ");
+  const message = `no policy has the name ${name}: choose one of ${names}`;
   throw new SolverError("SCENARIO_INVALID", message, { name });
 }

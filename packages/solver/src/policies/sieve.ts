@@ -15,14 +15,14 @@ export function sieve(cache: PolicyCache, chunksOf: (object: number) => number, 
   const queue = new Set([...(state?.objectList() ?? []), ...keptObjects(cache)]);
   const marked = new Set(state?.objectList());
   let hand = queue.values();
-  /** The object to look at next. */
+  /** The object to look at next; undefined at the end of the queue. */
   let next: number | undefined;
   const advance = (): void => void (next = hand.next().value);
-  /** Returns the object to look at next, or undefined at the end of the queue. */
-  const looked = (): number | undefined => {
-    if (next === undefined || queue.has(next)) return next;
-    advance();
-    return looked();
+  const remove = (object: number): void => {
+    queue.delete(object);
+    marked.delete(object);
+    // If it comes again, it is the newest.
+    if (next === object) advance();
   };
   advance();
   for (let passed = state?.float64(1)[0] ?? 0; passed > 0; passed--) advance();
@@ -31,7 +31,7 @@ export function sieve(cache: PolicyCache, chunksOf: (object: number) => number, 
   function evict(kept: number): boolean {
     // Once around takes all marks away, the second time evicts, and either may end with a turn.
     for (let turns = 0; turns <= 2 * (queue.size + 1); turns++) {
-      const object = looked();
+      const object = next;
       if (object === undefined) {
         hand = queue.values();
         advance();
@@ -39,7 +39,7 @@ export function sieve(cache: PolicyCache, chunksOf: (object: number) => number, 
       }
       advance();
       if (marked.delete(object) || object === kept) continue;
-      queue.delete(object);
+      remove(object);
       cache.keep(object, 0);
       return true;
     }
@@ -58,14 +58,10 @@ export function sieve(cache: PolicyCache, chunksOf: (object: number) => number, 
       queue.add(object);
       cache.keep(object, chunks);
     },
-    forget: (object) => {
-      queue.delete(object);
-      marked.delete(object);
-    },
+    forget: remove,
     snapshot: () => {
       const objects = [...queue];
-      const object = looked();
-      const passed = object === undefined ? objects.length : objects.indexOf(object);
+      const passed = next === undefined ? objects.length : objects.indexOf(next);
       return packSnapshot("sieve", cache.objects, [objects, [...marked], Float64Array.of(passed)]);
     },
   };

@@ -26,9 +26,7 @@ export interface CacheSettings {
   readonly waitingUsdPerHour: number;
 }
 
-/** `clairvoyant` needs to know the future; `backend` caches nothing and evicts nothing. */
-const NOT_FOR_POPS: ReadonlySet<string> = new Set(["clairvoyant", "backend"]);
-const POLICIES = [...POLICY_NAMES.filter((name) => !NOT_FOR_POPS.has(name)), "off"];
+const POLICIES = [...POLICY_NAMES, "off"];
 
 /**
  * The variables of this room. Prices default to Cloudflare's for Workers Paid

@@ -123,7 +123,7 @@ describe("the Cron Trigger", () => {
     await readFromCache(world, "page", content);
   });
 
-  test.each(["adaptive", "agar", "exact", "online", "lfu", "lru", "sprout", "gdsf", "w-tinylfu", "s3-fifo", "sieve"])(
+  test.each(["adaptive", "agar", "exact", "online", "lfu", "lru", "sprout"])(
     "policy %s caches what is asked for, and knows it from period to period",
     async (policy) => {
       world = await startWorld({ POLICY: policy, CACHE_BYTES: "210000" });

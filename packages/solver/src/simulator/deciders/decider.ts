@@ -1,6 +1,7 @@
 /** Decides what all caches of a system keep: one policy per PoP, or PoPs in turn. */
 
 import type { Policy } from "../../policy/policy.ts";
+import { COMPARED } from "../../policies/compared.ts";
 import { createPolicy } from "../../policies/registry.ts";
 import type { Random } from "../../random.ts";
 import { SinglePopCache } from "../cache-state.ts";
@@ -86,7 +87,9 @@ export class SeparateDecider implements Decider {
 
   constructor(caches: Caches, system: SystemSpec) {
     this.#caches = caches.world.pops.map((_, pop) => new SinglePopCache(caches, pop));
-    this.#policies = this.#caches.map((cache) => createPolicy(system.policy, cache, system.settings));
+    this.#policies = this.#caches.map((cache) =>
+      createPolicy(system.policy, cache, system.settings, undefined, COMPARED),
+    );
   }
 
   get wantsTruth(): boolean {

@@ -12,6 +12,7 @@ import type { Ticket } from "../../cooperation/turns.ts";
 import type { RegionEstimate } from "../../options/sources.ts";
 import type { CachedObject, ObjectShape } from "../../planner/object-shape.ts";
 import { Planner, SLOTS } from "../../planner/planner.ts";
+import { COMPARED } from "../../policies/compared.ts";
 import type { PlannedContents, PlannerState } from "../../planner/plan.ts";
 import { PeriodPopularity } from "../../policy/period-popularity.ts";
 import type { Caches } from "../cache-state.ts";
@@ -145,6 +146,7 @@ export class PlannedPop {
     const planner = new Planner(
       {
         policy,
+        policies: COMPARED,
         capacityBytes: this.#capacityBytes,
         slots: Math.min(SLOTS, this.#shapes.length),
         cacheMs: world.pops[this.pop]!.cacheLatencyMs,

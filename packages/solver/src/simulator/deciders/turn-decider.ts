@@ -5,7 +5,7 @@
  */
 
 import { refuseUnknown } from "../../json-fields.ts";
-import { POLICY_NAMES } from "../../policies/registry.ts";
+import { ALL_POLICY_NAMES } from "../../policies/compared.ts";
 import { SolverError } from "../../errors.ts";
 import type { PeerMessage } from "../../cooperation/peer-message.ts";
 import type { Random } from "../../random.ts";
@@ -35,10 +35,10 @@ export class TurnDecider implements Decider {
 
   /** Throws SCENARIO_INVALID for an unknown policy or setting. */
   constructor(caches: Caches, { policy, settings }: SystemSpec, random: Random) {
-    if (!POLICY_NAMES.includes(policy)) {
+    if (!ALL_POLICY_NAMES.includes(policy)) {
       throw new SolverError(
         "SCENARIO_INVALID",
-        `no policy has the name ${policy}: choose one of ${POLICY_NAMES.join(", ")}`,
+        `no policy has the name ${policy}: choose one of ${ALL_POLICY_NAMES.join(", ")}`,
         {
           policy,
         },
