@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { LocalWorld } from "@agarose/dev-world/client";
 import { NEAR, NEXT } from "../cases/faults.ts";
-import { read, sha256 } from "../fixtures/app.ts";
+import { listenToKinds, read, sha256 } from "../fixtures/app.ts";
 import { expect, test } from "../fixtures/test.ts";
 import { environment, pack, Project, ROOT, versionOf } from "./packed.ts";
 
@@ -96,18 +96,9 @@ for (const framework of FRAMEWORKS) {
         await page.reload();
         await expect(page.getByAltText("A cat")).toHaveJSProperty("naturalWidth", 320);
         await world.region(framework.dies).down();
-        await page.evaluate(() => {
-          const kinds: string[] = [];
-          Object.assign(globalThis, { kinds });
-          new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
-            for (const { type, kind } of data) if (type === "read-end") kinds.push(kind);
-          });
-        });
+        const kinds = await listenToKinds(page);
         const answer = await read(page, key);
         expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
-        // The head of the answer is sent with its first block, before the region is asked for its own.
-        const kinds = (): Promise<string[]> =>
-          page.evaluate(() => (globalThis as unknown as { kinds: string[] }).kinds);
         await expect.poll(kinds).toEqual(["degraded"]);
         expect(await world.region(framework.dies).fired()).toBeGreaterThan(0);
       } finally {
