@@ -1,10 +1,11 @@
 /**
- * What the page compares Agarose with: whole copies behind a CDN, over the links of the same world. Beside each PoP, a
+ * The contestants of Agarose: whole copies behind a CDN, over the links of the same world. Beside each PoP, a
  * CDN caches whole objects, as many bytes as the PoP may, and drops those that were not used for the longest time.
  */
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
+import { ByteLru } from "@agarose/core/read";
+import { listenLocally } from "@agarose/dev-world/listen-locally";
 import type { Uploader, World } from "@agarose/dev-world";
 import { PHOTOS } from "./samples/index.ts";
 
@@ -14,6 +15,9 @@ export interface Cdns {
   readonly urls: Readonly<Record<string, string>>;
   close(): void;
 }
+
+/** Whole objects. */
+type Cache = ByteLru<{ readonly content: Buffer; readonly bytes: number }>;
 
 /** How the world is used. */
 type Ports = Pick<World, "options" | "popBuckets" | "linkBeside">;
@@ -34,14 +38,14 @@ export async function startCdns(world: Ports, uploader: Pick<Uploader, "copy">):
       const near = byDistance(geography.regionLatencyMs[pop]!).filter((region) => origins.includes(region));
       const bucketsOf = (regions: readonly string[]): string[] => regions.map((name) => world.popBuckets[pop]![name]!);
       const buckets = [bucketsOf(origins.slice(0, 1)), bucketsOf(near)];
-      const caches = [new Cache(cacheBytes), new Cache(cacheBytes)];
+      const caches = [1, 2].map((): Cache => new ByteLru(cacheBytes));
       const server = createServer((request, response) => {
         const [, copies = "0", key = ""] = /^\/([12])\/(.*)$/.exec(request.url!) ?? [];
         const which = Number(copies) - 1;
-        void answer(response, caches[which], buckets[which] ?? [], key, names.get(key));
+        // A bucket may die in the middle of an object: the client sees that its response ends too early.
+        answer(response, caches[which], buckets[which] ?? [], key, names.get(key)).catch(() => response.destroy());
       });
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const target = await listenLocally(server);
       for (const copies of [1, 2]) {
         for (const { key } of PHOTOS) await (await fetch(`${target}/${copies}/${key}`)).arrayBuffer();
       }
@@ -68,49 +72,21 @@ async function answer(
   const headers = { "access-control-allow-origin": "*", "access-control-expose-headers": "x-cdn" };
   if (!cache || name === undefined) return void response.writeHead(404, headers).end();
   const cached = cache.get(key);
-  if (cached) return void response.writeHead(200, { ...headers, "x-cdn": "hit" }).end(cached);
+  if (cached) return void response.writeHead(200, { ...headers, "x-cdn": "hit" }).end(cached.content);
   for (const bucket of buckets) {
     const copy = await fetch(`${bucket}/${name}`).catch(() => undefined);
     if (!copy?.ok) continue;
     const [toClient, toCache] = copy.body!.tee();
     response.writeHead(200, { ...headers, "x-cdn": "miss" });
-    const kept = buffer(toCache).then((bytes) => cache.put(key, bytes));
+    const kept = buffer(toCache).then(
+      (content) => cache.set(key, { content, bytes: content.length }),
+      () => {},
+    );
     for await (const part of toClient) response.write(part);
     response.end();
-    return kept.catch(() => {});
+    return kept;
   }
   response.writeHead(502, { ...headers, "x-cdn": "miss" }).end("no bucket with a copy answers\n");
-}
-
-/** Whole objects, least recently used first. */
-class Cache {
-  readonly #held = new Map<string, Buffer>();
-  readonly #bytesMax: number;
-  #bytes = 0;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  get(key: string): Buffer | undefined {
-    const bytes = this.#held.get(key);
-    if (bytes) {
-      this.#held.delete(key);
-      this.#held.set(key, bytes);
-    }
-    return bytes;
-  }
-
-  put(key: string, bytes: Buffer): void {
-    this.#bytes += bytes.length - (this.#held.get(key)?.length ?? 0);
-    this.#held.delete(key);
-    this.#held.set(key, bytes);
-    for (const [oldest, { length }] of this.#held) {
-      if (this.#bytes <= this.#bytesMax) break;
-      this.#held.delete(oldest);
-      this.#bytes -= length;
-    }
-  }
 }
 
 function byDistance(latencyMs: Readonly<Record<string, number>>): string[] {

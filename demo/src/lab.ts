@@ -21,7 +21,7 @@ import { startLoad } from "./world/load.ts";
 import { startSavings } from "./world/savings.ts";
 import { showProblem, showStatus } from "./world/status.ts";
 
-/** What the lab works on. */
+/** The world, the reads, the colours and the worker of the lab. */
 export interface LabPorts {
   readonly world: DemoWorld;
   readonly log: ReadLog;

@@ -80,7 +80,7 @@ interface TimedRead {
   readonly isGood: boolean;
 }
 
-/** What the page shows of one contestant. */
+/** The elements of one contestant. */
 class Card {
   readonly #contestant: Contestant;
   readonly #element: HTMLElement;

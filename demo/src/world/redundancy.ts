@@ -12,7 +12,7 @@ export function showRedundancy(world: DemoWorld, element: HTMLElement): void {
   });
 }
 
-/** What the line says. A region that corrupts its chunks is as good as none. */
+/** The text of the line. A region that corrupts its chunks is as good as none. */
 export function redundancy({ code, regions }: Pick<WorldState, "code" | "regions">): string {
   const lost = regions.filter((region) => region.down || region.corrupt > 0).length;
   const survives = code === "auto" ? SURVIVES_AUTO : Math.floor(code.m / Math.ceil((code.k + code.m) / regions.length));
