@@ -1,12 +1,9 @@
 /**
  * Reed-Solomon encode, reconstruct and extra parity rows, on WebAssembly where the runtime allows it.
  *
- * - Node: `import { loadCodec } from "@agarose/ec-wasm"`, then `await loadCodec()`.
- * - Workers: `import relaxed from "@agarose/ec-wasm/relaxed.wasm"` (a compiled module), then `await
- *   loadCodec(relaxed)`.
+ * - Node and Cloudflare Workers: `import { loadCodec } from "@agarose/ec-wasm"`, then `await loadCodec()`.
  * - Browser and service worker: bundle `@agarose/ec-wasm/relaxed.wasm` as bytes, then `await loadCodec(bytes)`; one
- *   file
- *   serves every browser with SIMD.
+ *   file serves every browser with SIMD.
  * @module
  */
 export type { Codec, KernelName, LoadedCodec, Shard } from "./codec.ts";

@@ -98,6 +98,7 @@ function checkedBytes(source: BufferSource): Uint8Array {
 function noSource(): Error {
   return codecError(
     "CONFIG_INVALID",
-    "loadCodec needs a source outside Node: pass the bytes or the module of @agarose/ec-wasm/relaxed.wasm",
+    "loadCodec needs a source outside Node and Workers: pass the bytes of @agarose/ec-wasm/relaxed.wasm, or bundle with " +
+      "the export condition `workerd`",
   );
 }

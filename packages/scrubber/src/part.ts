@@ -1,7 +1,8 @@
 /**
  * A part of a walk: one step of the Workflow, from where the part before it ended.
  */
-import { codecOf, encoderOf } from "./codec.ts";
+import { loadCodec } from "@agarose/ec-wasm";
+import { encoderOf } from "./codec.ts";
 import { Fence } from "@agarose/storage/commit/fence";
 import type { Config } from "@agarose/storage/config/config";
 import { signerOf, trustOf } from "@agarose/storage/config/signing";
@@ -61,7 +62,7 @@ export async function scrubPart(
       ...context,
       // The configuration is that of the last deployment, which may be older than a rotation.
       fence: new Fence(withNewBreaker(context)),
-      codec: codecOf,
+      codec: loadCodec,
       encoder: encoderOf,
       widths: new Set(),
     },

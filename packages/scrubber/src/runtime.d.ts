@@ -26,9 +26,3 @@ declare module "cloudflare:workers" {
     abstract run(event: WorkflowEvent<unknown>, step: WorkflowStep): Promise<unknown>;
   }
 }
-
-/** A WebAssembly file is imported as a compiled module. */
-declare module "*.wasm" {
-  const module: WebAssembly.Module;
-  export default module;
-}

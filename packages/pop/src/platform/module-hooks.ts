@@ -1,7 +1,4 @@
-/**
- * What the Worker imports from Cloudflare's runtime, for Node: `cloudflare:workers`, and WebAssembly files as compiled
- * modules. Importing this module registers both.
- */
+/** What the Worker imports from Cloudflare's runtime, `cloudflare:workers`, for Node. Importing this registers it. */
 import { registerHooks } from "node:module";
 
 const OBJECTS = new URL(`./durable-object${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url).href;
@@ -10,13 +7,5 @@ registerHooks({
   resolve(specifier, context, next) {
     if (specifier === "cloudflare:workers") return { url: OBJECTS, shortCircuit: true };
     return next(specifier, context);
-  },
-  load(url, context, next) {
-    if (!url.endsWith(".wasm")) return next(url, context);
-    const source = [
-      'import { readFileSync } from "node:fs";',
-      `export default new WebAssembly.Module(readFileSync(new URL(${JSON.stringify(url)})));`,
-    ].join("\n");
-    return { format: "module", source, shortCircuit: true };
   },
 });

@@ -1,5 +1,5 @@
 /** Whatever happens from period to period, a plan fits, is of chunks that exist, and no policy breaks. */
-import { POLICY_NAMES } from "../policies/registry.ts";
+import { POLICY_NAMES } from "../policies/names.ts";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";

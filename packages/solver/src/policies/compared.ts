@@ -6,7 +6,7 @@ import { backend } from "./backend.ts";
 import { clairvoyant } from "./clairvoyant.ts";
 import { plain, withChunks, type PolicyDefinition } from "./define-policy.ts";
 import { gdsf } from "./gdsf.ts";
-import { POLICY_NAMES } from "./registry.ts";
+import { POLICY_NAMES } from "./names.ts";
 import { s3Fifo } from "./s3-fifo.ts";
 import { sieve } from "./sieve.ts";
 import { wTinyLfu } from "./w-tinylfu.ts";

@@ -1,6 +1,6 @@
 /**
- * The policies of PoPs by name, with checked settings. A new one gets an entry here, or in `compared.ts` where no PoP
- * shall have it.
+ * The policies of PoPs by name, with checked settings. A new one gets its name in `names.ts` and an entry here, or one
+ * in `compared.ts` where no PoP shall have it.
  */
 
 import { SolverError } from "../errors.ts";
@@ -11,6 +11,7 @@ import { definePolicy, numeric, plain, withChunks, type PolicyDefinition } from 
 import { exact } from "./exact.ts";
 import { lfu } from "./lfu.ts";
 import { lru } from "./lru.ts";
+import { POLICY_NAMES, type PolicyName } from "./names.ts";
 import { agar } from "./papers/agar.ts";
 import { c2p } from "./papers/c2p.ts";
 import { online } from "./papers/online.ts";
@@ -29,10 +30,10 @@ function withAlpha(
   });
 }
 
-const POLICIES: readonly PolicyDefinition[] = [
-  withChunks("lru", lru),
-  withChunks("lfu", lfu),
-  definePolicy({
+const POLICIES: Readonly<Record<PolicyName, PolicyDefinition>> = {
+  lru: withChunks("lru", lru),
+  lfu: withChunks("lfu", lfu),
+  agar: definePolicy({
     name: "agar",
     settings: {
       alpha: ALPHA,
@@ -40,8 +41,8 @@ const POLICIES: readonly PolicyDefinition[] = [
     },
     create: agar,
   }),
-  withAlpha("exact", exact),
-  definePolicy({
+  exact: withAlpha("exact", exact),
+  online: definePolicy({
     name: "online",
     settings: {
       decay: numeric(0.9, 0, 1, "from 0 to 1"),
@@ -49,19 +50,14 @@ const POLICIES: readonly PolicyDefinition[] = [
     },
     create: online,
   }),
-  withAlpha("sprout", sprout),
-  plain("adaptive", adaptive),
-  definePolicy({
+  sprout: withAlpha("sprout", sprout),
+  adaptive: plain("adaptive", adaptive),
+  c2p: definePolicy({
     name: "c2p",
     settings: { affinitySeconds: numeric(30, 0, 1e9, "from 0 to 1e9") },
     create: c2p,
   }),
-];
-
-const BY_NAME = new Map(POLICIES.map((policy) => [policy.name, policy]));
-
-/** The names that `createPolicy` accepts without further ones. */
-export const POLICY_NAMES: readonly string[] = POLICIES.map(({ name }) => name);
+};
 
 /**
  * Creates a policy for `cache`, as new or in the state of `snapshot`. The cache keeps what it holds until the policy
@@ -75,7 +71,7 @@ export function createPolicy(
   snapshot?: Uint8Array,
   further: readonly PolicyDefinition[] = [],
 ): Policy {
-  const policy = BY_NAME.get(name) ?? further.find((one) => one.name === name);
+  const policy = [...Object.values(POLICIES), ...further].find((one) => one.name === name);
   if (policy) return policy.create(cache, given, snapshot);
   const names = [...POLICY_NAMES, ...further.map((one) => one.name)].join(", ");
   const message = `no policy has the name ${name}: choose one of ${names}`;

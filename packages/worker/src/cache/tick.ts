@@ -11,6 +11,7 @@ import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts"
 import { FrontCache, recordHost } from "../read/front-cache.ts";
 import { Invocation } from "../runtime/invocation.ts";
 import { isolateOf, type Bindings } from "../runtime/isolate.ts";
+import type { RequestContext } from "../runtime/request-context.ts";
 import { forContinent, continentOf, everyContinent, isEverywhere, type Continent } from "../runtime/continents.ts";
 import { closePeriod, exchangeRequests, forgetKeys } from "../popularity/monitor-shards.ts";
 import type { KeyRequests } from "../popularity/request-monitor.ts";
@@ -30,18 +31,13 @@ const NOTE_USE_MS = 60 * 60_000;
 const notedMs = new WeakMap<Bindings, number>();
 
 /** Notes, once an hour, that there are requests at `env`, and by which host. Never rejects. */
-export function recordUse(env: Bindings, host: string, context: ExecutionContext): void {
+export function recordUse(env: Bindings, host: string, context: RequestContext): void {
   recordHost(env, host);
   const nowMs = Date.now();
   if (nowMs - (notedMs.get(env) ?? 0) < NOTE_USE_MS) return;
   notedMs.set(env, nowMs);
   // After a failure the next request notes it.
   context.waitUntil(Promise.resolve(popState(env).recordUse(nowMs, host)).catch(() => notedMs.delete(env)));
-}
-
-/** The part of an invocation's context that a period uses. */
-interface ExecutionContext {
-  waitUntil(promise: Promise<unknown>): void;
 }
 
 /** A PoP without requests for so long exchanges nothing: isolates note their use once an hour. */
@@ -128,13 +124,13 @@ export class PeriodicPopState extends PopState {
  * The Cron Trigger: hands on what this isolate has counted, and runs a period at the PoP's place. Rejects as `period`
  * does, and while the object is unavailable.
  */
-export async function tick(env: Bindings, context: ExecutionContext): Promise<void> {
+export async function tick(env: Bindings, context: RequestContext): Promise<void> {
   const ticks = await Promise.allSettled(everyContinent(env).map((one) => tickOf(one, context)));
   const failed = ticks.find((one) => one.status === "rejected");
   if (failed) throw failed.reason;
 }
 
-async function tickOf(env: Bindings, context: ExecutionContext): Promise<void> {
+async function tickOf(env: Bindings, context: RequestContext): Promise<void> {
   const { counter } = isolateOf(env);
   const waitUntil = (promise: Promise<unknown>): void => context.waitUntil(promise);
   await counter.flush(waitUntil);
@@ -145,11 +141,7 @@ async function tickOf(env: Bindings, context: ExecutionContext): Promise<void> {
  * Runs one period, once `onTurn` has settled. Rejects when the PoP's state is unavailable: the cache stays as it is
  * until the next period.
  */
-async function period(
-  env: Bindings,
-  context: ExecutionContext,
-  onTurn: (turn: OwnTurn) => Promise<void>,
-): Promise<void> {
+async function period(env: Bindings, context: RequestContext, onTurn: (turn: OwnTurn) => Promise<void>): Promise<void> {
   const { settings, clock, configuration, peers } = isolateOf(env);
   // Finding manifests may take half of the subrequests, and the changes the other half.
   const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));

@@ -7,7 +7,6 @@ import { acceptUnsigned, type SignatureCheck, trustPublishers } from "@agarose/c
 import { BlockMemory } from "@agarose/core/read";
 import { SourceHealth } from "@agarose/core/sources";
 import { loadCodec } from "@agarose/ec-wasm";
-import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { peerState, type PeerStateBinding } from "../peers/cooperation.ts";
 import { PeersSnapshot } from "../peers/peers-snapshot.ts";
 import { RateLimiter, type RateLimitBinding } from "./rate-limiter.ts";
@@ -144,7 +143,7 @@ function createIsolate(env: Bindings): Isolate {
     misses: new RateLimiter(clock, MISSES),
     shares: new ClientShares(Date.now),
     denials: new AccessDenials(),
-    codec: () => loadCodec(codecModule),
+    codec: () => loadCodec(),
   };
 }
 
