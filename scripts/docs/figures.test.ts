@@ -1,9 +1,14 @@
-/** README and Compare quote the comparisons of docs/internals/benchmarks.md as they are on record. */
+/**
+ * README and Compare quote the comparisons of docs/internals/benchmarks.md as they are on record, and pages quote the
+ * costs that docs/reference/request-costs.md has.
+ */
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { ASSUMED, quotedCosts, storageRows } from "../../packages/worker/scripts/operating-costs.ts";
 import { numberOf, tableAfter, type TableRows } from "./markdown-table.ts";
 
 const page = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), "utf8");
+const unwrapped = async (path: string): Promise<string> => (await page(path)).replace(/\s+/g, " ");
 const records = await page("docs/internals/benchmarks.md");
 const continent = tableAfter(records, "## Comparison: six providers");
 const world = tableAfter(records, "## Comparison: six regions");
@@ -43,7 +48,7 @@ test("the table of Compare has the figures on record", async () => {
 });
 
 test("README has the figures on record", async () => {
-  const readme = (await page("README.md")).replace(/\s+/g, " ");
+  const readme = await unwrapped("README.md");
   const [auto, , one, two] = SYSTEMS as [string, string, string, string];
   const failed = (system: string): number | undefined => figure(continent, system, "nearest region down: failed");
   expect(readme).toContain(`${failed(auto)} of 450 reads failed. With one copy behind a CDN, ${failed(one)} did`);
@@ -54,4 +59,21 @@ test("README has the figures on record", async () => {
   expect(readme).toContain(`takes ${mean(one)} ms and two copies ${mean(two)} ms`);
   const ratios = overheads.filter((row) => row["link"]?.endsWith("Mbit/s")).map((row) => row["ratio to bundle"]);
   expect(readme).toContain(`${ratios[0]} to ${ratios.at(-1)} times as long as a plain`);
+});
+
+test("pages quote the costs as they are computed", async () => {
+  const costs = quotedCosts(100);
+  const fewer = quotedCosts(100, { ...ASSUMED, storedBytes: 100_000 * ASSUMED.objectBytes });
+  expect(await unwrapped("docs/guides/deploy.md")).toContain(
+    `100 requests a second for 10 million files costs about ${costs.pop} a month, and its buckets ${costs.s3} at S3 or ` +
+      `${costs.r2} at R2. With 100,000 files, it is ${fewer.pop}, and ${fewer.s3} or ${fewer.r2},`,
+  );
+  expect(await unwrapped("docs/explanation/compare.md")).toContain(
+    `has ${costs.pop} for the PoP and ${costs.s3} for buckets at S3, or ${costs.r2} at R2`,
+  );
+});
+
+test("the table of storage in Compare has the prices of the table of costs", async () => {
+  const rows = tableAfter(await page("docs/explanation/compare.md"), "## Cost of 1 TB");
+  expect(rows.map((row) => Object.values(row))).toEqual(storageRows());
 });

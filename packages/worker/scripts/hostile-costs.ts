@@ -5,7 +5,7 @@
  */
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
-import { PRICES } from "./operating-costs.ts";
+import { PRICES, S3_EGRESS_USD_PER_GB } from "./operating-costs.ts";
 
 /** What one request takes, with the flush of counts that follows when no other request shares it. */
 export interface RequestCost {
@@ -68,7 +68,7 @@ export function usdPerMillion({ gets, kvReads, objectCalls, rows, egressBytes }:
     kvReads * PRICES.kvReadsPerMillion +
     objectCalls * PRICES.objectRequestsPerMillion +
     rows * PRICES.rowsWrittenPerMillion +
-    (egressBytes / 1e9) * 1e6 * PRICES.s3EgressGb
+    (egressBytes / 1e9) * 1e6 * S3_EGRESS_USD_PER_GB
   );
 }
 

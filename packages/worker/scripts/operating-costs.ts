@@ -1,8 +1,9 @@
 /**
- * The monthly costs of one PoP, by requests per second: `node packages/worker/scripts/operating-costs.ts` prints the
- * table of docs/reference/request-costs.md, which names the sources. `test/operation-costs.slow.test.ts` counts the
- * operations. Prices are list prices in US dollars, beyond what Workers Paid includes.
+ * The monthly costs of one PoP and its buckets: `node packages/worker/scripts/operating-costs.ts` prints what
+ * docs/reference/request-costs.md has between its markers, and `scripts/docs/figures.test.ts` compares the pages that
+ * quote it. `test/operation-costs.slow.test.ts` counts the operations.
  */
+import { SLOTS } from "@agarose/solver/planner";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
 
@@ -42,9 +43,9 @@ export const ASSUMED = {
   m: 2,
   delta: 1,
   regions: 6,
-  /** Reads that take all their chunks from the PoP's cache. */
-  fullHitRatio: 0.8,
-  /** Of those, the share that finds the stripe neither in the isolate's memory nor in the data center's Cache API. */
+  /** The object of rank r gets a share of the reads that is proportional to r^-zipf. */
+  zipf: 0.9,
+  /** Of the full hits, the share with the stripe neither in the isolate's memory nor in the data center's Cache API. */
   kvReadRatio: 0.1,
   /** An isolate reads the configuration every five seconds while it has requests. */
   requestsPerSecondOfIsolate: 20,
@@ -69,9 +70,26 @@ export const ASSUMED = {
   /** `head_sampling_rate` of the lines. */
   linesKept: 0.1,
   storedBytes: 1e12,
+  scrubsPerDay: 1,
 };
 
-/** US dollars; `included` a month. */
+/** Requests of a scrub for objects that are whole, as counted. */
+export const SCRUB = {
+  /** For each object, unless the configuration gives all objects one code. */
+  manifestGets: 1,
+  /** A listing names so many objects at once, of manifests and of chunks. */
+  listedPerRequest: 1_000,
+};
+
+/** The date of the prices. */
+const PRICES_OF = "November 2026";
+/** What S3 asks for each of the first GB that it does not give away. */
+export const S3_EGRESS_USD_PER_GB = 0.09;
+/**
+ * List prices in US dollars; `included` a month by Workers Paid, or by R2. Sources, as of `PRICES_OF`:
+ * developers.cloudflare.com/workers/platform/pricing, /kv/platform/pricing, /durable-objects/platform/pricing,
+ * /workers/observability/logs/workers-logs, /r2/pricing; aws.amazon.com/s3/pricing (us-east-1).
+ */
 export const PRICES = {
   planUsd: 5,
   requestsPerMillion: 0.3,
@@ -93,11 +111,22 @@ export const PRICES = {
   linesPerMillion: 0.6,
   linesIncluded: 20e6,
   s3GetsPerMillion: 0.4,
-  s3EgressGb: 0.09,
+  s3ListsPerMillion: 5,
+  /** Egress of all regions of an account together: so many GB at this price each. */
+  s3EgressTiers: [
+    { gb: 100, usd: 0 },
+    { gb: 10 * 1024, usd: S3_EGRESS_USD_PER_GB },
+    { gb: 40 * 1024, usd: 0.085 },
+    { gb: 100 * 1024, usd: 0.07 },
+    { gb: Infinity, usd: 0.05 },
+  ],
   s3Gb: 0.023,
   r2GetsPerMillion: 0.36,
   r2GetsIncluded: 10e6,
+  r2ListsPerMillion: 4.5,
+  r2ListsIncluded: 1e6,
   r2Gb: 0.015,
+  r2GbIncluded: 10,
 };
 
 const SECONDS = 730 * 3600;
@@ -110,16 +139,37 @@ const CONFIGURATION_SECONDS = 5;
 /** Durable Objects that share the keys. */
 export const MONITOR_SHARDS = 4;
 
+type Assumed = typeof ASSUMED;
+
 const beyond = (amount: number, included: number): number => Math.max(0, amount - included);
 const perMillion = (amount: number, included: number, usd: number): number => (beyond(amount, included) / 1e6) * usd;
 
+/**
+ * Returns the share of the reads that take all their chunks from the PoP's cache: those of the most popular objects, of
+ * which it holds as many as its policy distinguishes and its cache has room for.
+ */
+export function fullHitRatio({ storedBytes, objectBytes, cacheBytes, zipf }: Assumed = ASSUMED): number {
+  const objects = storedBytes / objectBytes;
+  const cached = Math.min(objects, SLOTS, cacheBytes / objectBytes);
+  return weightOf(cached, zipf) / weightOf(objects, zipf);
+}
+
+/** The sum of rank^-zipf over the first `ranks`: the head in full, the tail by the Euler-Maclaurin formula. */
+function weightOf(ranks: number, zipf: number): number {
+  const head = Math.min(ranks, 1_000);
+  let sum = 0;
+  for (let rank = 1; rank <= head; rank++) sum += rank ** -zipf;
+  const tail = (ranks ** (1 - zipf) - head ** (1 - zipf)) / (1 - zipf);
+  return sum + tail + (ranks ** -zipf - head ** -zipf) / 2;
+}
+
 /** Monthly amounts and dollars of one PoP at `rate` requests a second. */
-function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
+function monthlyCosts(rate: number, fullHits: number, assumed: Assumed = ASSUMED, prices = PRICES) {
   const reads = rate * SECONDS;
   const isolates = Math.max(1, rate / assumed.requestsPerSecondOfIsolate);
-  const misses = reads * (1 - assumed.fullHitRatio);
+  const misses = reads * (1 - fullHits);
   const workerRequests = reads + PERIODS;
-  const kvReads = reads * assumed.fullHitRatio * assumed.kvReadRatio + isolates * (SECONDS / CONFIGURATION_SECONDS) * 2;
+  const kvReads = reads * fullHits * assumed.kvReadRatio + isolates * (SECONDS / CONFIGURATION_SECONDS) * 2;
   const keysPerFlush = Math.max(1, (rate / isolates) * FLUSH_SECONDS * assumed.keysPerRequest);
   const flushes = isolates * (SECONDS / FLUSH_SECONDS) * Math.min(1, rate * FLUSH_SECONDS);
   const objectRequests =
@@ -149,6 +199,7 @@ function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   // Of the requests beyond k some bytes are under way when they are aborted: half of a chunk.
   const egressGb = (misses * assumed.objectBytes * (1 + assumed.delta / assumed.k / 2)) / 1e9;
   const storedGb = (assumed.storedBytes * (1 + assumed.m / assumed.k)) / 1e9;
+  const scrub = scrubRequests(assumed);
   const usd = {
     plan: prices.planUsd,
     requests: perMillion(workerRequests, prices.requestsIncluded, prices.requestsPerMillion),
@@ -163,12 +214,14 @@ function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   };
   const s3 = {
     gets: perMillion(gets, 0, prices.s3GetsPerMillion),
-    egress: egressGb * prices.s3EgressGb,
+    egress: tiered(egressGb, prices.s3EgressTiers),
     storage: storedGb * prices.s3Gb,
+    scrub: perMillion(scrub.gets, 0, prices.s3GetsPerMillion) + perMillion(scrub.lists, 0, prices.s3ListsPerMillion),
   };
   const r2 = {
-    gets: perMillion(gets, prices.r2GetsIncluded, prices.r2GetsPerMillion),
-    storage: storedGb * prices.r2Gb,
+    gets: perMillion(gets + scrub.gets, prices.r2GetsIncluded, prices.r2GetsPerMillion),
+    lists: perMillion(scrub.lists, prices.r2ListsIncluded, prices.r2ListsPerMillion),
+    storage: beyond(storedGb, prices.r2GbIncluded) * prices.r2Gb,
   };
   return {
     amounts: {
@@ -182,11 +235,30 @@ function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
       gets,
       egressGb,
       storedGb,
+      scrubRequests: scrub.gets + scrub.lists,
     },
     usd,
     s3,
     r2,
   };
+}
+
+/** Requests to the buckets that scrubs make in a month. */
+function scrubRequests({ storedBytes, objectBytes, regions, k, m, scrubsPerDay }: Assumed) {
+  const objects = storedBytes / objectBytes;
+  const scrubs = (SECONDS / 86_400) * scrubsPerDay;
+  const listed = (regions + k + m) * objects;
+  return { gets: scrubs * SCRUB.manifestGets * objects, lists: (scrubs * listed) / SCRUB.listedPerRequest };
+}
+
+/** Returns the price of `gb`, of which each tier takes what the tiers before it have left. */
+function tiered(gb: number, tiers: typeof PRICES.s3EgressTiers): number {
+  let left = gb;
+  return tiers.reduce((sum, tier) => {
+    const taken = Math.min(left, tier.gb);
+    left -= taken;
+    return sum + taken * tier.usd;
+  }, 0);
 }
 
 const RATES = [1, 100, 10_000];
@@ -195,6 +267,7 @@ const total = (costs: Readonly<Record<string, number>>): number =>
 const dollars = (usd: number): string =>
   usd > 0 && usd < 0.5 ? "below $1" : `$${Math.round(usd).toLocaleString("en")}`;
 const UNITS = [
+  [" T", 1e12],
   [" G", 1e9],
   [" M", 1e6],
   [" k", 1e3],
@@ -204,17 +277,31 @@ const count = (amount: number): string => {
   const [unit, size] = UNITS.find(([, least]) => amount >= least) ?? ["", 1];
   return `${(amount / size).toLocaleString("en", { maximumSignificantDigits: 3 })}${unit}`;
 };
+const percent = (share: number): string => `${Math.round(100 * share)}%`;
 type Month = ReturnType<typeof monthlyCosts>;
 
-/** The table in Markdown. */
+/** What the PoP and its buckets cost in a month at `rate` requests a second, in dollars as pages quote them. */
+export function quotedCosts(rate: number, assumed: Assumed = ASSUMED): { pop: string; s3: string; r2: string } {
+  const { usd, s3, r2 } = monthlyCosts(rate, fullHitRatio(assumed), assumed);
+  return { pop: dollars(total(usd)), s3: dollars(total(s3)), r2: dollars(total(r2)) };
+}
+
+/** What is assumed, and the table of costs by requests a second, in Markdown. */
 export function costTable(): string {
-  const months = RATES.map((rate) => monthlyCosts(rate));
+  const fullHits = fullHitRatio();
+  const months = RATES.map((rate) => monthlyCosts(rate, fullHits));
   const line = (name: string, usdOf: (month: Month) => number, amount?: keyof Month["amounts"]): string => {
     const counted = ({ amounts }: Month): string => (amount ? `${count(amounts[amount])}: ` : "");
     const cells = months.map((month) => `${counted(month)}${dollars(usdOf(month))}`);
     return `| ${name} | ${cells.join(" | ")} |`;
   };
+  const { storedBytes, objectBytes, cacheBytes, k, m, regions, zipf } = ASSUMED;
   return [
+    `This table is for one PoP and ${storedBytes / 1e12} TB of ${objectBytes / 1000} kB objects, as ${k}+${m} over ` +
+      `${regions} regions, at list prices of ${PRICES_OF}. Popularity follows Zipf ${zipf}. Of the ` +
+      `${count(storedBytes / objectBytes)} objects, the PoP caches the ${SLOTS.toLocaleString("en")} that its policy ` +
+      `distinguishes, at most ${count(cacheBytes)}B, so it answers ${percent(fullHits)} of the reads completely.`,
+    "",
     `| a month, one PoP | ${RATES.map((rate) => `${rate.toLocaleString("en")} requests/s`).join(" | ")} |`,
     `| --- | ${RATES.map(() => "---:").join(" | ")} |`,
     line("Workers Paid", ({ usd }) => usd.plan),
@@ -231,9 +318,49 @@ export function costTable(): string {
     line("S3: GETs", ({ s3 }) => s3.gets, "gets"),
     line("S3: GB out", ({ s3 }) => s3.egress, "egressGb"),
     line("S3: storage of 1.5 TB", ({ s3 }) => s3.storage),
+    line("S3: requests of a daily scrub", ({ s3 }) => s3.scrub, "scrubRequests"),
     line("**buckets at S3**", ({ s3 }) => total(s3)),
     line("**or at R2**, which charges nothing for GB out", ({ r2 }) => total(r2)),
   ].join("\n");
 }
 
-if (argv[1] && import.meta.url === pathToFileURL(argv[1]).href) console.log(costTable());
+const OBJECTS = [1e4, 1e5, 1e6, 1e7, 1e8];
+
+/** The costs at 100 requests a second by the number of objects, in Markdown. */
+export function costsByObjects(): string {
+  const rows = OBJECTS.map((objects) => {
+    const assumed = { ...ASSUMED, storedBytes: objects * ASSUMED.objectBytes };
+    const { pop, s3, r2 } = quotedCosts(100, assumed);
+    const cells = [count(objects), `${count(assumed.storedBytes)}B`, percent(fullHitRatio(assumed)), pop, s3, r2];
+    return `| ${cells.join(" | ")} |`;
+  });
+  return [
+    "| objects | bytes | full hits | the PoP | buckets at S3 | buckets at R2 |",
+    "| ---: | ---: | ---: | ---: | ---: | ---: |",
+    ...rows,
+  ].join("\n");
+}
+
+const COPIES = [
+  { name: "one copy", factor: 1, mayFail: 0 },
+  { name: "two copies", factor: 2, mayFail: 1 },
+  { name: "three copies", factor: 3, mayFail: 2 },
+  {
+    name: `${ASSUMED.k}+${ASSUMED.m} over six regions`,
+    factor: 1 + ASSUMED.m / ASSUMED.k,
+    mayFail: ASSUMED.m,
+  },
+];
+
+/** The storage of 1 TB by how it is kept, as rows of cells. */
+export function storageRows(): string[][] {
+  return COPIES.map(({ name, factor, mayFail }) => [
+    name,
+    `${factor} TB`,
+    dollars(1000 * factor * PRICES.s3Gb),
+    dollars(1000 * factor * PRICES.r2Gb),
+    String(mayFail),
+  ]);
+}
+
+if (argv[1] && import.meta.url === pathToFileURL(argv[1]).href) console.log(`${costTable()}\n\n${costsByObjects()}`);

@@ -1,7 +1,6 @@
 /** The paid operations of reads and periods, from which docs/reference/request-costs.md computes costs. */
-import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { costTable, FLUSH_SECONDS, MONITOR_SHARDS, OPERATIONS } from "../scripts/operating-costs.ts";
+import { FLUSH_SECONDS, MONITOR_SHARDS, OPERATIONS } from "../scripts/operating-costs.ts";
 import type { InvocationReport } from "./platform/platform-limits.ts";
 import { POP, putCached, randomBytes, readBundle, readObject, REGIONS, startWorld, type TestWorld } from "./world.ts";
 
@@ -150,14 +149,4 @@ test("an exchange writes few rows and calls few objects: as many as the costs ar
   // The alarm is a call, too.
   expect(sum.calls / sum.exchanges + 1).toBeLessThanOrEqual(OPERATIONS.objectCallsExchange);
   expect(sum.rows / sum.exchanges).toBeLessThanOrEqual(OPERATIONS.rowsExchange);
-});
-
-test("the documentation has the table that the script computes", async () => {
-  const text = await readFile(new URL("../../../docs/reference/request-costs.md", import.meta.url), "utf8");
-  const cells = (markdown: string): string[] =>
-    markdown
-      .split("\n")
-      .filter((line) => line.startsWith("|") && !/^\|[\s|:-]+$/.test(line))
-      .map((line) => line.replace(/\s+/g, " "));
-  for (const row of cells(costTable())) expect(cells(text)).toContain(row);
 });

@@ -51,7 +51,8 @@ export const READ_VARIABLES = {
   ),
   UNSIGNED: flag("Whether the PoP uses every manifest, signed or not. It then has no `PUBLISHER_KEYS`.", false),
   SUBREQUESTS_MAX: wholeNumber(
-    "How many subrequests your Cloudflare plan allows one invocation: 10000 on Workers Paid, 50 on Free.",
+    "How many subrequests one invocation may make: 50 on Workers Free, and 10000 on Paid. If you need more there, raise " +
+      "this, and `agarose init --worker` writes the same to `limits.subrequests`.",
     SUBREQUESTS_MAX_DEFAULT,
     10_000_000,
   ),

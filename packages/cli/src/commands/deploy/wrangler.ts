@@ -1,5 +1,6 @@
 /** Wrangler as a child process, and what it reads from its configuration. */
 import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { AgaroseError } from "@agarose/core";
@@ -85,6 +86,16 @@ export async function readRawConfig(path: string): Promise<Readonly<Record<strin
     return read({ config: path }).rawConfig as Readonly<Record<string, unknown>>;
   } catch (error) {
     throw new AgaroseError("CONFIG_INVALID", `${path}: ${(error as Error).message}`, { path }, error);
+  }
+}
+
+/** Whether the installed Wrangler knows a setting of its configuration; false where none is installed. */
+export async function knowsSetting(name: string): Promise<boolean> {
+  try {
+    const schema = await readFile(join(dirname(pathOfPackage()), "config-schema.json"), "utf8");
+    return schema.includes(`"${name}":`);
+  } catch {
+    return false;
   }
 }
 

@@ -174,6 +174,19 @@ test('a PoP with PEERS = "off" stays alone, and a deployment writes variables in
   expect(await readFile(file, "utf8"), "comments stay").toMatch(/^\/\/ Made by `agarose init --worker`/);
 });
 
+test("queries stay out of the logs where Wrangler can do that, and SUBREQUESTS_MAX becomes the platform's limit", async () => {
+  await init();
+  const schema = await readFile(join(ROOT, "node_modules/wrangler/config-schema.json"), "utf8");
+  expect(await readFile(file, "utf8")).toMatch(
+    schema.includes("redact_query_string") ? /"redact_query_string": true/ : /^(?!.*redact_query_string)/s,
+  );
+  expect(read("fra")).toMatchObject({ upload_source_maps: true, limits: undefined });
+  await patchVariables(file, "fra", { SUBREQUESTS_MAX: "50000" });
+  expect((await init()).code).toBe(0);
+  expect(read("fra").limits).toEqual({ subrequests: 50_000 });
+  expect(read("sin").limits).toBeUndefined();
+});
+
 test("another's wrangler.jsonc is neither merged nor replaced without --force", async () => {
   await writeFile(file, '{ "name": "blog" }');
   const refused = await init();

@@ -9,7 +9,7 @@ import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../ui/output.ts";
-import { readRawConfig } from "../deploy/wrangler.ts";
+import { knowsSetting, readRawConfig } from "../deploy/wrangler.ts";
 import { GENERATED, leftOut, wranglerConfig } from "./wrangler-config.ts";
 
 /** Name of the file that is written. */
@@ -46,6 +46,7 @@ export async function initWorker(folder: string, options: InitWorkerOptions): Pr
     everywhere: options.everywhere ?? false,
     analytics: options.analytics ?? false,
     locations: LOCATIONS,
+    canRedact: await knowsSetting("redact_query_string"),
   });
   const outcome = !isThere || !isOwn ? "written" : text === (await readFile(path, "utf8")) ? "kept" : "updated";
   if (outcome !== "kept") await writeFile(path, text);

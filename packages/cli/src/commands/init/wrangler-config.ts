@@ -51,6 +51,8 @@ export interface WranglerConfigOptions {
   readonly analytics: boolean;
   /** The location hints that the Worker knows. */
   readonly locations: readonly string[];
+  /** Whether the installed Wrangler can keep query strings out of logs. */
+  readonly canRedact: boolean;
 }
 
 /**
@@ -76,14 +78,17 @@ export function wranglerConfig(config: Config, options: WranglerConfigOptions): 
     compatibility_date: "2026-07-01",
     compatibility_flags: ["global_fetch_strictly_public", "enable_request_signal"],
     // Each line and each span is billed. Left to itself, Cloudflare writes a line for every request and every call of a
-    // Durable Object. Such lines, and spans, hold whole addresses: whoever reads them has the signatures of signed
-    // ones.
+    // Durable Object. Lines and spans hold the addresses of requests: whoever reads them has the signatures of signed
+    // ones, unless query strings are left out.
     observability: {
       enabled: true,
+      ...(options.canRedact && { redact_query_string: true }),
       head_sampling_rate: LOGS_SHARE,
       logs: { enabled: true, invocation_logs: false, head_sampling_rate: LOGS_SHARE },
       traces: { enabled: false },
     },
+    // Errors then name lines of the sources. Only Cloudflare gets the maps.
+    upload_source_maps: true,
     triggers: { crons: ["* * * * *"] },
     migrations: [
       { tag: "v1", new_sqlite_classes: ["RequestMonitor", "PopState"] },
@@ -146,6 +151,7 @@ function environmentOf(
   const names = new Set(bound.map(({ binding }) => binding));
   const others = listOf(own["r2_buckets"]).filter(({ binding }) => !names.has(String(binding)));
   const { kv_namespaces, ratelimits, r2_buckets: _buckets, vars: _vars, durable_objects: _objects, ...kept } = own;
+  const { SUBREQUESTS_MAX } = made.vars;
   return {
     name: `agarose-${pop.name}`,
     ...kept,
@@ -159,6 +165,9 @@ function environmentOf(
     },
     ...(made.analytics && { analytics_engine_datasets: ANALYTICS }),
     ...(bound.length + others.length > 0 && { r2_buckets: [...bound, ...others] }),
+    ...(SUBREQUESTS_MAX !== undefined && {
+      limits: { ...recordOf(kept["limits"]), subrequests: Number(SUBREQUESTS_MAX) },
+    }),
     vars: made.vars,
   };
 }
