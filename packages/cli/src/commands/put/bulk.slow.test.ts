@@ -154,7 +154,7 @@ test("a region that takes nothing is left for a repair, and sync says so", async
   expect((await world.run(["verify", "--quick"])).code).toBe(0);
 });
 
-test("an object of two copies in six regions takes 18 requests when its key is new, and 24 when it is not", async () => {
+test("an object of two copies in six regions takes 16 requests when its key is new, and 22 when it is not", async () => {
   await world.close();
   world = await startTestWorld({ auto: true, stripeBytes: 1_000_000, survive: { regions: 1, providers: 1 } });
   const folder = join(world.dir, "upload-copies");
@@ -174,7 +174,7 @@ test("an object of two copies in six regions takes 18 requests when its key is n
       return false;
     });
   }
-  for (const expected of [18, 24]) {
+  for (const expected of [16, 22]) {
     await write();
     const { code, stdout } = await world.run(["put", "upload-copies", "--json"]);
     expect(code).toBe(0);
