@@ -14,8 +14,10 @@ const FURTHER = {
   "firefox-esr": "/usr/bin/firefox-esr",
   "webkit2gtk-driver": "/usr/bin/WebKitWebDriver",
   xvfb: "/usr/bin/Xvfb",
-  // Writes and reads through the gateway.
+  // Write and read through the gateway.
   rclone: "/usr/bin/rclone",
+  restic: "/usr/bin/restic",
+  s3cmd: "/usr/bin/s3cmd",
   // Has promtool, by which alerts and dashboard are checked. Without it their tests fail in CI.
   prometheus: "/usr/bin/promtool",
 };

@@ -50,6 +50,7 @@ export default defineConfig({
         "sync",
         "gateway",
         "move-a-bucket",
+        "back-up",
         "sign",
         "private-objects",
         "encrypt",

@@ -1,0 +1,140 @@
+/**
+ * Programs that keep their own data in a bucket, through whole cycles at the gateway: backups by restic, and copies by
+ * s5cmd and s3cmd. Regions die in the middle, because that is what the gateway is for.
+ */
+import { execFile } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test, type TestContext } from "vitest";
+import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
+
+const run = promisify(execFile);
+let started: GatewayWorld;
+beforeAll(async () => {
+  started = await startGatewayWorld({ stripeBytes: 1024 * 1024 });
+});
+afterAll(() => started.close());
+
+/** Skips the test where the program is absent, and says so. */
+async function need(program: string, context: TestContext, args = ["version"]): Promise<void> {
+  const isThere = await run(program, args).then(
+    () => true,
+    () => false,
+  );
+  context.skip(!isThere, `${program} is not installed: install it to run this test`);
+}
+
+/** Runs `work` while a region answers nothing, and asserts that it was asked. */
+async function whileDown<T>(region: string, work: () => Promise<T>): Promise<T> {
+  const { world } = started;
+  world.fired.delete(region);
+  world.faults.set(region, (request) => {
+    request.socket.destroy();
+    return true;
+  });
+  try {
+    return await work();
+  } finally {
+    world.faults.delete(region);
+    expect(world.fired.get(region), `${region} was down while it was asked`).toBeGreaterThan(0);
+  }
+}
+
+function clientEnvironment(): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env["PATH"],
+    HOME: started.world.dir,
+    AWS_ACCESS_KEY_ID: GATEWAY_KEYS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: GATEWAY_KEYS.secretAccessKey,
+    AWS_REGION: "us-east-1",
+  };
+}
+
+/** Every file below `folder` by its path, with the SHA-256 of what it has. */
+async function contentsOf(folder: string): Promise<Record<string, string>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const hashed = files.toSorted().map(async (path) => {
+    return [
+      path.slice(folder.length),
+      createHash("sha256")
+        .update(await readFile(path))
+        .digest("hex"),
+    ];
+  });
+  return Object.fromEntries(await Promise.all(hashed)) as Record<string, string>;
+}
+
+/** A folder with files of many sizes. */
+async function sampleFolder(): Promise<string> {
+  const folder = await mkdtemp(join(started.world.dir, "sample-"));
+  await mkdir(join(folder, "sub/deeper"), { recursive: true });
+  const sizes = { empty: 0, "sub/small.txt": 3_000, "sub/deeper/medium": 700_000, "large.bin": 9 * 1024 * 1024 };
+  for (const [path, bytes] of Object.entries(sizes)) await writeFile(join(folder, path), randomBytes(bytes));
+  return folder;
+}
+
+test("restic backs up, checks every byte and restores with a region down, and prunes what it forgets", async (context) => {
+  await need("restic", context);
+  const { world, gateway } = started;
+  const env = {
+    ...clientEnvironment(),
+    RESTIC_REPOSITORY: `s3:${gateway.url}/agarose/backups`,
+    RESTIC_PASSWORD: "a test's own password",
+    RESTIC_CACHE_DIR: join(world.dir, "restic-cache"),
+  };
+  const restic = async (...args: string[]): Promise<string> => (await run("restic", args, { env })).stdout;
+  const folder = await sampleFolder();
+  const first = await contentsOf(folder);
+  await restic("init");
+  await restic("backup", folder);
+  await cp(join(folder, "large.bin"), join(folder, "sub/copy.bin"));
+  await rm(join(folder, "sub/small.txt"));
+  const second = await contentsOf(folder);
+  await whileDown("dublin", () => restic("backup", folder));
+  await whileDown("tokyo", () => restic("check", "--read-data", "--no-cache"));
+  const snapshots = JSON.parse(await restic("snapshots", "--json")) as { id: string }[];
+  expect(snapshots).toHaveLength(2);
+  const restoreOf = async (id: string): Promise<Record<string, string>> => {
+    const target = await mkdtemp(join(world.dir, "restored-"));
+    await whileDown("frankfurt", () => restic("restore", id, "--target", target, "--no-cache"));
+    return contentsOf(join(target, folder));
+  };
+  expect(await restoreOf(snapshots[0]!.id)).toEqual(first);
+  await restic("forget", "--keep-last", "1", "--prune");
+  expect(JSON.parse(await restic("snapshots", "--json"))).toHaveLength(1);
+  await restic("check", "--read-data", "--no-cache");
+  expect(await restoreOf("latest")).toEqual(second);
+});
+
+test("s5cmd copies a folder with a region down, lists it, reads it back and deletes it", async (context) => {
+  await need("s5cmd", context);
+  const { world, gateway } = started;
+  const s5cmd = async (...args: string[]): Promise<string> =>
+    (await run("s5cmd", ["--endpoint-url", gateway.url, ...args], { env: clientEnvironment() })).stdout;
+  const folder = await sampleFolder();
+  await whileDown("sydney", () => s5cmd("cp", "--part-size", "5", `${folder}/`, "s3://agarose/s5cmd/"));
+  expect((await s5cmd("ls", "s3://agarose/s5cmd/*")).trim().split("\n")).toHaveLength(4);
+  const back = await mkdtemp(join(world.dir, "s5cmd-"));
+  await s5cmd("cp", "s3://agarose/s5cmd/*", `${back}/`);
+  expect(await contentsOf(back)).toEqual(await contentsOf(folder));
+  await s5cmd("rm", "s3://agarose/s5cmd/*");
+  await expect(s5cmd("ls", "s3://agarose/s5cmd/*")).rejects.toThrow(/no object found/);
+});
+
+test("s3cmd syncs a folder, finds nothing to do, and reads it back", async (context) => {
+  await need("s3cmd", context, ["--version"]);
+  const { world, gateway } = started;
+  const { host } = new URL(gateway.url);
+  const common = ["--no-ssl", `--host=${host}`, `--host-bucket=${host}`, "--multipart-chunk-size-mb=5"];
+  const s3cmd = async (...args: string[]): Promise<string> =>
+    (await run("s3cmd", [...common, ...args], { env: clientEnvironment() })).stdout;
+  const folder = await sampleFolder();
+  await s3cmd("sync", `${folder}/`, "s3://agarose/s3cmd/");
+  expect(await s3cmd("sync", "--dry-run", `${folder}/`, "s3://agarose/s3cmd/")).not.toContain("upload:");
+  const back = await mkdtemp(join(world.dir, "s3cmd-"));
+  await s3cmd("sync", "s3://agarose/s3cmd/", `${back}/`);
+  expect(await contentsOf(back)).toEqual(await contentsOf(folder));
+});
