@@ -37,12 +37,17 @@ export function configureSome(
   capacity: number,
   writeCost: (object: number) => number = () => 0,
 ): CacheConfiguration {
-  const start = [0];
-  const chosen: number[] = [];
-  const weights: number[] = [];
-  const values: number[] = [];
-  const counts: number[] = [];
-  for (const [i, o] of candidates.entries()) {
+  let most = 0;
+  for (const o of candidates) most += cache.kOf(o);
+  const start = new Uint32Array(candidates.length + 1);
+  const chosen = new Uint32Array(candidates.length);
+  const weights = new Float64Array(most);
+  const values = new Float64Array(most);
+  const counts = new Uint8Array(most);
+  let objects = 0;
+  let options = 0;
+  for (let i = 0; i < candidates.length; i++) {
+    const o = candidates[i]!;
     const weight = cache.chunkWeight[o]!;
     const k = Math.min(cache.kOf(o), Math.floor(capacity / weight));
     const has = cache.countOf(o);
@@ -50,24 +55,24 @@ export function configureSome(
     for (let d = 1; d <= k; d++) {
       const value = popularity[o]! * cache.savedMs(o, d) - (d === has ? 0 : change);
       if (value < 0) continue;
-      weights.push(d * weight);
-      values.push(value);
-      counts.push(d);
+      weights[options] = d * weight;
+      values[options] = value;
+      counts[options++] = d;
     }
-    if (weights.length === start.at(-1)) continue;
-    chosen.push(i);
-    start.push(weights.length);
+    if (options === start[objects]) continue;
+    chosen[objects++] = i;
+    start[objects] = options;
   }
   const solution = solveKnapsack({
     capacity,
-    start: Uint32Array.from(start),
-    weights: Float64Array.from(weights),
-    values: Float64Array.from(values),
+    start: start.subarray(0, objects + 1),
+    weights: weights.subarray(0, options),
+    values: values.subarray(0, options),
   });
   const count = new Uint8Array(candidates.length);
-  for (const [at, i] of chosen.entries()) {
+  for (let at = 0; at < objects; at++) {
     const choice = solution.choice[at]!;
-    if (choice >= 0) count[i] = counts[start[at]! + choice]!;
+    if (choice >= 0) count[chosen[at]!] = counts[start[at]! + choice]!;
   }
   return { count, solution };
 }

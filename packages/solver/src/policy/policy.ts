@@ -69,6 +69,8 @@ export interface Policy {
   onPeriod?(seconds: number): void;
   /** Called after new latencies were measured, which change `savedMs`. */
   onLatency?(seconds: number): void;
+  /** Called when what the cache keeps of an object, or what that saves, has changed without the policy. */
+  onChange?(object: number): void;
   /** For oracles only: receives the true request probability of every object whenever it changes. */
   onTruth?(probability: Float64Array, seconds: number): void;
   /**

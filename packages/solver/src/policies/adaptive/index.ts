@@ -23,8 +23,7 @@ const SOLVE_EVERY = 64;
 const CANDIDATE_SHARE = 0.25;
 /** A solve considers every object that saves anything while the cache is filled up to this share at most. */
 const FULL_SHARE = 0.9;
-/** Requests between two computations of the price, and between two looks at single cached objects. */
-const PRICE_EVERY = 8;
+/** Requests between two looks at single cached objects. */
 const LOOK_EVERY = 2;
 
 /** Creates the policy for `cache`, as new or from a snapshot. */
@@ -38,18 +37,18 @@ class AdaptivePolicy implements Policy {
   readonly #contents: Contents;
   #sinceSolve: number;
   #untilSolve: number;
-  /** The least that a unit of weight in the cache is worth. */
-  #price: number;
   /** Index of the kept object to look at next. */
   #turn: number;
 
   constructor(cache: PolicyCache, state?: SnapshotReader) {
     this.#cache = cache;
     // The order of reading is that of `snapshot`.
-    this.#filter = new PopularityFilter(cache.objects, undefined, state);
-    const numbers = (state?.float64(4) ?? [0, 0, 0, 0]) as [number, number, number, number];
-    [this.#sinceSolve, this.#untilSolve, this.#price, this.#turn] = numbers;
-    this.#contents = new Contents(cache, this.#filter.estimate, state?.objectList() ?? []);
+    const filter = new PopularityFilter(cache.objects, undefined, state);
+    [this.#sinceSolve, this.#untilSolve, this.#turn] = (state?.float64(3) ?? [0, 0, 0]) as [number, number, number];
+    const contents = new Contents(cache, filter.estimate, state?.objectList() ?? []);
+    filter.onEstimate = (object) => contents.revalue(object);
+    this.#filter = filter;
+    this.#contents = contents;
   }
 
   onRequest(object: number): void {
@@ -61,34 +60,34 @@ class AdaptivePolicy implements Policy {
 
   onLatency(): void {
     this.#contents.measure();
-    this.#price = 0;
     this.#solve();
     // The same number of chunks may now be other chunks.
     for (const object of this.#contents.objects) this.#cache.keep(object, this.#cache.countOf(object));
   }
 
+  onChange(object: number): void {
+    this.#contents.update(object);
+  }
+
   forget(object: number): void {
     this.#filter.forget(object);
-    this.#contents.measureDensest(object);
-    this.#contents.dropLost();
+    this.#contents.update(object);
   }
 
   snapshot(): Uint8Array {
     return packSnapshot("adaptive", this.#cache.objects, [
       ...this.#filter.lists(),
-      Float64Array.of(this.#sinceSolve, this.#untilSolve, this.#price, this.#turn),
+      Float64Array.of(this.#sinceSolve, this.#untilSolve, this.#turn),
       this.#contents.objects,
     ]);
   }
 
-  /** Brings one cached object's estimate up to date, because silence lowers its worth, and now and then the price. */
+  /** Brings one cached object's estimate up to date, because silence lowers its worth. */
   #review(): void {
     const { objects } = this.#contents;
-    if (this.#sinceSolve % LOOK_EVERY === 0 && objects.length > 0) {
-      this.#turn = (this.#turn + 1) % objects.length;
-      this.#filter.touch(objects[this.#turn]!);
-    }
-    if (this.#sinceSolve % PRICE_EVERY === 0) this.#price = this.#contents.lowestPrice();
+    if (this.#sinceSolve % LOOK_EVERY !== 0 || objects.length === 0) return;
+    this.#turn = (this.#turn + 1) % objects.length;
+    this.#filter.touch(objects[this.#turn]!);
   }
 
   /** Whether more chunks of the object would be worth more than the cheapest ones in the cache and a write together. */
@@ -102,7 +101,7 @@ class AdaptivePolicy implements Policy {
     for (let d = has + 1; d <= cache.kOf(object); d++) {
       const weight = (d - has) * cache.chunkWeight[object]!;
       const replaced = Math.max(0, weight - room);
-      const least = replaced > 0 ? this.#price * replaced : 0;
+      const least = replaced > 0 ? this.#contents.lowestPrice * replaced : 0;
       if (estimate * (cache.savedMs(object, d) - saved) > least + writeCost) return true;
     }
     return false;
@@ -132,7 +131,7 @@ class AdaptivePolicy implements Policy {
     contents.dropLost();
     for (const object of contents.objects) filter.touch(object);
     const candidates = contents.objects.slice();
-    const least = cache.used > FULL_SHARE * cache.capacity ? CANDIDATE_SHARE * this.#price : 0;
+    const least = cache.used > FULL_SHARE * cache.capacity ? CANDIDATE_SHARE * contents.lowestPrice : 0;
     for (const object of filter.tracked) {
       if (cache.countOf(object) > 0 || contents.worthMost(object) <= least) continue;
       filter.touch(object);
@@ -155,14 +154,8 @@ class AdaptivePolicy implements Policy {
         const has = cache.countOf(object);
         if (count[i] === has || count[i]! > has !== isGrowing) continue;
         cache.keep(object, count[i]!);
-        if (count[i] === 0) {
-          contents.drop(object);
-        } else {
-          contents.measureCheapest(object);
-          contents.add(object);
-        }
+        contents.updateKept(object);
       }
     }
-    this.#price = contents.lowestPrice();
   }
 }

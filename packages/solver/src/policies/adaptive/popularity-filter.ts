@@ -32,8 +32,9 @@ const TRIAL_EVIDENCE = 9;
 const SHARE = 1 / 2_000;
 /** Requests in which the turn passes over all objects … */
 const SWEEP_REQUESTS = 256;
-/** … but at most this many objects have their turn at one request. */
+/** … but at most this many objects have their turn at one request, and half as many where there are very many. */
 const TURNS_MAX = 4;
+const VERY_MANY = 4_096;
 /** Turns over which the filter learns how far the other means are out of date. */
 const LAG_TURNS = 1024;
 /** Requests between two updates of the crowd of unseen objects. */
@@ -51,6 +52,8 @@ const CROWD = 0;
 export class PopularityFilter {
   /** Estimated request probability of each object; 0 for an object without requests. A live view. */
   readonly estimate: Float64Array;
+  /** Called after an object's estimate has changed. */
+  onEstimate: (object: number) => void = () => {};
   /** The objects with a posterior of their own; all others share that of the crowd. */
   readonly tracked: number[];
   readonly #objects: number;
@@ -58,6 +61,8 @@ export class PopularityFilter {
   readonly #posteriors: Posteriors;
   /** Place of each object's posteriors. */
   readonly #placeOf: Int32Array;
+  /** Index of each tracked object in `tracked`. */
+  readonly #indexOf: Int32Array;
   readonly #freePlaces: number[] = [];
   readonly #prior: Float64Array;
   readonly #weight: Float64Array;
@@ -75,6 +80,7 @@ export class PopularityFilter {
     this.#objects = objects;
     this.#trackedMax = trackedMax;
     this.#placeOf = new Int32Array(objects);
+    this.#indexOf = new Int32Array(objects);
     const grid = new PopularityGrid(objects, HAZARDS);
     // In the order of `lists`.
     this.estimate = state?.float64(objects) ?? new Float64Array(objects);
@@ -84,7 +90,10 @@ export class PopularityFilter {
     const mass = state?.float64(EXPERTS);
     [this.#now, this.#turn] = (state?.float64(2) ?? [0, 0]) as [number, number];
     this.tracked = state?.objectList() ?? [];
-    for (const [i, object] of this.tracked.entries()) this.#placeOf[object] = i + 1;
+    for (const [i, object] of this.tracked.entries()) {
+      this.#placeOf[object] = i + 1;
+      this.#indexOf[object] = i;
+    }
     this.#posteriors = new Posteriors(grid, EXPERTS, state ? this.tracked.length + 1 : 64, this.#prior, state);
     this.#mass = mass ?? this.#posteriors.mean.slice(0, EXPERTS).map((mean) => objects * mean);
     this.#trials = Array.from({ length: TRIALS }, (_, t) => {
@@ -116,7 +125,7 @@ export class PopularityFilter {
     this.#changeMass(place, -1);
     this.#posteriors.arrive(place);
     this.#changeMass(place, 1);
-    this.estimate[object] = this.#mixedMean(place);
+    this.#estimate(object, place);
     this.#now++;
     this.#takeTurns();
     for (const trial of this.#trials) {
@@ -137,24 +146,27 @@ export class PopularityFilter {
     const place = this.#placeOf[object]!;
     if (place === CROWD) return;
     this.#advance(place);
-    this.estimate[object] = this.#mixedMean(place);
+    this.#estimate(object, place);
   }
 
   /** Returns the object to the crowd. */
   forget(object: number): void {
     for (const trial of this.#trials) trial.forget(object);
     if (this.#placeOf[object] !== CROWD) {
-      this.tracked.splice(this.tracked.indexOf(object), 1);
+      const last = this.tracked.pop()!;
+      const index = this.#indexOf[object]!;
+      if (last !== object) this.tracked[(this.#indexOf[last] = index)] = last;
       this.#release(object);
     }
     this.estimate[object] = 0;
+    this.onEstimate(object);
   }
 
   #track(object: number): number {
     const place = this.#freePlaces.pop() ?? this.tracked.length + 1;
     this.#posteriors.copy(CROWD, place);
     this.#placeOf[object] = place;
-    this.tracked.push(object);
+    this.#indexOf[object] = this.tracked.push(object) - 1;
     return place;
   }
 
@@ -178,7 +190,8 @@ export class PopularityFilter {
   #takeTurns(): void {
     const { tracked } = this;
     const objects = this.#objects;
-    const turns = Math.min(TURNS_MAX, Math.ceil(tracked.length / SWEEP_REQUESTS));
+    const most = tracked.length > VERY_MANY ? TURNS_MAX / 2 : TURNS_MAX;
+    const turns = Math.min(most, Math.ceil(tracked.length / SWEEP_REQUESTS));
     for (let i = 0; i < turns; i++) {
       if (this.#turn >= tracked.length) this.#turn = 0;
       this.#takeTurn(tracked[this.#turn++]!, i === 0);
@@ -219,7 +232,7 @@ export class PopularityFilter {
       const place = object < 0 ? CROWD : this.#placeOf[object]!;
       this.#posteriors.begin(place, this.#now, (out) => trial.posterior(object, this.#now, out));
       this.#changeMass(place, 1);
-      if (object >= 0) this.estimate[object] = this.#mixedMean(place);
+      if (object >= 0) this.#estimate(object, place);
     }
     for (const other of this.#trials) other.restart(this.#now, this.#prior);
   }
@@ -228,6 +241,7 @@ export class PopularityFilter {
     this.tracked.sort((a, b) => this.estimate[b]! - this.estimate[a]!);
     // A tenth at a time keeps this rare.
     for (const object of this.tracked.splice(Math.floor(0.9 * this.#trackedMax))) this.#release(object);
+    for (const [i, object] of this.tracked.entries()) this.#indexOf[object] = i;
   }
 
   #release(object: number): void {
@@ -236,13 +250,15 @@ export class PopularityFilter {
     for (let e = 0; e < EXPERTS; e++) this.#mass[e]! += mean[e]! - mean[place * EXPERTS + e]!;
     this.#freePlaces.push(place);
     this.#placeOf[object] = CROWD;
-    this.estimate[object] = this.#mixedMean(CROWD);
+    this.#estimate(object, CROWD);
   }
 
-  #mixedMean(place: number): number {
+  /** Takes the mean of the place's posteriors, by the experts' weights, as the object's estimate. */
+  #estimate(object: number, place: number): void {
     const { mean } = this.#posteriors;
     let mixed = 0;
     for (let e = 0; e < EXPERTS; e++) mixed += this.#weight[e]! * mean[place * EXPERTS + e]!;
-    return mixed;
+    this.estimate[object] = mixed;
+    this.onEstimate(object);
   }
 }

@@ -3,7 +3,9 @@
  * on it.
  */
 
+/** Of one level to the one below, where that gives no more levels than these: those of 4,096 objects. */
 const RATIO = 1.3;
+const LEVELS_MAX = 46;
 /**
  * Runs up to this length are exact. Longer ones are cut to this many lengths per octave, so that there are few tables.
  */
@@ -21,8 +23,10 @@ export class PopularityGrid {
   constructor(objects: number, hazards: readonly number[]) {
     this.#hazards = hazards;
     const lowest = 0.02 / objects;
-    const count = Math.max(2, Math.ceil(Math.log(0.6 / lowest) / Math.log(RATIO)) + 1);
-    this.levels = Float64Array.from({ length: count }, (_, g) => Math.min(0.9, lowest * RATIO ** g));
+    const span = Math.log(0.6 / lowest);
+    const ratio = Math.max(RATIO, Math.exp(span / (LEVELS_MAX - 1)));
+    const count = Math.max(2, Math.ceil(span / Math.log(ratio)) + 1);
+    this.levels = Float64Array.from({ length: count }, (_, g) => Math.min(0.9, lowest * ratio ** g));
     this.#logSilence = this.levels.map((q) => Math.log1p(-q));
     this.#odds = [new Float64Array(count).fill(1)];
   }
