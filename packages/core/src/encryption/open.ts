@@ -3,9 +3,9 @@ import type { OpenedObject } from "../content/opened-object.ts";
 import { HAS_MESSAGES } from "../errors.ts";
 import type { Manifest } from "../format/manifest/manifest.ts";
 import { checkHeaders } from "../format/manifest/check.ts";
-import { HEADER_VALUE } from "../format/manifest/fields.ts";
+import { isHeaderValue } from "../format/manifest/fields.ts";
 import { concat } from "../format/hash-tree.ts";
-import { decodeUtf8, isText } from "../format/shape.ts";
+import { decodeUtf8 } from "../format/shape.ts";
 import { fromBase64 } from "../format/text.ts";
 import type { ByteRange } from "../http/range.ts";
 import { CELL_BYTES, CellCipher, plainBytes, plainStart, storedRange } from "./cells.ts";
@@ -25,7 +25,7 @@ export async function openEncrypted(manifest: Manifest, dataKey: Uint8Array): Pr
   });
   const { contentType, headers, sha256 } = JSON.parse(decodeUtf8(text)) as Properties;
   checkHeaders(headers);
-  if (!isText(contentType, HEADER_VALUE)) throw decryptionFailed(manifest, HAS_MESSAGES && "its type");
+  if (!isHeaderValue("content-type", contentType)) throw decryptionFailed(manifest, HAS_MESSAGES && "its type");
   const { encryption: _encryption, ...others } = manifest;
   return {
     shown: { ...others, bytes: plainBytes(manifest.bytes), contentType, headers, sha256 },

@@ -28,6 +28,7 @@ export {
   CHUNKS_MAX,
   encodeHashes,
   encodeManifest,
+  headerCharactersMax,
   HEADERS_ALLOWED,
   INLINE_BYTES_MAX,
   isFunctional,

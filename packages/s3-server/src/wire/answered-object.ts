@@ -34,14 +34,16 @@ export function keptHeaders({ headers }: Pick<S3Request, "headers">): KeptHeader
     if (!mayKeepHeader(name) || name.startsWith("x-amz-checksum-")) continue;
     if (name.startsWith(METADATA)) {
       metadataBytes += name.length - METADATA.length + value.length;
-      kept[name] = encodedWord(value);
+      kept[name] = encodedWord(name, value);
       continue;
     }
     const text = name === "content-encoding" ? ownEncodings(value) : value;
     if (text !== "") kept[name] = text;
   }
   if (metadataBytes > METADATA_BYTES_MAX) {
-    const message = `Your metadata headers exceed the maximum allowed metadata size of ${METADATA_BYTES_MAX} bytes.`;
+    const message =
+      `Your metadata headers have ${metadataBytes} bytes, which exceeds the maximum allowed metadata size of ` +
+      `${METADATA_BYTES_MAX} bytes.`;
     throw new S3Error("MetadataTooLarge", message);
   }
   const contentType = headers["content-type"] || "application/octet-stream";
@@ -86,9 +88,10 @@ function overrides({ query, signing }: S3Request): Record<string, string> {
 
 /**
  * As S3 answers metadata outside ASCII: a word of RFC 2047. Its bytes came as UTF-8, each of which Node has as a
- * letter.
+ * letter. What could end a header and begin another is refused with InvalidArgument.
  */
-function encodedWord(value: string): string {
+function encodedWord(name: string, value: string): string {
+  if (/[\r\n\0]/.test(value)) throw new S3Error("InvalidArgument", `${name} has a line break or NUL.`);
   return /^[\x20-\x7e]*$/.test(value) ? value : `=?UTF-8?B?${Buffer.from(value, "latin1").toString("base64")}?=`;
 }
 

@@ -18,7 +18,10 @@ export interface S3Request {
   readonly key: string;
   /** Without the fields of a signature, and without what `headers` has taken from the query. */
   readonly query: URLSearchParams;
-  /** By lower-case name. An `x-amz-*` parameter of the query is here, as SDKs put headers there when they presign. */
+  /**
+   * By lower-case name. Each letter is a byte, as HTTP has them. An `x-amz-*` parameter of the query is here, as SDKs
+   * put headers there when they presign.
+   */
   readonly headers: Readonly<Record<string, string>>;
   /** Undefined for an anonymous request. */
   readonly signing: SigningContext | undefined;
@@ -61,8 +64,9 @@ export function readRequest(request: IncomingMessage, credentials: Credentials, 
   for (const [name, value] of queryPairs(query)) {
     const lower = name.toLowerCase();
     if (isPresigned && SIGNATURE.has(name)) continue;
+    const bytes = Buffer.from(value).toString("latin1");
     if (!lower.startsWith("x-amz-")) parameters.push([name, value]);
-    else if (headers[lower] === undefined || headers[lower] === value) headers[lower] = value;
+    else if (headers[lower] === undefined || headers[lower] === bytes) headers[lower] = bytes;
     else throw new S3Error("InvalidArgument", `${lower} has two values.`);
   }
   return {

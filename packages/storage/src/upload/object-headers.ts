@@ -3,7 +3,7 @@
  */
 import { encodeExtended, format, parse } from "content-disposition";
 import { AgaroseError } from "@agarose/core";
-import { HEADERS_ALLOWED, mayKeepHeader } from "@agarose/core/format";
+import { headerCharactersMax, HEADERS_ALLOWED, mayKeepHeader } from "@agarose/core/format";
 
 /** What a put says of its content. */
 export interface Described {
@@ -12,7 +12,6 @@ export interface Described {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const HEADER_CHARACTERS_MAX = 1024;
 const PRINTABLE = /^[\x20-\x7e]*$/;
 
 /**
@@ -43,8 +42,9 @@ function servable(name: string, value: string): string {
     const code = `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}`;
     throw refused(name, `has ${code}, and only U+0020 to U+007E can be served: write it without`);
   }
-  if (value.length <= HEADER_CHARACTERS_MAX) return value;
-  throw refused(name, `has ${value.length} characters, at most ${HEADER_CHARACTERS_MAX} are allowed: shorten it`);
+  const max = headerCharactersMax(name);
+  if (value.length <= max) return value;
+  throw refused(name, `has ${value.length} characters, at most ${max} are allowed: shorten it`);
 }
 
 function dispositionOf(value: string): string {

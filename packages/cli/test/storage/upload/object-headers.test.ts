@@ -120,6 +120,32 @@ describe("a client of the gateway", () => {
     },
   );
 
+  test("keeps 2 KB of metadata, also in one value and outside ASCII, and no byte more", async () => {
+    const keep = (Metadata: Record<string, string>) =>
+      client.send(new PutObjectCommand({ Bucket, Key: "metadata", Body: "one", Metadata }));
+    const kept = async () => (await client.send(new HeadObjectCommand({ Bucket, Key: "metadata" }))).Metadata;
+    for (const value of ["x".repeat(2_047), "ü".repeat(1_023)]) {
+      await keep({ a: value });
+      const word = `=?UTF-8?B?${Buffer.from(value).toString("base64")}?=`;
+      expect(await kept()).toEqual({ a: value.startsWith("x") ? value : word });
+      const tooLong = { name: "MetadataTooLarge", message: expect.stringMatching(/(2049|2050).*2048/) };
+      await expect(keep({ a: value, bb: "" })).rejects.toMatchObject(tooLong);
+    }
+    expect(Object.keys((await kept())!)).toEqual(["a"]);
+  });
+
+  test("puts no line break into metadata, from a header or from the query", async () => {
+    const presigned = { endpoint: started.gateway.url, bucket: Bucket, key: "injected", credentials: GATEWAY_KEYS };
+    for (const value of ["a\r\nset-cookie: b=c", "a\nb", "a\0b"]) {
+      const url = await presign({ ...presigned, method: "PUT", query: { "x-amz-meta-a": value } });
+      expect((await fetch(url, { method: "PUT", body: "one" })).status).toBe(400);
+    }
+    const url = await presign({ ...presigned, method: "PUT", query: { "x-amz-meta-a": "日本" } });
+    expect((await fetch(url, { method: "PUT", body: "one" })).status).toBe(200);
+    const { Metadata } = await client.send(new HeadObjectCommand({ Bucket, Key: "injected" }));
+    expect(Metadata).toEqual({ a: "=?UTF-8?B?5pel5pys?=" });
+  });
+
   test("that sends a type no reader can be served is refused with 400, and the object stays", async () => {
     await client.send(new PutObjectCommand({ Bucket, Key: "typed", Body: "one", ContentType: "text/plain" }));
     expect(await putWith("typed", "content-type", Buffer.from('text/plain; name="ü"'))).toBe(400);

@@ -7,7 +7,7 @@ import { concat, HASH_BYTES, merkleRoot } from "../hash-tree.ts";
 import { isCount, isRecord, isText } from "../shape.ts";
 import { fromBase64, toHex } from "../text.ts";
 import { invalid } from "./errors.ts";
-import { HEADER_VALUE, SHA256 } from "./fields.ts";
+import { isHeaderValue, SHA256 } from "./fields.ts";
 import { versionOf } from "./identity.ts";
 import {
   CHUNKS_MAX,
@@ -162,7 +162,7 @@ function areHashes(list: unknown, count: number): list is string[] {
 export function checkHeaders(headers: unknown): void {
   if (!isRecord(headers)) throw invalid(HAS_MESSAGES && "has no headers");
   for (const [name, value] of Object.entries(headers)) {
-    if (mayKeepHeader(name) && isText(value, HEADER_VALUE)) continue;
+    if (mayKeepHeader(name) && isHeaderValue(name, value)) continue;
     throw invalid(HAS_MESSAGES && `has a header ${JSON.stringify(name)} that cannot be served`, { header: name });
   }
 }

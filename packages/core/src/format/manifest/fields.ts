@@ -3,10 +3,13 @@ import { HAS_MESSAGES } from "../../errors.ts";
 import { isCount, isRecord, isText } from "../shape.ts";
 import { isSignature } from "../signature.ts";
 import { invalid } from "./errors.ts";
-import { CHUNKS_MAX, type Extra, STRIPE_BYTES_MAX } from "./manifest.ts";
+import { CHUNKS_MAX, type Extra, headerCharactersMax, STRIPE_BYTES_MAX } from "./manifest.ts";
 
-/** Visible ASCII and spaces: nothing that could end the header and begin another. */
-export const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/;
+/** Whether a header can have this value: visible ASCII and spaces, which cannot end it and begin another. */
+export function isHeaderValue(name: string, value: unknown): value is string {
+  return isText(value, /^[\x20-\x7e]*$/) && value.length <= headerCharactersMax(name);
+}
+
 const ID = /^[0-9a-f]{32}$/;
 /** SHA-256 in lower-case hexadecimal digits. */
 export const SHA256 = /^[0-9a-f]{64}$/;
@@ -30,7 +33,7 @@ export const FIELDS: FieldChecks = {
   // `checkCode` says more of it.
   stripeBytes: (value) => value !== undefined,
   upload: (value) => isText(value, ID),
-  contentType: (value) => isText(value, HEADER_VALUE),
+  contentType: (value) => isHeaderValue("content-type", value),
   blockBytes: (value) => isCount(value, STRIPE_BYTES_MAX) && value > 0,
   hashesSha256: (value) => value === undefined || isText(value, SHA256),
   hashesRoot: (value) => value === undefined || isText(value, SHA256),

@@ -13,6 +13,7 @@ export {
   type Extra,
   FORMAT_VERSION,
   type Gzip,
+  headerCharactersMax,
   HEADERS_ALLOWED,
   INLINE_BYTES_MAX,
   inlineBytes,

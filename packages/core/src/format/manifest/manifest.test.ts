@@ -89,6 +89,30 @@ describe("parseManifest", () => {
     for (const count of Object.values(seen)) expect(count).toBeGreaterThan(10);
   });
 
+  test("accepts a header exactly when it can be served and is no longer than its name allows (property)", async () => {
+    const seen = { accepted: 0, refused: 0 };
+    const names = fc.constantFrom("cache-control", "x-amz-meta-a", "x-amz-checksum-md5", "set-cookie", "X-Amz-Meta-A");
+    const characters = fc.constantFrom("a", " ", "~", "é", "\r", "\n", "\0", "\t", "\x7f");
+    const lengths = fc.constantFrom(0, 1, 1_024, 1_025, 2_744, 2_745);
+    await fc.assert(
+      fc.asyncProperty(names, characters, lengths, async (name, character, length) => {
+        const value = character.repeat(length);
+        const checked = await settled(checkManifest({ ...manifest, headers: { [name]: value } }));
+        const max = new Map([
+          ["cache-control", 1_024],
+          ["x-amz-checksum-md5", 1_024],
+          ["x-amz-meta-a", 2_744],
+        ]);
+        const isServable = length <= (max.get(name) ?? -1) && (length === 0 || ["a", " ", "~"].includes(character));
+        seen[isServable ? "accepted" : "refused"]++;
+        if (isServable) expect(checked).toMatchObject({ headers: { [name]: value } });
+        else expect(checked).toMatchObject({ code: "MANIFEST_INVALID", details: { header: name } });
+      }),
+      { numRuns: 500 },
+    );
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(30);
+  });
+
   test("refuses a manifest that ends early, at every byte", async () => {
     const bytes = encodeManifest(manifest);
     for (let length = 0; length < bytes.length; length++) {

@@ -43,6 +43,14 @@ export function mayKeepHeader(name: string): boolean {
   return HEADERS_ALLOWED.has(name) || /^x-amz-(meta|checksum)-[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
 }
 
+/**
+ * The most characters of a header's value. User metadata may have 2,048 bytes, as in S3; outside ASCII they are kept as
+ * a word of RFC 2047, which is longer by a third and 12 characters.
+ */
+export function headerCharactersMax(name: string): number {
+  return name.startsWith("x-amz-meta-") ? 2744 : 1024;
+}
+
 /** The (k, m) code of an object. n + k rows must fit in GF(2^8), so that functional chunks exist: 2k + m <= 256. */
 export interface Code {
   readonly k: number;
