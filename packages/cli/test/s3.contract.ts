@@ -44,13 +44,21 @@ export interface S3Exceptions {
   readonly ignoresIfRange?: boolean;
   /** It answers a read of a part as S3 does not. */
   readonly hasNoParts?: boolean;
+  /** It keeps headers that a copy replaces, and refuses others than S3 does. */
+  readonly copiesOtherwise?: boolean;
 }
 
 export function s3Contract(
   startServer: (
     options: Pick<S3EndpointOptions, "accessKeyId" | "secretAccessKey" | "buckets">,
   ) => Promise<Pick<S3Endpoint, "url" | "close">>,
-  { onlyBucket, signedOnly = false, ignoresIfRange = false, hasNoParts = false }: S3Exceptions = {},
+  {
+    onlyBucket,
+    signedOnly = false,
+    ignoresIfRange = false,
+    hasNoParts = false,
+    copiesOtherwise = false,
+  }: S3Exceptions = {},
 ): void {
   const BUCKET = onlyBucket ?? "contract-bucket";
   let server: Pick<S3Endpoint, "url" | "close">;
@@ -438,6 +446,84 @@ export function s3Contract(
       const page = await client.send(new s3.ListObjectsV2Command({ Bucket: EMPTY_BUCKET }));
       expect(page).toMatchObject({ KeyCount: 0, IsTruncated: false });
     });
+  });
+
+  describe("copies", () => {
+    const copy = (from: string, to: string, more: Partial<s3.CopyObjectCommandInput> = {}) =>
+      client.send(new s3.CopyObjectCommand({ Bucket: BUCKET, Key: to, CopySource: sourceOf(from), ...more }));
+    const sourceOf = (key: string): string => [BUCKET, ...key.split("/")].map(encodeURIComponent).join("/");
+    const described = { ContentType: "text/csv", CacheControl: "max-age=5", Metadata: { a: "b" } };
+
+    test.each([0, 10, 300_000])("%i bytes are copied, with type, headers, metadata and ETag", async (bytes) => {
+      const body = randomBytes(bytes);
+      const { ETag } = await put("copy/a?b+c", body, described);
+      const { CopyObjectResult } = await copy("copy/a?b+c", "copy/ü");
+      const { output, bytes: copied } = await get("copy/ü");
+      expect(copied.equals(body)).toBe(true);
+      expect(output).toMatchObject({ ...described, ETag });
+      expect(CopyObjectResult!.ETag).toBe(ETag);
+      expect(Math.floor(CopyObjectResult!.LastModified!.getTime() / 1000)).toBe(output.LastModified!.getTime() / 1000);
+    });
+
+    test.skipIf(copiesOtherwise)(
+      "REPLACE gives the copy other headers, also of the object itself, and without it that is refused",
+      async () => {
+        await put("copy/self", "x", described);
+        const itself = await failure(copy("copy/self", "copy/self"));
+        expect(itself).toMatchObject({ status: 400, name: "InvalidRequest" });
+        await copy("copy/self", "copy/self", { MetadataDirective: "REPLACE", Metadata: { c: "d" } });
+        const { output, bytes } = await get("copy/self");
+        expect([bytes.toString(), output.Metadata, output.CacheControl]).toEqual(["x", { c: "d" }, undefined]);
+      },
+    );
+
+    test("a copy of what is not there is 404", async () => {
+      expect(await failure(copy("copy/none", "copy/b"))).toMatchObject({ status: 404, name: "NoSuchKey" });
+      const bucket = { CopySource: "absent-bucket/a" };
+      expect(await failure(copy("", "copy/b", bucket))).toMatchObject({ status: 404, name: "NoSuchBucket" });
+    });
+
+    const conditions = ["IfMatch", "IfNoneMatch", "IfModifiedSince", "IfUnmodifiedSince"] as const;
+    test.skipIf(copiesOtherwise).each(conditions)(
+      "one on the source that holds lets a copy through, and one that fails is 412: %s",
+      async (condition) => {
+        const { ETag } = await put("copy/conditional", "x");
+        const [past, future] = [-60_000, 60_000].map((ms) => new Date(Date.now() + ms));
+        const of = {
+          IfMatch: [ETag, '"other"'],
+          IfNoneMatch: ['"other"', ETag],
+          IfModifiedSince: [past, undefined],
+          IfUnmodifiedSince: [future, past],
+        } as const;
+        const [holds, fails] = of[condition];
+        await copy("copy/conditional", "copy/let", { [`CopySource${condition}`]: holds });
+        // A time that is still to come is no condition.
+        if (fails === undefined) return;
+        const failed = await failure(copy("copy/conditional", "copy/held", { [`CopySource${condition}`]: fails }));
+        expect(failed).toMatchObject({ status: 412, name: "PreconditionFailed" });
+        expect((await failure(get("copy/held"))).status).toBe(404);
+      },
+    );
+
+    test.skipIf(copiesOtherwise)(
+      "parts are copied from ranges of an object, and beyond it they are refused",
+      async () => {
+        const body = randomBytes(6 * 1024 * 1024);
+        await put("copy/long", body);
+        const created = await client.send(new s3.CreateMultipartUploadCommand({ Bucket: BUCKET, Key: "copy/joined" }));
+        const upload = { Bucket: BUCKET, Key: "copy/joined", UploadId: created.UploadId };
+        const part = async (PartNumber: number, CopySourceRange?: string) => {
+          const input = { ...upload, PartNumber, CopySource: `${BUCKET}/copy/long`, CopySourceRange };
+          const { CopyPartResult } = await client.send(new s3.UploadPartCopyCommand(input));
+          return { PartNumber, ETag: CopyPartResult!.ETag };
+        };
+        expect((await failure(part(1, "bytes=0-6291456"))).name).toBe("InvalidRange");
+        const Parts = [await part(1), await part(2, "bytes=10-19")];
+        expect(Parts[1]!.ETag).toBe(`"${hash("md5", body.subarray(10, 20))}"`);
+        await client.send(new s3.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }));
+        expect((await get("copy/joined")).bytes.equals(Buffer.concat([body, body.subarray(10, 20)]))).toBe(true);
+      },
+    );
   });
 
   test("DeleteObjects removes what is there and does not mind what is not", async () => {

@@ -89,6 +89,10 @@ export interface Reading {
 export interface OpenedObject extends CurrentObject, KeptHeaders {
   /** Sends the bytes of `range`, by default all, and ends the response. `begin` sends its head, and is called first. */
   send(range: ByteRange | undefined, begin: () => void, response: ServerResponse): Promise<void>;
+  /** The bytes of `range`, by default all. */
+  content(range?: ByteRange): AsyncIterable<Uint8Array>;
+  /** Stores its bytes under another name, or under its own name with another type and other headers. */
+  copyTo(copy: ObjectCopy): Promise<Validators>;
   close(): unknown;
 }
 
@@ -101,5 +105,14 @@ export type RemovalCondition = (current: CurrentObject) => void;
 export interface NewObject extends ObjectName, KeptHeaders {
   /** Without quotes: the MD5 of the bytes in hex, or the MD5 of the MD5s of the parts and their number (`MD5-2`). */
   readonly etag: string;
+  readonly onlyIf: WriteCondition | undefined;
+}
+
+/** A copy to store. It keeps the ETag of its source. */
+export interface ObjectCopy extends ObjectName {
+  /** What it has in place of the type and the headers of its source. Checksums stay with the bytes. */
+  readonly described: KeptHeaders | undefined;
+  /** What it has in place of the checksums of its source, by header name. */
+  readonly checksums: Readonly<Record<string, string>> | undefined;
   readonly onlyIf: WriteCondition | undefined;
 }

@@ -8,6 +8,7 @@ export type {
   CurrentObject,
   KeyList,
   NewObject,
+  ObjectCopy,
   OpenedObject,
   Reading,
   RemovalCondition,

@@ -8,6 +8,7 @@ import type { Backend } from "./backend.ts";
 import { errorOf, type Exchange } from "./exchange.ts";
 import { KeyLock } from "./key-lock.ts";
 import * as buckets from "./operations/buckets.ts";
+import * as copies from "./operations/copies.ts";
 import * as uploads from "./operations/multipart.ts";
 import * as objects from "./operations/objects.ts";
 import { sendContinue, sendError, serveAll } from "./wire/answers.ts";
@@ -60,9 +61,11 @@ const SERVED: Readonly<Record<OperationName, (exchange: Exchange) => Promise<voi
   DeleteObjects: objects.deleteObjects,
   GetObject: objects.readObject,
   HeadObject: objects.readObject,
+  CopyObject: copies.copyObject,
   PutObject: objects.putObject,
   DeleteObject: objects.deleteObject,
   CreateMultipartUpload: uploads.createUpload,
+  UploadPartCopy: copies.copyPart,
   UploadPart: uploads.uploadPart,
   ListParts: uploads.listParts,
   CompleteMultipartUpload: uploads.completeUpload,

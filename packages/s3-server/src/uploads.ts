@@ -194,10 +194,10 @@ export class Uploads {
   }
 
   /**
-   * Keeps a part, in place of one that came before under its number. False when the upload ended meanwhile: then the
-   * body is removed.
+   * Keeps a part, in place of one that came before under its number. Undefined when the upload ended meanwhile: then
+   * the body is removed.
    */
-  async keep(upload: Upload, number: number, received: BodyFile): Promise<boolean> {
+  async keep(upload: Upload, number: number, received: BodyFile): Promise<UploadedPart | undefined> {
     const { id } = upload;
     const { discard, journal, nowMs } = this.#options;
     return this.#locks.run(`${id} ${number}`, async () => {
@@ -210,16 +210,16 @@ export class Uploads {
         await discard(received);
         // The end of the upload has removed its folder.
         if (isOpen()) throw error;
-        return false;
+        return undefined;
       }
       if (!isOpen()) {
         await discard(kept);
-        return false;
+        return undefined;
       }
       const before = upload.parts.get(number);
       upload.parts.set(number, kept);
       if (before) await discard(before);
-      return true;
+      return kept;
     });
   }
 

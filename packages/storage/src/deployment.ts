@@ -32,7 +32,7 @@ import type { DeepOptions } from "./maintenance/scrub/deep-reads.ts";
 import { scrubObjects } from "./maintenance/scrub/scrub-objects.ts";
 import type { Totals as ScrubTotals } from "./maintenance/scrub/totals.ts";
 import { verifyObjects, type VerifyTotals } from "./maintenance/verify-objects.ts";
-import { getObject } from "./objects/get-object.ts";
+import { objectBody } from "./objects/get-object.ts";
 import { readManifest, type Consistency } from "./objects/manifests.ts";
 import { putObject, type PutObject, type PutResult } from "./objects/put-object.ts";
 import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
@@ -165,7 +165,7 @@ export class Deployment {
   ): Promise<ObjectInfo & { readonly body: ReadableStream<Uint8Array> }> {
     const manifest = await readManifest(key, this.#parts, options);
     const info = infoOf(await shownManifest(manifest, this.#parts.config));
-    return { ...info, body: this.#read(manifest, range && rangeWithin(range, info)) };
+    return { ...info, body: objectBody(manifest, range && rangeWithin(range, info), this.#parts) };
   }
 
   /**
@@ -330,20 +330,6 @@ export class Deployment {
     return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
       recodeObjects({ ...options, onOutcome, onWarning }, { ...this.#parts, signal }),
     );
-  }
-
-  #read(manifest: Manifest, range: ByteRange | undefined): ReadableStream<Uint8Array> {
-    const left = new AbortController();
-    const signal = AbortSignal.any([this.#parts.signal, left.signal]);
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const writer = writable.getWriter();
-    const leave = (): void => left.abort(new AgaroseError("ABORTED", "the reader of the body left"));
-    writer.closed.catch(leave);
-    getObject(manifest, range, (part) => writer.write(part), { ...this.#parts, signal })
-      .then(() => writer.close())
-      .catch((error: unknown) => writer.abort(error))
-      .catch(() => {});
-    return readable;
   }
 }
 

@@ -14,13 +14,15 @@ import {
   type ChecksumAlgorithm,
   type KeyList,
   type NewObject,
+  type ObjectCopy,
   type ObjectName,
   type OpenedObject,
   type Received,
   type RemovalCondition,
+  type Validators,
   type WriteCondition,
 } from "@agarose/s3-server";
-import type { StoredObjects } from "./object-store.ts";
+import type { StoredObject, StoredObjects } from "./object-store.ts";
 
 const KEY_BYTES_MAX = 1024;
 /** The endpoint reads a body up to this length at once and sends it in one write. */
@@ -75,6 +77,8 @@ export class FileBackend implements Backend {
         begin();
         await sendBytes(file, range, response);
       },
+      content: (range = { start: 0, end: object.bytes }) => bytesOf(file, range),
+      copyTo: (copy) => this.#copy(object, bytesOf(file, { start: 0, end: object.bytes }), copy),
       close: () => file.close(),
     };
   }
@@ -110,11 +114,43 @@ export class FileBackend implements Backend {
   }
 
   /** Joins the parts in a file of their own. */
-  async putParts(object: NewObject, parts: readonly BodyFile[]): Promise<string> {
+  putParts(object: NewObject, parts: readonly BodyFile[]): Promise<string> {
+    return this.#putAll(
+      object,
+      parts.map(({ path }) => createReadStream(path) as AsyncIterable<Uint8Array>),
+    );
+  }
+
+  async #copy(
+    { etag, headers }: StoredObject,
+    content: AsyncIterable<Uint8Array>,
+    { described, checksums, ...copy }: ObjectCopy,
+  ): Promise<Validators> {
+    const { "content-type": contentType = "", ...own } = headers;
+    const [ofBytes, others] = [true, false].map((wanted) =>
+      Object.fromEntries(Object.entries(own).filter(([name]) => name.startsWith("x-amz-checksum-") === wanted)),
+    );
+    const object = {
+      ...copy,
+      etag: etag.replaceAll('"', ""),
+      contentType: described?.contentType ?? contentType,
+      headers: { ...(described?.headers ?? others), ...(checksums ?? ofBytes) },
+    };
+    await this.#putAll(object, [content]);
+    return this.#store.get(copy.bucket, copy.key);
+  }
+
+  async #putAll(object: NewObject, contents: readonly AsyncIterable<Uint8Array>[]): Promise<string> {
     const { path, file } = await this.#store.createFile(object.bucket);
+    let bytes = 0;
     try {
-      for (const part of parts) for await (const bytes of createReadStream(part.path)) await file.write(bytes);
-      return await this.put(object, { path, bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0) });
+      for (const content of contents) {
+        for await (const part of content) {
+          await file.write(part);
+          bytes += part.length;
+        }
+      }
+      return await this.put(object, { path, bytes });
     } catch (error) {
       await this.discard({ path });
       throw error;
@@ -128,6 +164,10 @@ export class FileBackend implements Backend {
     if (current) onlyIf?.(current);
     await this.#store.delete(bucket, key);
   }
+}
+
+async function* bytesOf(file: FileHandle, { start, end }: ByteRange): AsyncGenerator<Uint8Array> {
+  if (end > start) yield* file.createReadStream({ start, end: end - 1, autoClose: false }) as AsyncIterable<Uint8Array>;
 }
 
 async function sendBytes(file: FileHandle, { start, end }: ByteRange, response: ServerResponse): Promise<void> {

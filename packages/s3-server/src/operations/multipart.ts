@@ -106,7 +106,8 @@ export async function abortUpload(exchange: Exchange): Promise<void> {
   sendEmpty(exchange, 204);
 }
 
-function uploadOf(exchange: Exchange): Upload {
+/** Returns the upload that the request names. Throws S3Error NoSuchUpload. */
+export function uploadOf(exchange: Exchange): Upload {
   return exchange.backend.uploads.get(idOf(exchange), exchange);
 }
 

@@ -6,6 +6,7 @@ import { errorOf, inTurn, type Exchange } from "../exchange.ts";
 import { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } from "../wire/answered-object.ts";
 import { sendEmpty, sendXmlOnceDone } from "../wire/answers.ts";
 import { receiveText } from "../wire/body.ts";
+import { WHOLE } from "../wire/checksum.ts";
 import { partAsked } from "../wire/completion.ts";
 import { checkPut, checkRemoval, notModified, rangeAsked, type RemovalConditions } from "../wire/conditions.ts";
 import { DELETE_XML_BYTES_MAX, readDeletion } from "../wire/deletion.ts";
@@ -13,8 +14,6 @@ import { S3Error } from "../wire/s3-error.ts";
 import { element, xmlDocument } from "../wire/xml.ts";
 
 const REMOVALS_AT_A_TIME = 16;
-/** The checksum of a put is always of the whole object. */
-const WHOLE = { "x-amz-checksum-type": "FULL_OBJECT" };
 
 /** GetObject and HeadObject, with Range and conditions. */
 export async function readObject(exchange: Exchange): Promise<void> {

@@ -1,6 +1,6 @@
 /** Receives a request body into a file, and checks its length, hashes, checksums and signatures. */
 import { createHash } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 import { decodeAwsChunked } from "./aws-chunked.ts";
 import {
   algorithmNamed,
@@ -36,7 +36,8 @@ export interface BodyTarget {
 
 /** A request, as it came and as S3 understands it. */
 export interface Received extends Pick<S3Request, "headers"> {
-  readonly request: IncomingMessage;
+  /** The body: that of a request, or the bytes of an object that a request copies. */
+  readonly request: Readable;
   readonly signing: SigningContext | undefined;
 }
 

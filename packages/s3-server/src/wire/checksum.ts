@@ -85,6 +85,9 @@ export function startChecksum(algorithm: ChecksumAlgorithm): Promise<Checksum> {
   return ALGORITHMS[algorithm].start();
 }
 
+/** Says of a checksum that it is of the whole object, as that of a put always is. */
+export const WHOLE = { "x-amz-checksum-type": "FULL_OBJECT" };
+
 /** Throws S3Error InvalidRequest unless `value` has the form of a checksum in base64. */
 export function checkChecksumForm(algorithm: ChecksumAlgorithm, value: string): void {
   const bytes = Buffer.from(value, "base64");

@@ -3,6 +3,7 @@
  * every door; here they are told in words of S3.
  */
 import { failedCondition, isRangeValid } from "@agarose/core/http";
+import { COPY_SOURCE } from "./operations.ts";
 import { S3Error } from "./s3-error.ts";
 
 /** What the conditions of a request compare. */
@@ -24,6 +25,14 @@ export function notModified(object: Validators, headers: Headers): boolean {
 /** Returns the Range header of a GET or HEAD, unless `If-Range` names another version. */
 export function rangeAsked(object: Validators, headers: Headers): string | undefined {
   return isRangeValid(validatorsOf(object), { get: (name) => headers[name] ?? null }) ? headers["range"] : undefined;
+}
+
+/** Throws S3Error PreconditionFailed unless the object is as the headers of a copy want its source. */
+export function checkCopied(object: Validators, headers: Headers): void {
+  const prefix = `${COPY_SOURCE}-`;
+  const conditions = Object.entries(headers).filter(([name]) => name.startsWith(prefix));
+  const own = Object.fromEntries(conditions.map(([name, value]) => [name.slice(prefix.length), value]));
+  if (notModified(object, own)) throw failed();
 }
 
 /** Throws S3Error PreconditionFailed when If-Match or If-None-Match does not hold for the current object. */

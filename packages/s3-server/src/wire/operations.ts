@@ -12,6 +12,8 @@ export interface OperationInterface {
   readonly on: "service" | "bucket" | "object";
   /** Query parameters that select it. */
   readonly select?: readonly string[];
+  /** The header that selects it. It comes before the operation that a request without the header asks for. */
+  readonly selectHeader?: string;
   /** Further query parameters. */
   readonly query?: readonly string[];
   /** Headers, in lower case. A name that ends with `*` stands for all that begin so. */
@@ -20,6 +22,8 @@ export interface OperationInterface {
   readonly body?: { readonly root: string; readonly elements: KnownElements };
 }
 
+/** Names the object that is copied, and its conditions begin with it. */
+export const COPY_SOURCE = "x-amz-copy-source";
 const LISTED_NAMES = ["delimiter", "encoding-type", "prefix"];
 /** The headers of an answer that a signed request may override. */
 export const OVERRIDES = [
@@ -38,6 +42,15 @@ const BODY = ["content-md5", "x-amz-decoded-content-length", "x-amz-sdk-checksum
 /** What an object keeps. The ACL and the storage class may only be those that every object has. */
 const KEPT = ["expires", "x-amz-acl", "x-amz-meta-*", "x-amz-storage-class"];
 const WRITE_CONDITIONS = ["if-match", "if-none-match"];
+/** Which object a copy is of, and what it must be. */
+const COPIED = {
+  selectHeader: COPY_SOURCE,
+  headers: [
+    COPY_SOURCE,
+    ...READ_CONDITIONS.map((condition) => `${COPY_SOURCE}-${condition}`),
+    "x-amz-source-expected-bucket-owner",
+  ],
+};
 
 /** Every operation that a server of ours may have. */
 export const OPERATIONS = {
@@ -80,6 +93,12 @@ export const OPERATIONS = {
   },
   GetObject: { method: "GET", on: "object", ...READ },
   HeadObject: { method: "HEAD", on: "object", ...READ },
+  CopyObject: {
+    method: "PUT",
+    on: "object",
+    ...COPIED,
+    headers: [...COPIED.headers, ...KEPT, ...WRITE_CONDITIONS, "x-amz-checksum-algorithm", "x-amz-metadata-directive"],
+  },
   PutObject: { method: "PUT", on: "object", headers: [...BODY, ...CHECKSUM_HEADERS, ...KEPT, ...WRITE_CONDITIONS] },
   DeleteObject: {
     method: "DELETE",
@@ -91,6 +110,13 @@ export const OPERATIONS = {
     on: "object",
     select: ["uploads"],
     headers: [...KEPT, "x-amz-checksum-algorithm", "x-amz-checksum-type"],
+  },
+  UploadPartCopy: {
+    method: "PUT",
+    on: "object",
+    ...COPIED,
+    select: ["partNumber", "uploadId"],
+    headers: [...COPIED.headers, `${COPY_SOURCE}-range`],
   },
   UploadPart: {
     method: "PUT",

@@ -41,13 +41,14 @@ const API_VERSION = "2006-03-01";
  *   NotImplemented for another version of the protocol.
  */
 export function checkCaller({ headers }: Pick<S3Request, "headers">, owner: string): void {
-  const { "x-amz-expected-bucket-owner": expected, "x-amz-request-payer": payer } = headers;
+  const { "x-amz-request-payer": payer } = headers;
   const version = headers["x-amz-api-version"];
   if (version !== undefined && version !== API_VERSION) {
     throw new S3Error("NotImplemented", `x-amz-api-version may only be ${API_VERSION}, and is ${version}.`);
   }
-  if (expected !== undefined && expected !== owner) {
-    throw new S3Error("AccessDenied", `The bucket's owner is ${owner}, and x-amz-expected-bucket-owner names another.`);
+  for (const name of ["x-amz-expected-bucket-owner", "x-amz-source-expected-bucket-owner"]) {
+    if (headers[name] === undefined || headers[name] === owner) continue;
+    throw new S3Error("AccessDenied", `The bucket's owner is ${owner}, and ${name} names another.`);
   }
   // Nobody is charged here. What the client agrees to makes no difference, so it may agree.
   if (payer !== undefined && payer !== "requester") {

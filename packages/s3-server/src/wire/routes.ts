@@ -21,7 +21,8 @@ export function findOperation(request: S3Request, owner: string): OperationName 
   const found = NAMES.find((candidate) => {
     const operation: OperationInterface = OPERATIONS[candidate];
     if (operation.on !== on || operation.method !== method) return false;
-    const { select = [], query: further = [] } = operation;
+    const { select = [], selectHeader, query: further = [] } = operation;
+    if (selectHeader !== undefined && request.headers[selectHeader] === undefined) return false;
     const others = asked.filter((parameter) => !further.includes(parameter));
     return select.length === others.length && select.every((parameter) => query.has(parameter));
   });

@@ -63,6 +63,25 @@ export async function getObject(
   );
 }
 
+/** The bytes of `range`, or of the whole object, as a stream. It errors as `getObject` does, and never ends short. */
+export function objectBody(
+  manifest: Manifest,
+  range: ByteRange | undefined,
+  context: ReadParts,
+): ReadableStream<Uint8Array> {
+  const left = new AbortController();
+  const signal = AbortSignal.any([context.signal, left.signal]);
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const leave = (): void => left.abort(new AgaroseError("ABORTED", "the reader of the body left"));
+  writer.closed.catch(leave);
+  getObject(manifest, range, (part) => writer.write(part), { ...context, signal })
+    .then(() => writer.close())
+    .catch((error: unknown) => writer.abort(error))
+    .catch(() => {});
+  return readable;
+}
+
 /**
  * A read that begins by the first manifest, while a majority of the regions is asked for theirs. None of its bytes is
  * shown before the majority has confirmed that manifest. It saves the shorter of the two waits.

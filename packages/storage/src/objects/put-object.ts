@@ -98,6 +98,8 @@ export interface PutResult {
   readonly generation: number;
   readonly bytes: number;
   readonly sha256: string;
+  /** When it was put: ISO 8601, UTC. */
+  readonly modified: string;
   /** The region of each chunk, by the length that is stored: that of an encrypted object is not its content's. */
   readonly placement: readonly string[];
   /**
@@ -461,14 +463,14 @@ async function finish(
   lost: readonly number[] = [],
   withoutList: readonly string[] = [],
 ): Promise<PutResult> {
-  const { key, version, upload, generation, bytes, sha256 } = record;
+  const { key, version, upload, generation, bytes, sha256, modified } = record;
   const missing = [...(record.missing ?? []), ...lost].toSorted((a, b) => a - b);
   const regions = [...new Set([...regionsWithout.map(({ region }) => region), ...withoutList])];
   if (missing.length + regions.length > 0) {
     await enqueueRepair({ key, generation, missing, regions }, context);
   }
   const placement = currentNames(record.placement, context.config.regions);
-  const content = { key, version, upload, generation, bytes, sha256, placement };
+  const content = { key, version, upload, generation, bytes, sha256, modified, placement };
   return { ...content, outcome, regionsWithoutManifest: regionsWithout, missing };
 }
 

@@ -13,6 +13,7 @@ import {
   type KeyList,
   type ListedObject,
   type NewObject,
+  type ObjectCopy,
   type ObjectName,
   type OpenedObject,
   type Reading,
@@ -26,18 +27,20 @@ import { shownBytes } from "@agarose/core/content";
 import { isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
 import { shownManifest } from "@agarose/storage/encryption/opened";
+import { replacedMeanwhile } from "@agarose/storage/commit/commit";
 import { secretsOf } from "@agarose/storage/encryption/secrets-of";
 import { recordOf } from "@agarose/storage/listing/listed-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
+import { EarlyRead, getObject, objectBody } from "@agarose/storage/objects/get-object";
 import { readManifest, type Consistency, type ReadHow } from "@agarose/storage/objects/manifests";
-import { putObject } from "@agarose/storage/objects/put-object";
+import { asBefore, putObject, type PutObject } from "@agarose/storage/objects/put-object";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import type { DeploymentParts } from "@agarose/storage/parts";
 import type { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { fileSource, type Source } from "@agarose/storage/upload/file-source";
 import { partsSource } from "@agarose/storage/upload/parts-source";
-import { describedAsStored, headerText } from "@agarose/storage/upload/object-headers";
+import { describedAsStored, headerText, isChecksum } from "@agarose/storage/upload/object-headers";
+import { objectSource } from "@agarose/storage/upload/object-source";
 import { BUCKET } from "./names.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
 import { SortedKeys } from "./sorted-keys.ts";
@@ -144,6 +147,8 @@ export class DeploymentBackend implements Backend {
         bytes: shown.bytes,
         contentType: shown.contentType,
         headers: withoutOwnMd5(shown.headers),
+        content: (range) => objectBody(manifest, range, context),
+        copyTo: (copy) => this.#copy(manifest, copy),
         send: (range, begin, response) => send(manifest, range, begin, response, context, early),
         close: () => early.stop(),
       };
@@ -174,23 +179,54 @@ export class DeploymentBackend implements Backend {
   }
 
   async put(object: NewObject, body: BodyFile): Promise<string> {
-    const etag = await this.#store(object, fileSource(body.path));
+    const { etag } = await this.#storeNew(object, fileSource(body.path));
     await this.discard(body);
     return etag;
   }
 
-  putParts(object: NewObject, parts: readonly BodyFile[]): Promise<string> {
-    return this.#store(object, partsSource(parts));
+  async putParts(object: NewObject, parts: readonly BodyFile[]): Promise<string> {
+    return (await this.#storeNew(object, partsSource(parts))).etag;
   }
 
-  async #store({ key, etag, contentType, headers, onlyIf }: NewObject, source: Source): Promise<string> {
+  #storeNew({ key, etag, contentType, headers, onlyIf }: NewObject, source: Source): Promise<Validators> {
     const kept = { ...keptMd5(etag), ...headers };
     const check = onlyIf && ((current: Manifest | undefined) => onlyIf(current && validatorsOf(current)));
-    const put = { key, source, contentType, headers: kept, force: false, ...(check && { onlyIf: check }) };
+    return this.#store({ key, source, contentType, headers: kept, ...(check && { onlyIf: check }) });
+  }
+
+  /**
+   * The bytes are read while they are stored, because the names of chunks have the key, and the code may be another
+   * one. Other headers of the same object take a manifest alone, where `putObject` finds its chunks in order.
+   */
+  async #copy(manifest: Manifest, { key, described, checksums, onlyIf }: ObjectCopy): Promise<Validators> {
     const context = this.#context;
-    const { version } = await putObject(put, { ...context, nowMs: this.#nowMs });
-    const isEncrypted = (await secretsOf(context.config).forWriting(key)) !== undefined;
-    return etagOf({ version, ...(!isEncrypted && { headers: kept }) });
+    const shown = await shownManifest(manifest, context.config);
+    const [ofBytes, others] = [true, false].map((wanted) =>
+      Object.fromEntries(Object.entries(shown.headers).filter(([name]) => isChecksum(name) === wanted)),
+    );
+    const { [MD5]: md5 } = shown.headers;
+    const kept = checksums ? { ...(md5 !== undefined && { [MD5]: md5 }), ...checksums } : ofBytes;
+    const headers = { ...(described?.headers ?? others), ...kept };
+    const isItself = key === manifest.key;
+    const check = (current: Manifest | undefined, newest: ManifestRecord | undefined): void => {
+      onlyIf?.(current && validatorsOf(current));
+      if (isItself && newest?.generation !== manifest.generation) throw replacedMeanwhile(key);
+    };
+    return this.#store({
+      key,
+      source: objectSource(manifest, context),
+      contentType: described?.contentType ?? shown.contentType,
+      headers,
+      ...asBefore(manifest),
+      ...((onlyIf || isItself) && { onlyIf: check }),
+    });
+  }
+
+  async #store(object: Omit<PutObject, "force">): Promise<Validators> {
+    const context = this.#context;
+    const { version, modified } = await putObject({ ...object, force: false }, { ...context, nowMs: this.#nowMs });
+    const isEncrypted = (await secretsOf(context.config).forWriting(object.key)) !== undefined;
+    return validatorsOf({ version, modified, ...(!isEncrypted && { headers: object.headers }) });
   }
 
   /** `onlyIf` holds also when another writer comes between. */

@@ -12,6 +12,8 @@ import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../tes
 import { presign } from "../../../test/presign.ts";
 
 const BUCKET = "agarose";
+/** Is copied. */
+const SOURCE = "model/source";
 const KEY = "model/object";
 const OLD = "Sun, 06 Nov 1994 08:49:37 GMT";
 
@@ -70,9 +72,9 @@ const CONTRADICTIONS: readonly (readonly [RegExp, string])[] = [
   [/^x-amz-checksum-sha1$/, `${"A".repeat(27)}=`],
   [/^x-amz-checksum-sha256$/, `${"A".repeat(43)}=`],
   [/^x-amz-checksum-sha512$/, `${"A".repeat(86)}==`],
-  [/^if-none-match$/, "*"],
-  [/^(if-unmodified-since|x-amz-if-match-(last-modified|initiated)-time)$/, OLD],
-  [/^if-modified-since$/, new Date(Date.now() + 60_000).toUTCString()],
+  [/^(x-amz-copy-source-)?if-none-match$/, "*"],
+  [/^((x-amz-copy-source-)?if-unmodified-since|x-amz-if-match-(last-modified|initiated)-time)$/, OLD],
+  [/^(x-amz-copy-source-)?if-modified-since$/, new Date(Date.now() + 60_000).toUTCString()],
   [/^x-amz-(if-match|mp-object)-size$/, "123456"],
 ];
 
@@ -94,6 +96,7 @@ beforeAll(async () => {
   started = await startGatewayWorld();
   const { headers } = await ask({ method: "PUT", key: KEY, body: "object" });
   expect(headers.get("etag")).toMatch(/^"/);
+  await ask({ method: "PUT", key: SOURCE, body: "source" });
   const begun = await ask({ method: "POST", key: KEY, query: { uploads: "" } });
   uploadId = /<UploadId>(.*)<\/UploadId>/.exec(await begun.text())![1]!;
   const part = await ask({ method: "PUT", key: KEY, query: { uploadId, partNumber: "1" }, body: "part" });
@@ -131,7 +134,8 @@ function baseOf({ name, method, hasKey, inService, query }: Modelled): Asked {
   const needs = {
     ...query,
     ...(ids.select?.includes("uploadId") && { uploadId }),
-    ...(ids.select?.includes("partNumber") && { partNumber: "1" }),
+    // The part that is uploaded is completed later, with its ETag.
+    ...(ids.select?.includes("partNumber") && { partNumber: name === "UploadPartCopy" ? "2" : "1" }),
   };
   const bodies: Partial<Record<string, string>> = {
     PutObject: "object",
@@ -140,7 +144,13 @@ function baseOf({ name, method, hasKey, inService, query }: Modelled): Asked {
     CompleteMultipartUpload: completion(`<PartNumber>1</PartNumber><ETag>${etag}</ETag>`),
   };
   const bucket = inService ? "" : BUCKET;
+  const copied = { "x-amz-copy-source": `${BUCKET}/${SOURCE}` };
+  const needed: Partial<Record<string, Record<string, string>>> = {
+    CopyObject: copied,
+    UploadPartCopy: copied,
+  };
   return {
+    headers: needed[name] ?? {},
     method,
     query: needs,
     key: hasKey ? KEY : "",
@@ -181,7 +191,8 @@ describe.each(SERVED)("$name", (operation) => {
       const value = CONTRADICTIONS.find(([pattern]) => pattern.test(parameter))?.[1] ?? "other";
       const base = baseOf(operation);
       const inQuery = { ...base, query: { ...base.query, [parameter]: value } };
-      if (place === "header" && (await statusOf({ ...base, headers: { [parameter]: value } })) < 300) {
+      const inHeader = { ...base, headers: { ...base.headers, [parameter]: value } };
+      if (place === "header" && (await statusOf(inHeader)) < 300) {
         accepted.push(`header ${parameter}`);
       }
       if ((await statusOf(inQuery)) < 300) accepted.push(`query ${parameter}`);
@@ -207,7 +218,7 @@ test("operations that end something pass with what they need, so that what refus
 
 test("no other operation is taken for one that is served", async () => {
   const others = MODEL.filter((operation) => !SERVED.includes(operation));
-  expect(others.length).toBeGreaterThan(80);
+  expect(others.length).toBeGreaterThan(60);
   const accepted: string[] = [];
   for (const operation of others) {
     if ((await statusOf(baseOf(operation))) < 300) accepted.push(operation.name);
@@ -215,7 +226,7 @@ test("no other operation is taken for one that is served", async () => {
   expect(accepted).toEqual([]);
 });
 
-test.each(["x-amz-copy-source", "x-amz-rename-source"])("%s copies nothing and empties nothing", async (name) => {
+test.each(["x-amz-rename-source"])("%s copies nothing and empties nothing", async (name) => {
   await ask({ method: "PUT", key: "copy/target", body: "target" });
   const source = `/${BUCKET}/copy/source`;
   expect(await statusOf({ method: "PUT", key: "copy/target", query: { [name]: source } })).toBe(501);

@@ -3,6 +3,7 @@
  * bounded. A gateway that was killed leaves its folder, and the next one removes it.
  */
 import { mkdtemp, open, readdir, rm, type FileHandle } from "node:fs/promises";
+import { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { receiveBody, S3Error, type BodyFile, type ChecksumAlgorithm, type Received } from "@agarose/s3-server";
@@ -59,7 +60,8 @@ export class Spool {
       this.#bytes += part.length;
       await writeAll(part, path, (rest) => file.write(rest));
     };
-    request.setTimeout(IDLE_MS, () => request.destroy());
+    const sent = request instanceof IncomingMessage ? request : undefined;
+    sent?.setTimeout(IDLE_MS, () => request.destroy());
     try {
       return { path, ...(await receiveBody(received, { write }, also)) };
     } catch (error) {
@@ -68,7 +70,7 @@ export class Spool {
     } finally {
       await file.close();
       // A request whose body is complete counts as destroyed, and its socket waits for the answer still.
-      request.socket.setTimeout(0);
+      sent?.socket.setTimeout(0);
     }
   }
 
