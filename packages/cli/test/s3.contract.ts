@@ -565,6 +565,44 @@ export function s3Contract(
       expect(output.ETag).toMatch(/-2"$/);
     });
 
+    test.skipIf(hasNoParts)("a part can be read alone, with its checksum, and attributes list them all", async () => {
+      const whole = randomBytes(6 * 1024 * 1024);
+      const object = { Bucket: BUCKET, Key: "parted" };
+      const begun = await client.send(new s3.CreateMultipartUploadCommand({ ...object, ChecksumAlgorithm: "SHA256" }));
+      const upload = { ...object, UploadId: begun.UploadId };
+      const bodies = [whole.subarray(0, 5 * 1024 * 1024), whole.subarray(5 * 1024 * 1024)];
+      const Parts: s3.CompletedPart[] = [];
+      for (const [at, Body] of bodies.entries()) {
+        const input = { ...upload, PartNumber: at + 1, Body, ChecksumAlgorithm: "SHA256" as const };
+        const { ETag, ChecksumSHA256 } = await client.send(new s3.UploadPartCommand(input));
+        Parts.push({ PartNumber: at + 1, ETag, ChecksumSHA256 });
+      }
+      const done = await client.send(new s3.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }));
+      for (const [at, body] of bodies.entries()) {
+        const { output, bytes } = await get("parted", { PartNumber: at + 1 });
+        expect(bytes.equals(body)).toBe(true);
+        const { ChecksumSHA256 } = Parts[at]!;
+        expect(output).toMatchObject({ PartsCount: 2, ChecksumSHA256, ChecksumType: "COMPOSITE", ETag: done.ETag });
+      }
+      const ObjectAttributes = ["ETag", "Checksum", "ObjectParts", "ObjectSize", "StorageClass"] as const;
+      const attributes = { ...object, ObjectAttributes: [...ObjectAttributes], MaxParts: 1 };
+      const first = await client.send(new s3.GetObjectAttributesCommand(attributes));
+      expect(first).toMatchObject({
+        ETag: done.ETag?.replaceAll('"', ""),
+        ObjectSize: whole.length,
+        StorageClass: "STANDARD",
+        Checksum: { ChecksumSHA256: done.ChecksumSHA256, ChecksumType: "COMPOSITE" },
+        ObjectParts: { TotalPartsCount: 2, IsTruncated: true, NextPartNumberMarker: "1", Parts: [{ PartNumber: 1 }] },
+      });
+      const second = await client.send(new s3.GetObjectAttributesCommand({ ...attributes, PartNumberMarker: "1" }));
+      const { ChecksumSHA256 } = Parts[1]!;
+      expect(second.ObjectParts).toMatchObject({
+        IsTruncated: false,
+        Parts: [{ PartNumber: 2, Size: bodies[1]!.length, ChecksumSHA256 }],
+      });
+      expect(await failure(get("parted", { PartNumber: 3 }))).toEqual({ name: "InvalidPartNumber", status: 416 });
+    });
+
     test("a part that is too small, or none, is refused", async () => {
       const id = await begin("multi-small");
       const parts = [

@@ -7,10 +7,12 @@ import { AgaroseError } from "@agarose/core";
 import type { Backend } from "./backend.ts";
 import { errorOf, type Exchange } from "./exchange.ts";
 import { KeyLock } from "./key-lock.ts";
+import * as attributes from "./operations/attributes.ts";
 import * as buckets from "./operations/buckets.ts";
 import * as copies from "./operations/copies.ts";
 import * as uploads from "./operations/multipart.ts";
 import * as objects from "./operations/objects.ts";
+import { objectAcl, SETTINGS } from "./operations/settings.ts";
 import { sendContinue, sendError, serveAll } from "./wire/answers.ts";
 import { allowOrigin, answerPreflight } from "./wire/cors.ts";
 import type { OperationName } from "./wire/operations.ts";
@@ -54,13 +56,15 @@ const SERVED: Readonly<Record<OperationName, (exchange: Exchange) => Promise<voi
   CreateBucket: buckets.createBucket,
   HeadBucket: buckets.headBucket,
   DeleteBucket: buckets.deleteBucket,
-  GetBucketLocation: buckets.bucketLocation,
+  ...SETTINGS,
   ListObjects: buckets.listObjects,
   ListObjectsV2: buckets.listObjects,
   ListMultipartUploads: uploads.listUploads,
   DeleteObjects: objects.deleteObjects,
   GetObject: objects.readObject,
   HeadObject: objects.readObject,
+  GetObjectAcl: objectAcl,
+  GetObjectAttributes: attributes.objectAttributes,
   CopyObject: copies.copyObject,
   PutObject: objects.putObject,
   DeleteObject: objects.deleteObject,

@@ -3,7 +3,6 @@ import type { Exchange } from "../exchange.ts";
 import { sendEmpty, sendXml, sendXmlOnceDone } from "../wire/answers.ts";
 import * as bucketList from "../wire/bucket-list.ts";
 import * as lists from "../wire/list.ts";
-import { xmlDocument } from "../wire/xml.ts";
 
 /** ListBuckets. */
 export async function listBuckets(exchange: Exchange): Promise<void> {
@@ -26,11 +25,6 @@ export async function headBucket(exchange: Exchange): Promise<void> {
 export async function deleteBucket(exchange: Exchange): Promise<void> {
   await exchange.backend.deleteBucket(exchange.bucket);
   sendEmpty(exchange, 204);
-}
-
-/** GetBucketLocation: an empty location, which means us-east-1. */
-export async function bucketLocation(exchange: Exchange): Promise<void> {
-  sendXml(exchange, xmlDocument("LocationConstraint", ""));
 }
 
 /** ListObjectsV2 and ListObjects. */

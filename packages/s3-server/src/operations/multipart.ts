@@ -16,6 +16,7 @@ import {
 } from "../wire/completion.ts";
 import { checkRemoval } from "../wire/conditions.ts";
 import * as lists from "../wire/list.ts";
+import { keptParts } from "../wire/parts.ts";
 import { element, xmlDocument } from "../wire/xml.ts";
 import { describedBy, writeConditionOf } from "./objects.ts";
 
@@ -89,7 +90,7 @@ async function storeParts(upload: Upload, asked: readonly NamedPart[], exchange:
     key,
     etag: `${hash("md5", md5s)}-${parts.length}`,
     contentType: described.contentType,
-    headers: { ...described.headers, ...checksums },
+    headers: { ...described.headers, ...checksums, ...keptParts(parts, checksum?.algorithm) },
     onlyIf: writeConditionOf(exchange),
   };
   return { etag: await inTurn(exchange, key, () => exchange.backend.putParts(object, parts)), checksums };

@@ -7,9 +7,9 @@ import { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } fr
 import { sendEmpty, sendXmlOnceDone } from "../wire/answers.ts";
 import { receiveText } from "../wire/body.ts";
 import { WHOLE } from "../wire/checksum.ts";
-import { partAsked } from "../wire/completion.ts";
 import { checkPut, checkRemoval, notModified, rangeAsked, type RemovalConditions } from "../wire/conditions.ts";
 import { DELETE_XML_BYTES_MAX, readDeletion } from "../wire/deletion.ts";
+import { partAsked } from "../wire/parts.ts";
 import { S3Error } from "../wire/s3-error.ts";
 import { element, xmlDocument } from "../wire/xml.ts";
 
@@ -18,8 +18,9 @@ const REMOVALS_AT_A_TIME = 16;
 /** GetObject and HeadObject, with Range and conditions. */
 export async function readObject(exchange: Exchange): Promise<void> {
   const { backend, method, headers, left } = exchange;
-  // A condition may make the answer a 304.
-  const isPlain = method === "GET" && !("if-none-match" in headers) && !("if-modified-since" in headers);
+  // A condition may make the answer a 304, and where a part is says only the manifest that is confirmed.
+  const isPart = exchange.query.has("partNumber");
+  const isPlain = method === "GET" && !isPart && !("if-none-match" in headers) && !("if-modified-since" in headers);
   const rangeOf = (object: CurrentObject): ByteRange | undefined => rangeIn(object, exchange);
   const object = await backend.open(exchange, { left, ...(isPlain && { rangeOf }) });
   try {
@@ -33,15 +34,16 @@ export async function readObject(exchange: Exchange): Promise<void> {
       exchange.response.writeHead(304, notModifiedHeaders(answered)).end();
       return;
     }
-    const part = partAsked(exchange, object.etag);
-    const range = rangeIn(object, exchange);
+    const part = partAsked(exchange, object);
+    const range = part ? part.range : rangeIn(object, exchange);
     // No range can say that it is all of nothing.
-    const sent = part && object.bytes > 0 ? { start: 0, end: object.bytes } : range;
-    answered["content-length"] = String(sent ? sent.end - sent.start : object.bytes);
-    if (sent) answered["content-range"] = contentRange(sent, object.bytes);
-    const begin = () => exchange.response.writeHead(sent ? 206 : 200, { ...answered, ...part });
-    if (method === "HEAD") begin().end();
-    else await object.send(range, begin, exchange.response);
+    const sent = object.bytes > 0 ? range : undefined;
+    const bytes = sent ? sent.end - sent.start : object.bytes;
+    answered["content-length"] = String(bytes);
+    if (sent && bytes > 0) answered["content-range"] = contentRange(sent, object.bytes);
+    const begin = () => exchange.response.writeHead(sent ? 206 : 200, { ...answered, ...part?.headers });
+    if (method === "HEAD" || bytes === 0) begin().end();
+    else await object.send(sent, begin, exchange.response);
   } finally {
     await object.close();
   }

@@ -1,6 +1,7 @@
 /** The headers of an object: what a write keeps of its request, and what a read answers. */
 import { mayKeepHeader } from "@agarose/core/format";
 import { OVERRIDES } from "./operations.ts";
+import { countOf, PARTS } from "./parts.ts";
 import type { S3Request } from "./request.ts";
 import { S3Error } from "./s3-error.ts";
 
@@ -50,15 +51,21 @@ export function keptHeaders({ headers }: Pick<S3Request, "headers">): KeptHeader
   return { contentType, headers: kept };
 }
 
-/** Returns the headers by which a GET or HEAD answers, without those that it did not ask for. */
-export function answeredHeaders(kept: KeptHeaders, request: S3Request): Record<string, string> {
+/** Returns the headers by which a GET or HEAD answers, without those that it did not ask for, and those of a part. */
+export function answeredHeaders(
+  kept: KeptHeaders & { readonly etag: string },
+  request: S3Request,
+): Record<string, string> {
   const mode = request.headers["x-amz-checksum-mode"];
   if (mode !== undefined && mode.toUpperCase() !== "ENABLED") {
     throw new S3Error("InvalidArgument", "x-amz-checksum-mode may only be ENABLED.");
   }
   // The checksum that is kept covers the whole object, so a part of it goes without.
-  const withChecksum = mode !== undefined && request.headers["range"] === undefined;
-  const own = Object.entries(kept.headers).filter(([name]) => withChecksum || !name.startsWith("x-amz-checksum-"));
+  const isPart = request.query.has("partNumber") && countOf(kept.etag) !== undefined;
+  const withChecksum = mode !== undefined && request.headers["range"] === undefined && !isPart;
+  const own = Object.entries(kept.headers).filter(([name]) => {
+    return name.startsWith("x-amz-checksum-") ? withChecksum && !name.startsWith(PARTS) : true;
+  });
   return { "content-type": kept.contentType, ...Object.fromEntries(own), ...overrides(request) };
 }
 

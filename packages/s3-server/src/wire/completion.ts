@@ -45,32 +45,6 @@ export function partNumberOf({ query }: Pick<S3Request, "query">): number {
   throw new S3Error("InvalidArgument", `Part number must be an integer between 1 and ${PARTS_MAX}, inclusive.`);
 }
 
-/**
- * Returns the further headers of a read that asks for a part of the object, which can only be the one part that is all
- * of it; undefined for a read that names none.
- *
- * @throws S3Error InvalidArgument, InvalidRequest beside a range, InvalidPartNumber for one that the object does not
- *   have, NotImplemented for one of several.
- */
-export function partAsked(
-  request: Pick<S3Request, "query" | "headers">,
-  etag: string,
-): Record<string, string> | undefined {
-  if (!request.query.has("partNumber")) return undefined;
-  const number = partNumberOf(request);
-  if (request.headers["range"] !== undefined) {
-    throw new S3Error("InvalidRequest", "Cannot specify both Range header and partNumber query parameter.");
-  }
-  const count = /-(\d+)"$/.exec(etag)?.[1];
-  if (number > Number(count ?? 1)) {
-    throw new S3Error("InvalidPartNumber", "The requested partnumber is not satisfiable.");
-  }
-  if (count === undefined) return {};
-  if (count === "1") return { "x-amz-mp-parts-count": count };
-  const message = `The object came in ${count} parts, whose lengths are not kept. Read it without partNumber, or by Range.`;
-  throw new S3Error("NotImplemented", message);
-}
-
 /** Returns how CreateMultipartUpload wants parts to be checked; undefined when it says nothing. */
 export function uploadChecksumOf({ headers }: Pick<S3Request, "headers">): UploadChecksum | undefined {
   const { "x-amz-checksum-algorithm": named, "x-amz-checksum-type": type } = headers;

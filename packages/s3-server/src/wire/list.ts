@@ -13,7 +13,7 @@ export interface ListedObject extends Validators {
   readonly bytes: number;
 }
 
-const LISTED_KEYS_MAX = 1000;
+const LISTED_MAX = 1000;
 
 /** The bucket that is listed, and who owns everything in it. */
 export interface ListedBucket {
@@ -40,7 +40,7 @@ export async function listObjects(
   const version = query.get("list-type") ?? "1";
   if (version !== "1" && version !== "2") throw new S3Error("InvalidArgument", `list-type=${version} is unknown.`);
   const { prefix, delimiter, encoding, name } = namesOf(query);
-  const limit = countOf(query, "max-keys", LISTED_KEYS_MAX);
+  const limit = limitOf(query.get("max-keys"), "max-keys");
   const token = query.get("continuation-token");
   const startAfter = query.get("start-after");
   const marker = query.get("marker") ?? "";
@@ -107,7 +107,7 @@ export function listUploads(
   uploads: readonly ListedUpload[],
 ): string {
   const { prefix, delimiter, encoding, name } = namesOf(query);
-  const limit = countOf(query, "max-uploads", LISTED_KEYS_MAX);
+  const limit = limitOf(query.get("max-uploads"), "max-uploads");
   const keyMarker = query.get("key-marker") ?? "";
   const idMarker = keyMarker === "" ? "" : (query.get("upload-id-marker") ?? "");
   const ordered = uploads.toSorted(
@@ -181,12 +181,12 @@ export function listParts(
   parts: readonly ListedPart[],
 ): string {
   const { encoding, name } = namesOf(query);
-  const limit = countOf(query, "max-parts", LISTED_KEYS_MAX);
-  const marker = query.get("part-number-marker") ?? "0";
-  if (!/^\d+$/.test(marker)) throw new S3Error("InvalidArgument", "part-number-marker is not a whole number.");
-  const behind = parts.filter(({ number }) => number > Number(marker)).toSorted((a, b) => a.number - b.number);
-  const shown = behind.slice(0, limit);
-  const isTruncated = limit > 0 && behind.length > shown.length;
+  const limit = limitOf(query.get("max-parts"), "max-parts");
+  const { marker, shown, isTruncated } = partsPage(
+    parts.toSorted((a, b) => a.number - b.number),
+    limit,
+    query.get("part-number-marker"),
+  );
   return xmlDocument(
     "ListPartsResult",
     joined(
@@ -216,6 +216,19 @@ export function listParts(
   );
 }
 
+/** Returns the page of parts behind the one that `marker` names. Throws S3Error InvalidArgument. */
+export function partsPage<T extends { readonly number: number }>(
+  parts: readonly T[],
+  limit: number,
+  marker: string | null | undefined,
+): { readonly marker: string; readonly shown: readonly T[]; readonly isTruncated: boolean } {
+  const after = marker ?? "0";
+  if (!/^\d+$/.test(after)) throw new S3Error("InvalidArgument", "part-number-marker is not a whole number.");
+  const behind = parts.filter(({ number }) => number > Number(after));
+  const shown = behind.slice(0, limit);
+  return { marker: after, shown, isTruncated: limit > 0 && behind.length > shown.length };
+}
+
 /** Returns the elements of checksums that are given by header name. */
 export function checksumElements(checksums: Readonly<Record<string, string>>): string {
   return joined(
@@ -228,7 +241,12 @@ export function checksumElements(checksums: Readonly<Record<string, string>>): s
 
 /** Returns the element of an owner (`Owner`, `Initiator`). */
 export function ownerElement(role: string, owner: string): string {
-  return element(role, element("ID", owner, "text") + element("DisplayName", owner, "text"));
+  return element(role, userElements(owner));
+}
+
+/** Returns the elements that name a user. */
+export function userElements(user: string): string {
+  return element("ID", user, "text") + element("DisplayName", user, "text");
 }
 
 function checksumKind(checksum: UploadChecksum | undefined): string {
@@ -325,11 +343,11 @@ function contents(object: ListedObject, name: (text: string) => string, owner: s
   );
 }
 
-function countOf(query: URLSearchParams, parameter: string, most: number): number {
-  const value = query.get(parameter);
-  if (value === null || value === "") return most;
-  if (!/^\d{1,15}$/.test(value)) throw new S3Error("InvalidArgument", `${parameter} is not a whole number.`);
-  return Math.min(Number(value), most);
+/** Returns how many a page has at most: what `value` of the parameter or header `name` says. */
+export function limitOf(value: string | null | undefined, name: string): number {
+  if (value === null || value === undefined || value === "") return LISTED_MAX;
+  if (!/^\d{1,15}$/.test(value)) throw new S3Error("InvalidArgument", `${name} is not a whole number.`);
+  return Math.min(Number(value), LISTED_MAX);
 }
 
 function decodeToken(token: string): string {

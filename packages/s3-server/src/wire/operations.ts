@@ -62,7 +62,24 @@ export const OPERATIONS = {
   CreateBucket: { method: "PUT", on: "bucket" },
   HeadBucket: { method: "HEAD", on: "bucket" },
   DeleteBucket: { method: "DELETE", on: "bucket" },
-  GetBucketLocation: { method: "GET", on: "bucket", select: ["location"] },
+  GetBucketLocation: setting("location"),
+  GetBucketVersioning: setting("versioning"),
+  GetBucketAcl: setting("acl"),
+  GetBucketLogging: setting("logging"),
+  GetBucketNotificationConfiguration: setting("notification"),
+  GetBucketAccelerateConfiguration: setting("accelerate"),
+  GetBucketRequestPayment: setting("requestPayment"),
+  GetBucketTagging: setting("tagging"),
+  GetBucketPolicy: setting("policy"),
+  GetBucketPolicyStatus: setting("policyStatus"),
+  GetBucketCors: setting("cors"),
+  GetBucketWebsite: setting("website"),
+  GetBucketLifecycleConfiguration: setting("lifecycle"),
+  GetBucketEncryption: setting("encryption"),
+  GetBucketReplication: setting("replication"),
+  GetBucketOwnershipControls: setting("ownershipControls"),
+  GetPublicAccessBlock: setting("publicAccessBlock"),
+  GetObjectLockConfiguration: setting("object-lock"),
   ListObjectsV2: {
     method: "GET",
     on: "bucket",
@@ -93,6 +110,13 @@ export const OPERATIONS = {
   },
   GetObject: { method: "GET", on: "object", ...READ },
   HeadObject: { method: "HEAD", on: "object", ...READ },
+  GetObjectAcl: { method: "GET", on: "object", select: ["acl"] },
+  GetObjectAttributes: {
+    method: "GET",
+    on: "object",
+    select: ["attributes"],
+    headers: ["x-amz-max-parts", "x-amz-object-attributes", "x-amz-part-number-marker"],
+  },
   CopyObject: {
     method: "PUT",
     on: "object",
@@ -147,6 +171,11 @@ export const OPERATIONS = {
     headers: ["x-amz-if-match-initiated-time"],
   },
 } as const satisfies Record<string, OperationInterface>;
+
+/** A read of what a bucket is set up with. */
+function setting<T extends string>(select: T): { method: "GET"; on: "bucket"; select: readonly [T] } {
+  return { method: "GET", on: "bucket", select: [select] };
+}
 
 /** The name of an operation, as S3 spells it. */
 export type OperationName = keyof typeof OPERATIONS;
