@@ -18,6 +18,7 @@ const FURTHER = {
   rclone: "/usr/bin/rclone",
   restic: "/usr/bin/restic",
   s3cmd: "/usr/bin/s3cmd",
+  "docker-registry": "/usr/bin/docker-registry",
   // Has promtool, by which alerts and dashboard are checked. Without it their tests fail in CI.
   prometheus: "/usr/bin/promtool",
 };

@@ -1,13 +1,14 @@
 /**
- * Programs that keep their own data in a bucket, through whole cycles at the gateway: backups by restic, and copies by
- * s5cmd and s3cmd. Regions die in the middle, because that is what the gateway is for.
+ * Programs that keep their own data in a bucket, through whole cycles at the gateway: backups by restic, images of a
+ * docker registry, and copies by s5cmd and s3cmd. Regions die in the middle, because that is what the gateway is for.
  */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test, type TestContext } from "vitest";
+import { afterAll, beforeAll, expect, test, vi, type TestContext } from "vitest";
+import { freePort } from "@agarose/dev-world/free-port";
 import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
 
 const run = promisify(execFile);
@@ -107,6 +108,80 @@ test("restic backs up, checks every byte and restores with a region down, and pr
   expect(JSON.parse(await restic("snapshots", "--json"))).toHaveLength(1);
   await restic("check", "--read-data", "--no-cache");
   expect(await restoreOf("latest")).toEqual(second);
+});
+
+test("a docker registry keeps an image whose layers are uploaded in pieces, and serves it with a region down", async (context) => {
+  await need("docker-registry", context, ["--version"]);
+  const { world, gateway } = started;
+  const port = await freePort();
+  const config = join(world.dir, "registry.json");
+  const s3 = {
+    accesskey: GATEWAY_KEYS.accessKeyId,
+    secretkey: GATEWAY_KEYS.secretAccessKey,
+    region: "us-east-1",
+    regionendpoint: gateway.url,
+    bucket: "agarose",
+    rootdirectory: "/registry",
+    secure: false,
+    v4auth: true,
+    chunksize: 5 * 1024 * 1024,
+  };
+  // JSON is YAML. Blobs go through the registry: its clients do not know the gateway.
+  const settings = { version: 0.1, storage: { s3, redirect: { disable: true } }, http: { addr: `127.0.0.1:${port}` } };
+  await writeFile(config, JSON.stringify(settings));
+  const server = spawn("docker-registry", ["serve", config], { env: clientEnvironment(), stdio: "ignore" });
+  try {
+    const url = `http://127.0.0.1:${port}/v2`;
+    await vi.waitFor(async () => expect((await fetch(`${url}/`)).status).toBe(200), { timeout: 60_000, interval: 100 });
+    const layer = randomBytes(12 * 1024 * 1024);
+    const digestOf = (bytes: Uint8Array): string => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+    const push = async (bytes: Uint8Array<ArrayBuffer>): Promise<void> => {
+      const begun = await fetch(`${url}/app/blobs/uploads/`, { method: "POST" });
+      let location = begun.headers.get("location")!;
+      const half = Math.ceil(bytes.length / 2);
+      for (const start of [0, half]) {
+        const body = bytes.slice(start, start + half);
+        const headers = {
+          "content-range": `${start}-${start + body.length - 1}`,
+          "content-type": "application/octet-stream",
+        };
+        const sent = await fetch(location, { method: "PATCH", headers, body });
+        expect(sent.status, await sent.text()).toBe(202);
+        location = sent.headers.get("location")!;
+      }
+      const done = new URL(location);
+      done.searchParams.set("digest", digestOf(bytes));
+      const put = await fetch(done, { method: "PUT" });
+      expect(put.status, await put.text()).toBe(201);
+    };
+    const image = Buffer.from(
+      JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] } }),
+    );
+    await push(Buffer.from(layer));
+    await push(image);
+    const mediaType = "application/vnd.oci.image.manifest.v1+json";
+    const manifest = JSON.stringify({
+      schemaVersion: 2,
+      mediaType,
+      config: { mediaType: "application/vnd.oci.image.config.v1+json", digest: digestOf(image), size: image.length },
+      layers: [{ mediaType: "application/vnd.oci.image.layer.v1.tar", digest: digestOf(layer), size: layer.length }],
+    });
+    const tagged = await fetch(`${url}/app/manifests/1.0`, {
+      method: "PUT",
+      headers: { "content-type": mediaType },
+      body: manifest,
+    });
+    expect(tagged.status, await tagged.text()).toBe(201);
+    await whileDown("virginia", async () => {
+      const pulled = await fetch(`${url}/app/manifests/1.0`, { headers: { accept: mediaType } });
+      expect(await pulled.text()).toBe(manifest);
+      const blob = await fetch(`${url}/app/blobs/${digestOf(layer)}`);
+      expect(digestOf(new Uint8Array(await blob.arrayBuffer()))).toBe(digestOf(layer));
+    });
+    expect(await (await fetch(`${url}/app/tags/list`)).json()).toEqual({ name: "app", tags: ["1.0"] });
+  } finally {
+    server.kill();
+  }
 });
 
 test("s5cmd copies a folder with a region down, lists it, reads it back and deletes it", async (context) => {
