@@ -12,6 +12,7 @@ import * as buckets from "./operations/buckets.ts";
 import * as copies from "./operations/copies.ts";
 import * as uploads from "./operations/multipart.ts";
 import * as objects from "./operations/objects.ts";
+import * as tagging from "./operations/tagging.ts";
 import { objectAcl, SETTINGS } from "./operations/settings.ts";
 import { sendContinue, sendError, serveAll } from "./wire/answers.ts";
 import { allowOrigin, answerPreflight } from "./wire/cors.ts";
@@ -64,6 +65,9 @@ const SERVED: Readonly<Record<OperationName, (exchange: Exchange) => Promise<voi
   GetObject: objects.readObject,
   HeadObject: objects.readObject,
   GetObjectAcl: objectAcl,
+  GetObjectTagging: tagging.objectTagging,
+  PutObjectTagging: tagging.putTagging,
+  DeleteObjectTagging: tagging.deleteTagging,
   GetObjectAttributes: attributes.objectAttributes,
   CopyObject: copies.copyObject,
   PutObject: objects.putObject,

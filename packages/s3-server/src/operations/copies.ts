@@ -3,14 +3,16 @@ import { Readable } from "node:stream";
 import type { ObjectCopy, OpenedObject } from "../backend.ts";
 import { errorOf, inTurn, type Exchange } from "../exchange.ts";
 import { noSuchUpload } from "../uploads.ts";
+import { describedAs } from "../wire/answered-object.ts";
 import { sendXmlOnceDone } from "../wire/answers.ts";
 import { algorithmNamed, checksumHeader, startChecksum, WHOLE } from "../wire/checksum.ts";
 import { partNumberOf } from "../wire/completion.ts";
 import { checkCopied, type Validators } from "../wire/conditions.ts";
-import { copiedRange, copySourceOf, replacesHeaders } from "../wire/copy-source.ts";
+import { copiedRange, copySourceOf, replaces } from "../wire/copy-source.ts";
 import { checksumElements } from "../wire/list.ts";
 import type { ObjectName } from "../wire/request.ts";
 import { S3Error } from "../wire/s3-error.ts";
+import { TAGGING } from "../wire/tags.ts";
 import { element, xmlDocument } from "../wire/xml.ts";
 import { uploadOf } from "./multipart.ts";
 import { describedBy, writeConditionOf } from "./objects.ts";
@@ -21,9 +23,9 @@ export async function copyObject(exchange: Exchange): Promise<void> {
   const source = copySourceOf(exchange);
   const onlyIf = writeConditionOf(exchange);
   backend.checkWrite(exchange, onlyIf);
-  const described = describedOf(exchange, source);
   const copied = inTurn(exchange, key, () =>
     withSource(source, exchange, async (object) => {
+      const described = describedOf({ ...source, ...object }, exchange);
       const checksums = await askedChecksums(object, exchange);
       const copy: ObjectCopy = { bucket, key, onlyIf, described, checksums };
       return { ...(await object.copyTo(copy)), checksums: checksums ?? object.headers };
@@ -53,8 +55,8 @@ export async function copyPart(exchange: Exchange): Promise<void> {
   await sendCopy("CopyPartResult", exchange, copied);
 }
 
-/** Opens the object that is copied, if it is as the request wants it. */
-async function withSource<T>(
+/** Opens an object, if it is as the request wants what it copies. */
+export async function withSource<T>(
   source: ObjectName,
   { backend, headers, left }: Exchange,
   copy: (object: OpenedObject) => Promise<T>,
@@ -72,15 +74,17 @@ async function withSource<T>(
 /**
  * Returns the type and headers that the copy has in place of those of its source; undefined where it has the same.
  *
- * @throws S3Error InvalidRequest for headers that S3 would drop, or where nothing would change.
+ * @throws S3Error InvalidRequest for metadata or tags that S3 would drop, or where nothing would change.
  */
-function describedOf(exchange: Exchange, source: ObjectName): ObjectCopy["described"] {
-  const described = describedBy(exchange);
-  if (replacesHeaders(exchange)) return described;
-  const [dropped] = Object.keys(described.headers);
-  if (dropped !== undefined) {
-    throw new S3Error("InvalidRequest", `To give the copy ${dropped}, send x-amz-metadata-directive: REPLACE.`);
-  }
+function describedOf(source: ObjectName & OpenedObject, exchange: Exchange): ObjectCopy["described"] {
+  const asked = describedBy(exchange);
+  const { [TAGGING]: tags = "", ...metadata } = asked.headers;
+  const [takesMetadata, takesTags] = [replaces("metadata", exchange), replaces("tagging", exchange)];
+  refuseDropped(takesMetadata ? [] : Object.keys(metadata), "metadata");
+  refuseDropped(takesTags || tags === "" ? [] : [TAGGING], "tagging");
+  const own = { [TAGGING]: takesTags ? tags : (source.headers[TAGGING] ?? "") };
+  if (takesMetadata) return describedAs({ ...asked, headers: metadata }, own);
+  if (takesTags) return describedAs(source, own);
   if (source.bucket === exchange.bucket && source.key === exchange.key) {
     const message =
       "This copy request is illegal because it is trying to copy an object to itself without changing the object's " +
@@ -88,6 +92,11 @@ function describedOf(exchange: Exchange, source: ObjectName): ObjectCopy["descri
     throw new S3Error("InvalidRequest", message);
   }
   return undefined;
+}
+
+function refuseDropped([header]: readonly string[], directive: string): void {
+  if (header === undefined) return;
+  throw new S3Error("InvalidRequest", `To give the copy ${header}, send x-amz-${directive}-directive: REPLACE.`);
 }
 
 /** Returns the checksum that the copy is to have; undefined where its source has it already, or none is asked for. */

@@ -4,11 +4,18 @@ import { OVERRIDES } from "./operations.ts";
 import { countOf, PARTS } from "./parts.ts";
 import type { S3Request } from "./request.ts";
 import { S3Error } from "./s3-error.ts";
+import { keptTags, TAGGING, tagsIn } from "./tags.ts";
 
 /** Headers with the one value that is true of every object here. */
 const ONLY_VALUES = { "x-amz-acl": "private", "x-amz-storage-class": "STANDARD" };
 const METADATA_BYTES_MAX = 2048;
 const METADATA = "x-amz-meta-";
+
+/** What is kept of headers that an object does not keep as they came. */
+const OWN_FORMS: Readonly<Record<string, (value: string) => string>> = {
+  "content-encoding": ownEncodings,
+  [TAGGING]: (value) => keptTags(tagsIn(value)),
+};
 
 /** What an object keeps of the request that writes it. */
 export interface KeptHeaders {
@@ -20,7 +27,7 @@ export interface KeptHeaders {
 /**
  * Returns the type and the headers that an object keeps.
  *
- * @throws S3Error NotImplemented for another ACL or storage class, or MetadataTooLarge.
+ * @throws S3Error NotImplemented for another ACL or storage class, MetadataTooLarge, or what `keptTags` throws.
  */
 export function keptHeaders({ headers }: Pick<S3Request, "headers">): KeptHeaders {
   for (const [name, only] of Object.entries(ONLY_VALUES)) {
@@ -32,13 +39,13 @@ export function keptHeaders({ headers }: Pick<S3Request, "headers">): KeptHeader
   const kept: Record<string, string> = {};
   let metadataBytes = 0;
   for (const [name, value] of Object.entries(headers)) {
-    if (!mayKeepHeader(name) || name.startsWith("x-amz-checksum-")) continue;
+    if (!mayKeepHeader(name) || isChecksum(name)) continue;
     if (name.startsWith(METADATA)) {
       metadataBytes += name.length - METADATA.length + value.length;
       kept[name] = encodedWord(name, value);
       continue;
     }
-    const text = name === "content-encoding" ? ownEncodings(value) : value;
+    const text = OWN_FORMS[name]?.(value) ?? value;
     if (text !== "") kept[name] = text;
   }
   if (metadataBytes > METADATA_BYTES_MAX) {
@@ -63,10 +70,27 @@ export function answeredHeaders(
   // The checksum that is kept covers the whole object, so a part of it goes without.
   const isPart = request.query.has("partNumber") && countOf(kept.etag) !== undefined;
   const withChecksum = mode !== undefined && request.headers["range"] === undefined && !isPart;
-  const own = Object.entries(kept.headers).filter(([name]) => {
-    return name.startsWith("x-amz-checksum-") ? withChecksum && !name.startsWith(PARTS) : true;
+  const { [TAGGING]: tags, ...others } = kept.headers;
+  const own = Object.entries(others).filter(([name]) => {
+    return isChecksum(name) ? withChecksum && !name.startsWith(PARTS) : true;
   });
-  return { "content-type": kept.contentType, ...Object.fromEntries(own), ...overrides(request) };
+  return {
+    "content-type": kept.contentType,
+    ...Object.fromEntries(own),
+    ...(tags !== undefined && { "x-amz-tagging-count": String(tagsIn(tags).length) }),
+    ...overrides(request),
+  };
+}
+
+/** Returns the type and headers of an object with some in place of its own: "" removes one. Checksums are left out. */
+export function describedAs(object: KeptHeaders, others: KeptHeaders["headers"]): KeptHeaders {
+  const headers = Object.entries({ ...object.headers, ...others });
+  const kept = headers.filter(([name, value]) => !isChecksum(name) && value !== "");
+  return { contentType: object.contentType, headers: Object.fromEntries(kept) };
+}
+
+function isChecksum(name: string): boolean {
+  return name.startsWith("x-amz-checksum-");
 }
 
 /** Returns what a 304 has of the headers by which the object would be answered (RFC 9110, section 15.4.5). */

@@ -44,12 +44,13 @@ export function copiedRange({ headers }: Pick<S3Request, "headers">, bytes: numb
 }
 
 /**
- * Returns whether the copy has the type and headers of its request, in place of those of the object.
+ * Returns whether the copy has metadata (`x-amz-metadata-directive`) or tags of its request, in place of those of the
+ * object.
  *
  * @throws S3Error InvalidArgument for a directive that is neither COPY nor REPLACE.
  */
-export function replacesHeaders({ headers }: Pick<S3Request, "headers">): boolean {
-  const directive = headers["x-amz-metadata-directive"] ?? "COPY";
+export function replaces(what: "metadata" | "tagging", { headers }: Pick<S3Request, "headers">): boolean {
+  const directive = headers[`x-amz-${what}-directive`] ?? "COPY";
   if (directive === "COPY" || directive === "REPLACE") return directive === "REPLACE";
-  throw new S3Error("InvalidArgument", `x-amz-metadata-directive is COPY or REPLACE, not ${directive}.`);
+  throw new S3Error("InvalidArgument", `x-amz-${what}-directive is COPY or REPLACE, not ${directive}.`);
 }

@@ -40,7 +40,7 @@ const READ = { query: [...OVERRIDES, "partNumber"], headers: [...READ_CONDITIONS
 /** What comes with a body: how it is framed and hashed. */
 const BODY = ["content-md5", "x-amz-decoded-content-length", "x-amz-sdk-checksum-algorithm", "x-amz-trailer"];
 /** What an object keeps. The ACL and the storage class may only be those that every object has. */
-const KEPT = ["expires", "x-amz-acl", "x-amz-meta-*", "x-amz-storage-class"];
+const KEPT = ["expires", "x-amz-acl", "x-amz-meta-*", "x-amz-storage-class", "x-amz-tagging"];
 const WRITE_CONDITIONS = ["if-match", "if-none-match"];
 /** Which object a copy is of, and what it must be. */
 const COPIED = {
@@ -110,6 +110,18 @@ export const OPERATIONS = {
   },
   GetObject: { method: "GET", on: "object", ...READ },
   HeadObject: { method: "HEAD", on: "object", ...READ },
+  GetObjectTagging: { method: "GET", on: "object", select: ["tagging"] },
+  PutObjectTagging: {
+    method: "PUT",
+    on: "object",
+    select: ["tagging"],
+    headers: [...BODY, ...CHECKSUM_HEADERS],
+    body: {
+      root: "Tagging",
+      elements: { TagSet: { elements: { Tag: { elements: { Key: "text", Value: "text" } } } } },
+    },
+  },
+  DeleteObjectTagging: { method: "DELETE", on: "object", select: ["tagging"] },
   GetObjectAcl: { method: "GET", on: "object", select: ["acl"] },
   GetObjectAttributes: {
     method: "GET",
@@ -121,7 +133,14 @@ export const OPERATIONS = {
     method: "PUT",
     on: "object",
     ...COPIED,
-    headers: [...COPIED.headers, ...KEPT, ...WRITE_CONDITIONS, "x-amz-checksum-algorithm", "x-amz-metadata-directive"],
+    headers: [
+      ...COPIED.headers,
+      ...KEPT,
+      ...WRITE_CONDITIONS,
+      "x-amz-checksum-algorithm",
+      "x-amz-metadata-directive",
+      "x-amz-tagging-directive",
+    ],
   },
   PutObject: { method: "PUT", on: "object", headers: [...BODY, ...CHECKSUM_HEADERS, ...KEPT, ...WRITE_CONDITIONS] },
   DeleteObject: {

@@ -11,7 +11,7 @@ import {
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
-  GetObjectTaggingCommand,
+  GetObjectTorrentCommand,
   HeadObjectCommand,
   ListObjectsCommand,
   ListObjectsV2Command,
@@ -547,8 +547,8 @@ describe("access", () => {
   test("another bucket is NoSuchBucket, and what is not there NotImplemented", async () => {
     const other = client.send(new GetObjectCommand({ Bucket: "other", Key: "a" }));
     await expect(other).rejects.toMatchObject({ name: "NoSuchBucket" });
-    const tags = client.send(new GetObjectTaggingCommand({ Bucket, Key: "a" }));
-    await expect(tags).rejects.toMatchObject({ name: "NotImplemented", $metadata: { httpStatusCode: 501 } });
+    const torrent = client.send(new GetObjectTorrentCommand({ Bucket, Key: "a" }));
+    await expect(torrent).rejects.toMatchObject({ name: "NotImplemented", $metadata: { httpStatusCode: 501 } });
   });
 
   test("a presigned URL reads, until it expires, and that at once if it is good for no second", async () => {

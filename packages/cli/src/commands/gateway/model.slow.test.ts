@@ -81,7 +81,7 @@ const CONTRADICTIONS: readonly (readonly [RegExp, string])[] = [
 /** What can be obeyed whatever its value, with the test that shows it. */
 const SHOWN: Readonly<Record<string, RegExp>> = {
   "what an object keeps comes back":
-    /^(cache-control|content-(disposition|encoding|language|type)|expires|x-amz-meta-.*)$/,
+    /^(cache-control|content-(disposition|encoding|language|type)|expires|x-amz-(meta-.*|tagging))$/,
   "a signed request overrides six headers": /^response-/,
   "lists show what is asked for": /^(delimiter|prefix|start-after|key-marker|upload-id-marker|bucket-region)$/,
   "ranges and markers, in the suite of all servers": /^(range|marker)$/,
@@ -140,6 +140,7 @@ function baseOf({ name, method, hasKey, inService, query }: Modelled): Asked {
   const bodies: Partial<Record<string, string>> = {
     PutObject: "object",
     UploadPart: "part",
+    PutObjectTagging: "<Tagging><TagSet></TagSet></Tagging>",
     DeleteObjects: "<Delete><Object><Key>model/none</Key></Object></Delete>",
     CompleteMultipartUpload: completion(`<PartNumber>1</PartNumber><ETag>${etag}</ETag>`),
   };
@@ -377,9 +378,11 @@ test("what an object keeps comes back, from a header and from the query of a pre
     expires: "Thu, 01 Dec 2095 16:00:00 GMT",
     "x-amz-meta-one": "1",
   };
-  await ask({ method: "PUT", key: "kept", headers: kept, query: { "x-amz-meta-two": "2 two" }, body: "x" });
+  const put = { headers: { ...kept, "x-amz-tagging": "a=1&b=" }, query: { "x-amz-meta-two": "2 two" } };
+  await ask({ method: "PUT", key: "kept", ...put, body: "x" });
   const { headers } = await ask({ method: "HEAD", key: "kept" });
-  expect(Object.fromEntries(headers)).toMatchObject({ ...kept, "x-amz-meta-two": "2 two" });
+  const shown = { ...kept, "x-amz-meta-two": "2 two", "x-amz-tagging-count": "2" };
+  expect(Object.fromEntries(headers)).toMatchObject(shown);
   for (const name of ["content-disposition", "x-amz-meta-a"]) {
     expect(await statusOf({ method: "PUT", key: "kept", headers: { [name]: "a".repeat(3000) }, body: "y" })).toBe(400);
   }

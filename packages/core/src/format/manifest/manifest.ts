@@ -37,17 +37,19 @@ export const HEADERS_ALLOWED: ReadonlySet<string> = new Set([
 
 /**
  * Whether a manifest may carry the response header `name`, in lower case: one of `HEADERS_ALLOWED`, or what an S3
- * client says of its object, which is metadata (`x-amz-meta-*`) and a checksum (`x-amz-checksum-*`).
+ * client says of its object, which is metadata (`x-amz-meta-*`), tags and a checksum (`x-amz-checksum-*`).
  */
 export function mayKeepHeader(name: string): boolean {
-  return HEADERS_ALLOWED.has(name) || /^x-amz-(meta|checksum)-[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
+  return HEADERS_ALLOWED.has(name) || /^x-amz-(tagging|(meta|checksum)-[a-z0-9!#$%&'*+.^_`|~-]+)$/.test(name);
 }
 
 /**
  * The most characters of a header's value. User metadata may have 2,048 bytes, as in S3; outside ASCII they are kept as
- * a word of RFC 2047, which is longer by a third and 12 characters.
+ * a word of RFC 2047, which is longer by a third and 12 characters. Tags are ten keys of 128 characters and values of
+ * 256.
  */
 export function headerCharactersMax(name: string): number {
+  if (name === "x-amz-tagging") return 4096;
   return name.startsWith("x-amz-meta-") ? 2744 : 1024;
 }
 
