@@ -41,6 +41,7 @@ import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
 import type { RepairOutcome } from "./repair/repair-outcome.ts";
 import { syncFolder } from "./sync/sync-folder.ts";
 import type { SyncEnd, SyncOptions, SyncOutcome, SyncTotals } from "./sync/sync-job.ts";
+import { headersOf } from "./upload/header-rules.ts";
 import { bytesSource } from "./upload/bytes-source.ts";
 import { fileSource, type Source } from "./upload/file-source.ts";
 
@@ -65,7 +66,7 @@ export type Content = string | Uint8Array | { readonly file: string } | Source;
 export interface PutOptions {
   /** Default: `application/octet-stream`. */
   readonly contentType?: string;
-  /** Response headers of the object, such as `cache-control`. Default: none. */
+  /** Response headers of the object, such as `cache-control`, beside those of the configuration. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether to store it compressed where that saves a tenth. Default: as the configuration says. */
   readonly compress?: PutObject["compress"];
@@ -142,8 +143,9 @@ export class Deployment {
    *
    * @throws as `putObject` does.
    */
-  put(key: string, content: Content, { contentType, headers = {}, compress }: PutOptions = {}): Promise<PutResult> {
+  put(key: string, content: Content, { contentType, headers: own, compress }: PutOptions = {}): Promise<PutResult> {
     const type = contentType ?? "application/octet-stream";
+    const headers = headersOf(key, this.#parts.config.headers, own);
     const object = { key, source: sourceOf(content), contentType: type, headers, force: false, examine: true };
     return putObject({ ...object, ...(compress && { compress }) }, this.#parts);
   }

@@ -243,6 +243,20 @@ export const configSchema = v.pipe(
       }),
       { storage: 0.05 },
     ),
+    headers: optional(
+      "Response headers of the objects that `put`, `sync` and the library store. Every rule that matches a key adds " +
+        "to them, a later one decides, and `--header` decides above all.",
+      v.array(
+        v.strictObject({
+          keys: about(
+            "Pattern of keys, such as `*.html` at any depth or `app/assets/*` from the beginning of the key.",
+            text,
+          ),
+          headers: about("Headers by name.", v.record(v.pipe(v.string(), v.toLowerCase()), text)),
+        }),
+      ),
+      [],
+    ),
     auto: optional(
       "What `auto` codes are chosen by, beside the regions and `survive`.",
       v.strictObject({

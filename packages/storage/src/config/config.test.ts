@@ -43,6 +43,19 @@ describe("what a local world prints", () => {
   });
 });
 
+test("headers of keys are kept as manifests hold them, and those that cannot be served are refused", () => {
+  const rule = (headers: object): object => ({ ...CONFIG, headers: [{ keys: "*.pdf", headers }] });
+  expect(parse(rule({ "Content-Disposition": 'attachment; filename="Käse.pdf"' })).headers).toEqual([
+    {
+      keys: "*.pdf",
+      headers: { "content-disposition": "attachment; filename=K_se.pdf; filename*=UTF-8''K%C3%A4se.pdf" },
+    },
+  ]);
+  for (const headers of [{ "set-cookie": "a=b" }, { "cache-control": "no-cache\r\nx: y" }, { "cache-control": "" }]) {
+    expect(() => parse(rule(headers)), JSON.stringify(headers)).toThrow(/`headers\.0/);
+  }
+});
+
 test("defaults are filled in", () => {
   expect(parse(CONFIG)).toEqual({
     regions: [
@@ -51,6 +64,7 @@ test("defaults are filled in", () => {
     code: { k: 4, m: 2 },
     unsigned: true,
     codes: [],
+    headers: [],
     hot: { storage: 0.05 },
     compress: "small",
     auto: {},

@@ -7,6 +7,7 @@ import { dirname, resolve } from "node:path";
 import * as v from "valibot";
 import { AgaroseError } from "@agarose/core";
 import { checkCode } from "@agarose/core/format";
+import { describedAsStored } from "../upload/object-headers.ts";
 import { configSchema, type Config, type CredentialSource } from "./config-schema.ts";
 
 export type { Config, CredentialSource, RegionConfig } from "./config-schema.ts";
@@ -96,11 +97,24 @@ export function parseConfig(text: string, path: string): Config {
     const what = first.field === "" ? path : `${path}: \`${first.field}\``;
     throw new AgaroseError("CONFIG_INVALID", `${what} ${first.problem}${more}`, { path, problems });
   }
-  const { code, codes, stripeBytes } = result.output;
+  const { code, codes, headers, stripeBytes } = result.output;
   for (const one of [code, ...codes.map((rule) => rule.code)]) {
     checkCode({ ...(one === "auto" ? { k: 1, m: 0 } : one), stripeBytes });
   }
-  return result.output;
+  const stored = headers.map((rule, i) => ({
+    ...rule,
+    headers: storedHeaders(rule.headers, `${path}: \`headers.${i}\``),
+  }));
+  return { ...result.output, headers: stored };
+}
+
+/** The headers as manifests hold them. Throws CONFIG_INVALID for one that cannot be served. */
+function storedHeaders(headers: Readonly<Record<string, string>>, place: string): Readonly<Record<string, string>> {
+  try {
+    return describedAsStored({ contentType: "", headers }).headers;
+  } catch (error) {
+    throw new AgaroseError("CONFIG_INVALID", `${place}: ${(error as Error).message}`, {}, error);
+  }
 }
 
 /** The web app's file has a prefix, and its regions have no buckets. */

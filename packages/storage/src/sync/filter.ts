@@ -33,14 +33,14 @@ export class Filter {
 }
 
 /** A pattern without `/` matches a name at any depth; one with `/` matches from the folder on. */
-function patternOf(text: string): Minimatch {
+export function patternOf(text: string): Minimatch {
   const pattern = text.replace(/^\/|\/$/g, "");
   const matchBase = !text.replace(/\/$/, "").includes("/");
   return new Minimatch(pattern, { dot: true, matchBase, nocomment: true, nonegate: true, platform: "linux" });
 }
 
 /** A pattern that matches a folder takes everything below it. */
-function matches(pattern: Minimatch, path: string): boolean {
+export function matches(pattern: Minimatch, path: string): boolean {
   for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
     if (pattern.match(path.slice(0, end))) return true;
   }

@@ -13,6 +13,7 @@ import { putObject, type PutResult } from "../objects/put-object.ts";
 import { removeObject } from "../objects/remove-object.ts";
 import { sha256Of } from "../upload/file-hash.ts";
 import { fileSource } from "../upload/file-source.ts";
+import { headersOf } from "../upload/header-rules.ts";
 import type { Described } from "../upload/object-headers.ts";
 import { contentTypeOf, isDescribedAs } from "../upload/content-type.ts";
 import { storeFiles, type StoreOutcome } from "../upload/transfers.ts";
@@ -193,7 +194,7 @@ async function equality(
   if (held === undefined || !(await isAsConfigured(held.manifest, context.config))) return undefined;
   // What cannot be decrypted is stored again.
   const shown = await shownManifest(held.manifest, context.config).catch(() => undefined);
-  if (shown?.bytes !== file.status.size || !isDescribedAs(shown, descriptionOf(file, job))) return undefined;
+  if (shown?.bytes !== file.status.size || !isDescribedAs(shown, descriptionOf(file, job, context))) return undefined;
   const same = { generation: held.manifest.generation, silent: held.silent };
   if (!job.checksum && areKnown(known, file.status, etag)) return { ...same, known };
   const readMs = Date.now();
@@ -272,7 +273,7 @@ async function storeSettled(
 ): Promise<PutResult> {
   const { progress } = context;
   const { path, key } = file;
-  const object = { key, source: fileSource(path), ...descriptionOf(file, job), force: false, examine: true };
+  const object = { key, source: fileSource(path), ...descriptionOf(file, job, context), force: false, examine: true };
   const onBytes = (_pass: string, bytes: number): void => progress.add(bytes);
   const look = (): Promise<Stats> =>
     stat(path).catch((error: unknown) => {
@@ -313,6 +314,6 @@ async function removeAll(job: SyncJob, keys: readonly string[], context: SyncCon
   for await (const _ of removing);
 }
 
-function descriptionOf({ key }: LocalFile, { headers }: SyncJob): Described {
-  return { contentType: contentTypeOf(key), headers };
+function descriptionOf({ key }: LocalFile, { headers }: SyncJob, { config }: SyncContext): Described {
+  return { contentType: contentTypeOf(key), headers: headersOf(key, config.headers, headers) };
 }

@@ -34,10 +34,10 @@ export async function syncFolder(
   const isPush = "folder" in from;
   parts.signal.throwIfAborted();
   await requireFolder(job.folder, isPush);
-  const { regions, encryption } = parts.config;
+  const { regions, encryption, headers: rules } = parts.config;
   const encrypted = encryption.map((rule) => rule.prefix);
   const { folder, prefix, headers } = job;
-  const what = [!isPush, resolve(folder), prefix, headers, regions.map(({ name }) => name), ...encrypted];
+  const what = [!isPush, resolve(folder), prefix, headers, rules, regions.map(({ name }) => name), ...encrypted];
   const known = await KnownEqual.open(options.cache, JSON.stringify(what));
   let failures = 0;
   try {

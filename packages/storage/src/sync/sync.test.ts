@@ -262,3 +262,37 @@ test("the README shows the example that runs here", async () => {
   const read = (path: string): Promise<string> => readFile(new URL(path, import.meta.url), "utf8");
   expect(await read("../../README.md")).toContain(`\`\`\`ts\n${await read("../../test/sync-example.ts")}\`\`\``);
 });
+
+test("objects get the headers that the configuration has for their keys, and a changed rule changes them alone", async () => {
+  const rules = (pages: string): object[] => [
+    { keys: "app/assets/*", headers: { "cache-control": "immutable" } },
+    { keys: "*.html", headers: { "cache-control": pages, "cross-origin-opener-policy": "same-origin" } },
+  ];
+  const configured = async <T>(pages: string, work: (own: Deployment) => Promise<T>): Promise<T> => {
+    const own = await openDeployment({ ...world.config, headers: rules(pages) });
+    try {
+      return await work(own);
+    } finally {
+      own.close();
+    }
+  };
+  const pushTo = (own: Deployment, options: SyncOptions = {}): Promise<{ outcomes: string[] }> =>
+    ended(own.sync({ folder: site }, { prefix: "app" }, options));
+  await configured("no-cache", async (own) => {
+    expect((await pushTo(own)).outcomes).toEqual(STORED);
+    expect((await own.stat("app/assets/app.js")).headers).toEqual({ "cache-control": "immutable" });
+    expect((await own.stat("app/index.html")).headers).toEqual({
+      "cache-control": "no-cache",
+      "cross-origin-opener-policy": "same-origin",
+    });
+    expect((await pushTo(own)).outcomes).toEqual([]);
+    await own.put("other.html", "a", { headers: { "cache-control": "max-age=5" } });
+    expect((await own.stat("other.html")).headers).toMatchObject({ "cache-control": "max-age=5" });
+  });
+  await configured("max-age=60", async (own) => {
+    expect((await pushTo(own)).outcomes).toEqual(["stored app/index.html"]);
+    expect((await own.stat("app/index.html")).headers).toMatchObject({ "cache-control": "max-age=60" });
+    expect((await pushTo(own, { headers: { "cache-control": "private" } })).outcomes).toHaveLength(3);
+    expect((await own.stat("app/assets/app.js")).headers).toEqual({ "cache-control": "private" });
+  });
+});

@@ -19,6 +19,7 @@ import { sha256Of } from "@agarose/storage/upload/file-hash";
 import { fileSource } from "@agarose/storage/upload/file-source";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
+import { headersOf } from "@agarose/storage/upload/header-rules";
 import { parseHeaders } from "@agarose/storage/upload/put-options";
 import { storeFiles, withTransfers, type StoreOutcome } from "@agarose/storage/upload/transfers";
 import type { Values } from "../../command.ts";
@@ -47,7 +48,13 @@ export async function put({ paths, ...options }: PutOptions): Promise<number> {
       const keys = files.map(({ key }) => key);
       const absent = await findAbsentKeys(keys, context);
       const store = (file: InputFile, parts: DeploymentParts): Promise<PutResult> =>
-        putFile(file, { headers, isAbsent: absent.has(file.key) }, options, parts, progress);
+        putFile(
+          file,
+          { headers: headersOf(file.key, context.config.headers, headers), isAbsent: absent.has(file.key) },
+          options,
+          parts,
+          progress,
+        );
       const reports = await withTransfers(options.jobs, context, (transfer) =>
         storeFiles(files, { transfer, progress, bytesOf: (file) => sizes.get(file), store }, context),
       );
@@ -113,7 +120,9 @@ async function planPut(
   if (options.force || path === STDIN) return { key, outcome: "replaced", generation };
   const contentType = options.contentType ?? contentTypeOf(key);
   const shown = await shownManifest(newest, context.config).catch(() => undefined);
-  const isAlike = shown !== undefined && isDescribedAs(shown, { contentType, headers });
+  const isAlike =
+    shown !== undefined &&
+    isDescribedAs(shown, { contentType, headers: headersOf(key, context.config.headers, headers) });
   const isSame = isAlike && (await sha256Of(path, context.signal)) === shown.sha256;
   return { key, outcome: isSame ? "unchanged" : "replaced", generation };
 }
