@@ -55,6 +55,11 @@ export interface ValuedObject {
 const WORTH_CHANGING = 0.05;
 /** Shares of first reads are rounded to such steps, so that objects share entries. */
 const FIRST_READ_STEP = 1 / 32;
+/**
+ * Sizes within such a step of an octave count as equal, so that objects share entries: at most 1.1% of what a chunk's
+ * transfer takes.
+ */
+const STEPS_PER_OCTAVE = 32;
 /** Objects with equally distant chunks share one entry, so few are needed. */
 const KNOWN_MAX = 8_192;
 
@@ -65,12 +70,21 @@ interface Kept {
   readonly savedMs: number;
 }
 
-/** The options of all objects, valid while latencies, popularity and the cache stay the same. */
+/** What to keep of one object, by d from 0. */
+interface KeptBySize {
+  readonly kept: readonly Kept[];
+  readonly savedMs: Float64Array;
+}
+
+/** The options of all objects, valid while latencies stay the same. `forget` an object that has changed. */
 export class CacheOptions {
   readonly #view: CacheView;
   readonly #peers: PeerView;
   readonly #byShape = new Map<string, readonly CachingOption[]>();
-  readonly #byVersion = new Map<string, Kept[]>();
+  /** What is best for objects that no peer knows. */
+  readonly #shared = new Map<string, KeptBySize>();
+  /** Of the other objects, and of those that are cached otherwise. */
+  readonly #byVersion = new Map<string, KeptBySize>();
 
   constructor(view: CacheView) {
     this.#view = view;
@@ -91,16 +105,21 @@ export class CacheOptions {
   }
 
   /**
-   * Returns the milliseconds that keeping d chunks saves a read, on the mean of all reads here and at peers; >= 0.
-   * Saved money counts as milliseconds.
+   * Returns the milliseconds that keeping d chunks saves a read, by d from 0, on the mean of all reads here and at
+   * peers; >= 0. Saved money counts as milliseconds. Objects share the list.
    */
-  savedMs(valued: ValuedObject, d: number): number {
-    return this.#keptOf(valued)[d]?.savedMs ?? 0;
+  savedMs(valued: ValuedObject): Float64Array {
+    return this.#keptOf(valued).savedMs;
+  }
+
+  /** Drops what is known of a version: how popular it is here, or what is cached of it, has changed. */
+  forget(version: string): void {
+    this.#byVersion.delete(version);
   }
 
   /** Returns the d chunks to keep: the best ones, or the cached ones while those are hardly worse. */
   chunksFor(valued: ValuedObject, d: number): readonly number[] {
-    return this.#keptOf(valued)[d]?.chunks ?? [];
+    return this.#keptOf(valued).kept[d]?.chunks ?? [];
   }
 
   /** Returns how many chunks peers hold beside the d that are kept here. */
@@ -115,38 +134,65 @@ export class CacheOptions {
     return this.#peers.requests.get(key) ?? 0;
   }
 
+  /** Returns `savedMs` for these chunks, from what is known where they are those to keep: sizes then count in steps. */
+  savedMsNear(valued: ValuedObject, chunks: readonly number[]): number {
+    const isKept = sameChunks(this.chunksFor(valued, chunks.length), chunks);
+    return isKept ? this.savedMs(valued)[chunks.length]! : this.savedMsWith(valued, chunks);
+  }
+
   /** Returns `savedMs` for exactly these chunks. */
   savedMsWith(valued: ValuedObject, chunks: readonly number[]): number {
     const { object } = valued;
     const sources = this.#sourcesOf(object);
-    const view = { cacheMs: this.#cacheMsOf(valued), delta: this.#view.delta };
+    const view = { cacheMs: this.cacheMsOf(valued), delta: this.#view.delta };
     const saved = readMs(sources, [], object, view) - readMs(sources, chunks, object, view);
     return this.#meanOfReads(valued, Math.max(0, saved), chunks);
   }
 
-  /** By d, from 0. */
-  #keptOf(valued: ValuedObject): readonly Kept[] {
+  #keptOf(valued: ValuedObject): KeptBySize {
     const { version } = valued.object;
     const known = this.#byVersion.get(version);
     if (known) return known;
+    const isShared = this.requestsElsewhere(valued.object) === 0 && this.#peers.chunksOf(version).length === 0;
+    const best = isShared ? this.#sharedOf(valued) : this.#bestOf(valued);
+    const own = this.#asCached(valued, best);
+    if (!isShared || own !== best) this.#byVersion.set(version, own);
+    return own;
+  }
+
+  #sharedOf(valued: ValuedObject): KeptBySize {
+    const name = `${layoutOf(valued.object)}/${this.cacheMsOf(valued)}`;
+    let best = this.#shared.get(name);
+    if (!best) {
+      if (this.#shared.size >= KNOWN_MAX) this.#shared.clear();
+      best = this.#bestOf(valued);
+      this.#shared.set(name, best);
+    }
+    return best;
+  }
+
+  #bestOf(valued: ValuedObject): KeptBySize {
     const kept: Kept[] = [{ chunks: [], savedMs: 0 }];
     for (const { d, value } of this.#optionsOf(valued)) {
       const chunks = this.#best(valued, d);
       const best = { chunks, savedMs: this.#meanOfReads(valued, value, chunks) };
       kept.push(this.#recovered(valued, best) ?? best);
     }
-    const cached = this.#view.cachedOf?.(version) ?? [];
-    const best = kept[cached.length];
-    const isOther = cached.length > 0 && best && best.chunks.join() !== cached.join();
+    return bySize(kept);
+  }
+
+  /** Returns `best` with the cached chunks in place of as many others that are hardly better. */
+  #asCached(valued: ValuedObject, best: KeptBySize): KeptBySize {
+    const { object } = valued;
+    const cached = this.#view.cachedOf?.(object.version) ?? [];
+    const other = best.kept[cached.length];
+    if (cached.length === 0 || !other || sameChunks(other.chunks, cached)) return best;
     const lacksRecovered =
-      this.#view.recovered &&
-      best?.chunks.some((chunk) => this.#isLost(valued.object, chunk) && !cached.includes(chunk));
-    if (isOther && !lacksRecovered && !this.#hasForeign(valued.object, cached)) {
-      const savedMs = this.savedMsWith(valued, cached);
-      if (savedMs >= (1 - WORTH_CHANGING) * best.savedMs) kept[cached.length] = { chunks: cached, savedMs };
-    }
-    this.#byVersion.set(version, kept);
-    return kept;
+      this.#view.recovered && other.chunks.some((chunk) => this.#isLost(object, chunk) && !cached.includes(chunk));
+    if (lacksRecovered || this.#hasForeign(object, cached)) return best;
+    const savedMs = this.savedMsWith(valued, cached);
+    if (savedMs < (1 - WORTH_CHANGING) * other.savedMs) return best;
+    return bySize(best.kept.with(cached.length, { chunks: cached, savedMs }));
   }
 
   /** A complete object is kept as data chunks: distance no longer matters, and data needs no codec. */
@@ -198,10 +244,10 @@ export class CacheOptions {
   }
 
   #optionsOf(valued: ValuedObject): readonly CachingOption[] {
-    const { k, m, shardBytes, chunkBytes, placement, version } = valued.object;
-    const cacheMs = this.#cacheMsOf(valued);
+    const { k, m, version } = valued.object;
+    const cacheMs = this.cacheMsOf(valued);
     const atPeers = this.#peers.chunksOf(version).map(({ chunk, meanMs }) => `${chunk}:${meanMs}`);
-    const name = `${k}/${m}/${shardBytes}/${chunkBytes}/${cacheMs}/${placement.join()}/${atPeers.join()}`;
+    const name = `${layoutOf(valued.object)}/${cacheMs}/${atPeers.join()}`;
     let options = this.#byShape.get(name);
     if (!options) {
       if (this.#byShape.size >= KNOWN_MAX) this.#byShape.clear();
@@ -210,7 +256,7 @@ export class CacheOptions {
         k,
         m,
         chunkBytes: 1,
-        sources: this.#sourcesOf(valued.object),
+        sources: this.#sourcesOf(inSteps(valued.object)),
         cacheMs,
         delta,
         functional: functionalPop !== undefined,
@@ -227,7 +273,7 @@ export class CacheOptions {
    * random times and the rate r are slow with the share 1 / (1 + r T) (Jung et al., Modeling TTL-based Internet Caches,
    * INFOCOM 2003).
    */
-  #cacheMsOf({ popularity }: ValuedObject): number {
+  cacheMsOf({ popularity }: ValuedObject): number {
     const { cacheMs, firstRead } = this.#view;
     if (!firstRead) return cacheMs;
     const share = 1 / (1 + popularity * firstRead.periods);
@@ -246,6 +292,38 @@ export class CacheOptions {
   #sourcesOf(object: ObjectShape): ChunkLatency[] {
     return sourcesOf(object, this.#view.regions, this.#peers);
   }
+}
+
+const layouts = new WeakMap<ObjectShape, string>();
+
+/** Returns a name that objects share whose chunks are equally far and, in steps, equally large. */
+function layoutOf(object: ObjectShape): string {
+  let name = layouts.get(object);
+  if (name === undefined) {
+    const { k, m, shardBytes, chunkBytes, placement } = object;
+    name = `${k}/${m}/${stepOf(shardBytes)}/${stepOf(chunkBytes)}/${placement.join()}`;
+    layouts.set(object, name);
+  }
+  return name;
+}
+
+/** Returns the object with the sizes that all objects of its layout count with. */
+function inSteps(object: ObjectShape): ObjectShape {
+  const sizeOf = (bytes: number): number => 2 ** (stepOf(bytes) / STEPS_PER_OCTAVE);
+  return { ...object, shardBytes: sizeOf(object.shardBytes), chunkBytes: sizeOf(object.chunkBytes) };
+}
+
+function stepOf(bytes: number): number {
+  return Math.round(STEPS_PER_OCTAVE * Math.log2(Math.max(1, bytes)));
+}
+
+function bySize(kept: readonly Kept[]): KeptBySize {
+  return { kept, savedMs: Float64Array.from(kept, ({ savedMs }) => savedMs) };
+}
+
+/** Returns whether both lists have the same chunks in the same order. */
+export function sameChunks(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((chunk, i) => chunk === b[i]);
 }
 
 /** Returns the nearest source of each chunk: its region, or a peer that holds it. */

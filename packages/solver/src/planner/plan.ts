@@ -56,7 +56,7 @@ export interface PlannedContents {
 /** What the cache should hold. */
 export interface CachePlan {
   readonly planned: readonly PlannedContents[];
-  /** State for the next period's planner. */
+  /** State for another planner, to be taken before the next plan: computed when it is read. */
   readonly state: PlannerState;
   /** Objects that competed for the cache. */
   readonly candidates: number;
@@ -66,7 +66,7 @@ export interface CachePlan {
   readonly error?: unknown;
 }
 
-/** What a planner remembers between two periods. */
+/** What a planner needs to continue where another one has ended. */
 export interface PlannerState {
   readonly policy: string;
   /** Plans made so far. */

@@ -15,7 +15,7 @@ import type { Policy } from "../policy/policy.ts";
 import { configureExactly } from "../policy/configure.ts";
 import { replay } from "../policy/replay.ts";
 import { seededRandom } from "../random.ts";
-import { CacheOptions } from "./cache-options.ts";
+import { CacheOptions, sameChunks } from "./cache-options.ts";
 import { sameShape } from "./object-shape.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
 import { fillMs } from "./prices.ts";
@@ -30,32 +30,36 @@ import { SlotCache } from "./slot-cache.ts";
 export const SLOTS = 4_096;
 /** Requests that the planner replays each period: more would hardly improve the estimate. */
 const REPLAYED_MAX = 20_000;
-/**
- * Limit on requests x objects, because policies occasionally scan all objects. The adaptive policy takes 3 s of CPU
- * time for so many; Cron Triggers have 30 s.
- */
-const REPLAY_WORK_MAX = 16_000_000;
 /** An object without requests for a day leaves the cache. */
 const FORGET_SECONDS = 86_400;
 const PERIOD_SECONDS = 60;
 /** Factor per period for the popularity of a key that the request monitor no longer lists: Agar's 1 - alpha. */
 const FADE = 0.2;
 
-/** Plans one period. */
+/** A time to the cache stays in force until another one differs by this share: every change values all objects anew. */
+const WORTH_NOTICING = 0.05;
+
+/** Plans period after period. */
 export class Planner {
-  readonly #options: PlannerOptions;
+  #options: PlannerOptions;
   readonly #cache: SlotCache;
-  readonly #beganSeconds: number | undefined;
-  readonly #periods: number;
+  #beganSeconds: number | undefined;
+  #periods: number;
   #cacheOptions: CacheOptions;
+  /** Whether `#cacheOptions` was made by other options. */
+  #isReconfigured = true;
   /** The estimates in force: none before the first period. */
   #regions: readonly RegionEstimate[];
   #peers: PeerView = NO_PEERS;
+  #ledger: PlanInput["ledger"] = new Map();
+  /** Undefined before the first plan, and after one that failed. */
+  #policy: Policy | undefined;
+  /** The policy's state, as the last planner left it. */
   #snapshot: Uint8Array | undefined;
   /** Of the period that the last plan has ended. */
   #regretMs: number | undefined;
 
-  /** @param before what the last period's plan left. */
+  /** @param before what another planner's last plan left. */
   constructor(options: PlannerOptions, before?: PlannerState) {
     this.#options = options;
     this.#beganSeconds = before?.seconds;
@@ -63,11 +67,30 @@ export class Planner {
     this.#regions = before?.regions ?? [];
     this.#cacheOptions = new CacheOptions({ ...options, regions: this.#regions });
     const slots = options.slots ?? SLOTS;
-    const { prices, functionalPop } = options;
-    const changeMs = prices && ((object: ObjectShape) => fillMs(object, prices, functionalPop !== undefined));
-    this.#cache = new SlotCache(slots, options.capacityBytes, this.#cacheOptions, changeMs);
+    const { functionalPop } = options;
+    const changeMs = (object: ObjectShape): number =>
+      fillMs(object, this.#options.prices!, functionalPop !== undefined);
+    this.#cache = new SlotCache(slots, options.capacityBytes, this.#cacheOptions, options.prices && changeMs);
     for (const { slot, content, d } of before?.slots ?? []) if (slot < slots) this.#cache.restore(slot, content, d);
     if (before?.policy === options.policy) this.#snapshot = before.snapshot;
+  }
+
+  /**
+   * Takes other options for the next plans. Returns false where they need another planner: the policy, the capacity,
+   * the number of slots, and whether there are prices or functional chunks are for life.
+   */
+  configure(options: PlannerOptions): boolean {
+    const before = this.#options;
+    const isSame =
+      options.policy === before.policy &&
+      options.capacityBytes === before.capacityBytes &&
+      options.slots === before.slots &&
+      options.functionalPop === before.functionalPop &&
+      (options.prices === undefined) === (before.prices === undefined);
+    if (!isSame) return false;
+    this.#options = { ...options, ...heldTimes(before, options) };
+    this.#isReconfigured ||= nameOf(this.#options) !== nameOf(before);
+    return true;
   }
 
   /** Keys of what was planned and is not in the cache yet: worth looking up even without requests for them. */
@@ -91,47 +114,70 @@ export class Planner {
     const regions = input.regions.map(({ name, meanMs, sdMs, msPerByte = 0, down }) => {
       return { name, meanMs, sdMs, msPerByte, down };
     });
-    this.#lookAt(this.#beganSeconds === undefined ? regions : this.#regions, input);
+    this.#ledger = input.ledger;
+    this.#cache.beginPlan(seconds);
+    const isOther = this.#lookAt(this.#beganSeconds === undefined ? regions : this.#regions, peers);
     this.#shrinkToCapacity();
-    const policy = this.#policy();
+    const policy = (this.#policy ??= this.#createPolicy());
     const counts = this.#settle(input, seconds, policy);
-    this.#lookAt(this.#regions, input);
-    this.#regretMs = this.#regretOf(counts, input.ledger);
+    this.#refresh(isOther, policy);
+    if (!isExchange) this.#regretMs = this.#regretOf(counts);
     const before = this.#kept().map((slot) => [slot, this.#cache.countOf(slot)] as const);
     let error: unknown;
     try {
       const from = this.#beganSeconds ?? seconds - PERIOD_SECONDS;
       const random = seededRandom(this.#periods);
-      replay(policy, sampleCounts(counts, this.#replayedMax()), { from, to: seconds }, random);
-      const held = holdRegions(this.#regions, regions);
-      if (!isExchange && (held !== this.#regions || isJoint)) {
-        this.#lookAt(held, input);
-        policy.onLatency?.(seconds);
+      replay(policy, sampleCounts(counts, REPLAYED_MAX), { from, to: seconds }, random);
+      if (!isExchange) {
+        const isFarther = this.#lookAt(holdRegions(this.#regions, regions), peers);
+        if (isFarther || isJoint) policy.onLatency?.(seconds);
+        policy.onPeriod?.(seconds);
       }
-      if (!isExchange) policy.onPeriod?.(seconds);
-      this.#snapshot = policy.snapshot?.();
     } catch (cause) {
       error = cause;
-      this.#snapshot = undefined;
+      this.#policy = undefined;
     }
-    if (error !== undefined || input.mayChange === false) {
-      for (const slot of this.#kept()) this.#cache.keep(slot, 0);
-      for (const [slot, d] of before) this.#cache.keep(slot, d);
-    } else if (!isExchange) this.#dropWorthless(seconds);
+    if (error !== undefined || input.mayChange === false) this.#restore(new Map(before));
+    else if (!isExchange) this.#dropWorthless(seconds);
+    this.#beganSeconds = seconds;
+    this.#periods++;
+    const stateOf = (): PlannerState => this.#state(seconds);
     return {
-      planned: this.#planned(input.ledger),
-      state: this.#stateAt(seconds),
+      planned: this.#planned(),
+      get state() {
+        return stateOf();
+      },
       candidates: counts.reduce((sum, count) => sum + Math.min(1, count), 0),
       ...(error === undefined ? {} : { error }),
     };
   }
 
-  /** Sets the latencies by which objects are valued. */
-  #lookAt(regions: readonly RegionEstimate[], { peers, ledger }: PlanInput): void {
+  /** Keeps what was kept before. */
+  #restore(before: ReadonlyMap<number, number>): void {
+    const kept = this.#kept();
+    for (const slot of kept)
+      if (this.#cache.countOf(slot) > (before.get(slot) ?? 0)) this.#keep(slot, before.get(slot) ?? 0);
+    for (const [slot, d] of before) if (this.#cache.countOf(slot) !== d) this.#keep(slot, d);
+    if (!this.#policy || this.#policy.onChange) return;
+    // Another instance takes what the cache holds.
+    this.#snapshot = this.#policy.snapshot?.();
+    this.#policy = undefined;
+  }
+
+  /** Keeps d chunks, other than the policy has decided. */
+  #keep(slot: number, d: number): void {
+    this.#cache.keep(slot, d);
+    this.#policy?.onChange?.(slot);
+  }
+
+  /** Sets the latencies by which objects are valued. Returns whether they are others. */
+  #lookAt(regions: readonly RegionEstimate[], peers: PeerView): boolean {
+    if (regions === this.#regions && peers === this.#peers && !this.#isReconfigured) return false;
     const { cacheMs, firstRead, delta, functionalPop, recovered = false, prices } = this.#options;
-    const cachedOf = (version: string): readonly number[] => ledger.get(version)?.target ?? [];
+    const cachedOf = (version: string): readonly number[] => this.#ledger.get(version)?.target ?? [];
     this.#regions = regions;
-    this.#peers = peers ?? NO_PEERS;
+    this.#peers = peers;
+    this.#isReconfigured = false;
     const estimates = priced(regions, prices?.egressPerByte);
     this.#cacheOptions = new CacheOptions({
       regions: estimates,
@@ -144,14 +190,29 @@ export class Planner {
       cachedOf,
     });
     this.#cache.options = this.#cacheOptions;
+    return true;
   }
 
-  #policy(): Policy {
+  /** Tells the policy which objects save more or less than at the last plan, because of what is cached or requested. */
+  #refresh(isOther: boolean, policy: Policy): void {
+    const cache = this.#cache;
+    for (let slot = 0; slot < cache.objects; slot++) {
+      const content = cache.at(slot);
+      if (!content) continue;
+      const hasChanged = cache.refresh(slot, this.#ledger.get(content.object.version)?.target);
+      if (hasChanged || isOther) policy.onChange?.(slot);
+    }
+  }
+
+  #createPolicy(): Policy {
     const { policy, policies } = this.#options;
+    const snapshot = this.#snapshot;
+    // It may take megabytes.
+    this.#snapshot = undefined;
     try {
-      return createPolicy(policy, this.#cache, {}, this.#snapshot, policies);
+      return createPolicy(policy, this.#cache, {}, snapshot, policies);
     } catch (error) {
-      if (this.#snapshot === undefined) throw error;
+      if (snapshot === undefined) throw error;
       // The snapshot has another format: the policy starts from nothing, and the cache stays.
       return createPolicy(policy, this.#cache, {}, undefined, policies);
     }
@@ -206,7 +267,7 @@ export class Planner {
       cache.renew(own, object);
       return own;
     }
-    const slot = own ?? cache.freeSlot(seconds);
+    const slot = own ?? cache.freeSlot();
     if (slot !== undefined) this.#assign(slot, object, policy, seconds);
     return slot;
   }
@@ -216,17 +277,17 @@ export class Planner {
     policy.forget?.(slot);
   }
 
-  /** See `Savings.regretMs`. `counts`: the requests of the period by slot. `ledger`: what the cache held in it. */
-  #regretOf(counts: Uint32Array, ledger: PlanInput["ledger"]): number | undefined {
+  /** See `Savings.regretMs`. `counts`: the requests of the period by slot. */
+  #regretOf(counts: Uint32Array): number | undefined {
     const best = configureExactly(this.#cache, counts).count;
     let requests = 0;
     let lostMs = 0;
     for (const [slot, asked] of counts.entries()) {
       const content = this.#cache.at(slot);
       if (!content || asked === 0) continue;
-      const held = ledger.get(content.object.version)?.chunks ?? [];
+      const held = this.#ledger.get(content.object.version)?.chunks ?? [];
       requests += asked;
-      lostMs += asked * (this.#cache.savedMs(slot, best[slot]!) - this.#cacheOptions.savedMsWith(content, held));
+      lostMs += asked * (this.#cache.savedMs(slot, best[slot]!) - this.#cacheOptions.savedMsNear(content, held));
     }
     // Chunks that an earlier plan chose may be better than those of today.
     return requests > 0 ? Math.max(0, lostMs) / requests : undefined;
@@ -261,14 +322,8 @@ export class Planner {
         perSecond * this.#cache.savedMs(slot, d) - storagePerByteSecond * d * object.chunkBytes;
       let best = 0;
       for (let d = 1; d <= this.#cache.countOf(slot); d++) if (gainOf(d) > gainOf(best)) best = d;
-      this.#cache.keep(slot, best);
+      if (best < this.#cache.countOf(slot)) this.#keep(slot, best);
     }
-  }
-
-  #replayedMax(): number {
-    let objects = 0;
-    for (let slot = 0; slot < this.#cache.objects; slot++) if (this.#cache.at(slot)) objects++;
-    return Math.min(REPLAYED_MAX, Math.floor(REPLAY_WORK_MAX / Math.max(1, objects)));
   }
 
   /**
@@ -297,32 +352,47 @@ export class Planner {
     return kept;
   }
 
-  #planned(ledger: ReadonlyMap<string, CachedObject>): PlannedContents[] {
+  #planned(): PlannedContents[] {
     const options = this.#cacheOptions;
     return this.#kept().map((slot) => {
       const content = this.#cache.at(slot)!;
       const { object, popularity } = content;
-      const entry = ledger.get(object.version);
+      const entry = this.#ledger.get(object.version);
       const chunks = options.chunksFor(content, this.#cache.countOf(slot));
       const settled = entry && entry.done >= entry.stripes ? entry.chunks : [];
-      if (chunks.join() === settled.join()) return { object, chunks, worth: 0 };
-      const saved = options.savedMsWith(content, chunks) - options.savedMsWith(content, settled);
+      if (sameChunks(chunks, settled)) return { object, chunks, worth: 0 };
+      const saved = options.savedMsWith(content, chunks) - options.savedMsNear(content, settled);
       return { object, chunks, worth: popularity * Math.max(0, saved) };
     });
   }
 
-  #stateAt(seconds: number): PlannerState {
+  #state(seconds: number): PlannerState {
     const slots = Array.from({ length: this.#cache.objects }, (_, slot) => slot).flatMap((slot) => {
       const content = this.#cache.at(slot);
       return content ? [{ slot, content: { ...content }, d: this.#cache.countOf(slot) }] : [];
     });
     return {
       policy: this.#options.policy,
-      periods: this.#periods + 1,
+      periods: this.#periods,
       seconds,
       regions: this.#regions,
       slots,
-      snapshot: this.#snapshot,
+      snapshot: this.#policy ? this.#policy.snapshot?.() : this.#snapshot,
     };
   }
+}
+
+/** Returns the times to the cache that stay in force. */
+function heldTimes(before: PlannerOptions, now: PlannerOptions): Pick<PlannerOptions, "cacheMs" | "firstRead"> {
+  const isHeld = (old: number, ms: number): boolean => Math.abs(ms - old) <= WORTH_NOTICING * old;
+  const first = before.firstRead;
+  return {
+    cacheMs: isHeld(before.cacheMs, now.cacheMs) ? before.cacheMs : now.cacheMs,
+    firstRead: first && now.firstRead && isHeld(first.ms, now.firstRead.ms) ? first : now.firstRead,
+  };
+}
+
+/** Returns what of the options decides what chunks save. */
+function nameOf({ cacheMs, firstRead, delta, recovered, prices }: PlannerOptions): string {
+  return JSON.stringify([cacheMs, firstRead, delta, recovered, [...(prices?.egressPerByte ?? [])]]);
 }

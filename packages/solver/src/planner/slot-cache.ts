@@ -5,6 +5,7 @@
 
 import { SolverError } from "../errors.ts";
 import type { PolicyCache } from "../policy/policy.ts";
+import { sameChunks } from "./cache-options.ts";
 import type { CacheOptions, ValuedObject } from "./cache-options.ts";
 import type { ObjectShape } from "./object-shape.ts";
 
@@ -17,6 +18,7 @@ export interface CacheSlot extends ValuedObject {
 }
 
 const NOTHING = new Float64Array(0);
+const NONE: readonly number[] = [];
 
 /** All slots. */
 export class SlotCache implements PolicyCache {
@@ -28,8 +30,18 @@ export class SlotCache implements PolicyCache {
   readonly #counts: Uint8Array;
   /** By slot and d, kept because policies ask repeatedly. */
   readonly #saved: (Float64Array | undefined)[];
+  /** What `refresh` was last told. */
+  readonly #targets: (readonly number[])[];
+  readonly #cacheMs: Float64Array;
+  readonly #popularity: Float64Array;
   readonly #byKey = new Map<string, number>();
   readonly #byVersion = new Map<string, number>();
+  /** Empty slots, the lowest last. */
+  readonly #free: number[];
+  /** When the present plan is made, in seconds since 1970. */
+  #seconds = 0;
+  /** Slots that it may give to other objects, the next one last; undefined before it needs one. */
+  #victims: number[] | undefined;
   #options: CacheOptions;
   #used = 0;
 
@@ -44,6 +56,10 @@ export class SlotCache implements PolicyCache {
     this.#slots = Array.from({ length: slots });
     this.#counts = new Uint8Array(slots);
     this.#saved = Array.from({ length: slots });
+    this.#targets = Array.from({ length: slots }, () => NONE);
+    this.#cacheMs = new Float64Array(slots);
+    this.#popularity = new Float64Array(slots);
+    this.#free = Array.from({ length: slots }, (_, i) => slots - 1 - i);
     this.chunkWeight = new Float64Array(slots).fill(1);
     this.writeMs = changeMs && ((slot) => this.#changeMsOf(slot, changeMs));
   }
@@ -58,6 +74,32 @@ export class SlotCache implements PolicyCache {
   set options(options: CacheOptions) {
     this.#options = options;
     this.#saved.fill(undefined);
+  }
+
+  /** Begins a plan, in which only objects that were requested before `seconds` give way to others. */
+  beginPlan(seconds: number): void {
+    this.#seconds = seconds;
+    this.#victims = undefined;
+  }
+
+  /**
+   * Takes which chunks of the slot's object the cache shall have, and how popular it is. Returns whether that changes
+   * what its chunks save.
+   */
+  refresh(slot: number, target: readonly number[] = NONE): boolean {
+    const content = this.#slots[slot];
+    if (!content) return false;
+    const cacheMs = this.#options.cacheMsOf(content);
+    // Beside reads at peers it matters how many there are here.
+    const popularity = this.#options.requestsElsewhere(content.object) > 0 ? content.popularity : 0;
+    const isSame = cacheMs === this.#cacheMs[slot] && popularity === this.#popularity[slot];
+    if (isSame && sameChunks(target, this.#targets[slot]!)) return false;
+    this.#cacheMs[slot] = cacheMs;
+    this.#popularity[slot] = popularity;
+    this.#targets[slot] = target;
+    this.#options.forget(content.object.version);
+    this.#saved[slot] = undefined;
+    return true;
   }
 
   /** Bytes of all kept chunks. */
@@ -142,20 +184,28 @@ export class SlotCache implements PolicyCache {
     return this.#byVersion.get(version);
   }
 
-  /** Returns an empty slot, else the least recently requested one before `seconds`, cached objects last. */
-  freeSlot(seconds: number): number | undefined {
-    let best: number | undefined;
-    let bestSeconds = seconds;
-    let isBestKept = true;
-    for (let slot = 0; slot < this.objects; slot++) {
-      const content = this.#slots[slot];
-      if (!content) return slot;
-      const isKept = this.#counts[slot]! > 0;
-      if (content.askedSeconds >= seconds || (isKept && !isBestKept)) continue;
-      if (content.askedSeconds >= bestSeconds && isKept === isBestKept) continue;
-      [best, bestSeconds, isBestKept] = [slot, content.askedSeconds, isKept];
+  /** Returns an empty slot, else the least recently requested one before this plan, cached objects last. */
+  freeSlot(): number | undefined {
+    for (let slot = this.#free.pop(); slot !== undefined; slot = this.#free.pop()) {
+      if (!this.#slots[slot]) return slot;
     }
-    return best;
+    this.#victims ??= this.#leastRecent();
+    for (let slot = this.#victims.pop(); slot !== undefined; slot = this.#victims.pop()) {
+      if (this.#askedSeconds(slot) < this.#seconds) return slot;
+    }
+    return undefined;
+  }
+
+  /** Returns the slots whose objects were not requested in this plan: in reverse of the order of `freeSlot`. */
+  #leastRecent(): number[] {
+    const isKept = (slot: number): number => Math.min(1, this.#counts[slot]!);
+    return Array.from(this.#slots.keys())
+      .filter((slot) => this.#askedSeconds(slot) < this.#seconds)
+      .toSorted((a, b) => isKept(b) - isKept(a) || this.#askedSeconds(b) - this.#askedSeconds(a) || b - a);
+  }
+
+  #askedSeconds(slot: number): number {
+    return this.#slots[slot]?.askedSeconds ?? -Infinity;
   }
 
   /** Assigns another object, or none, and keeps nothing of it. */
@@ -178,8 +228,7 @@ export class SlotCache implements PolicyCache {
 
   #savedBy(slot: number): Float64Array {
     const content = this.#slots[slot];
-    if (!content) return NOTHING;
-    return Float64Array.from({ length: content.object.k + 1 }, (_, d) => this.#options.savedMs(content, d));
+    return content ? this.#options.savedMs(content) : NOTHING;
   }
 
   #replace(slot: number, content: CacheSlot | undefined): void {
@@ -191,7 +240,10 @@ export class SlotCache implements PolicyCache {
     this.#slots[slot] = content;
     this.#saved[slot] = undefined;
     this.chunkWeight[slot] = content?.object.chunkBytes ?? 1;
-    if (!content) return;
+    if (!content) {
+      if (before) this.#free.push(slot);
+      return;
+    }
     this.#byKey.set(content.object.key, slot);
     this.#byVersion.set(content.object.version, slot);
   }

@@ -16,9 +16,10 @@ import type { CacheLatency } from "./cache-latency.ts";
 import type { CacheSettings } from "./cache-settings.ts";
 import type { EgressBudget } from "./egress-budget.ts";
 import type { LedgerEntry } from "./ledger.ts";
+import type { PlannerKeeper } from "./planner-keeper.ts";
 import type { WriteBudget } from "./write-budget.ts";
 
-/** `PopState` as a period calls it through its stub. */
+/** `PopState` as a period calls it. */
 export type StatePort = Rpc<
   Pick<
     PopState,
@@ -35,10 +36,10 @@ export type StatePort = Rpc<
   >
 >;
 
-/** The methods of a Durable Object as its callers see them. */
+/** The methods of a Durable Object as others call them by RPC, or as the object itself does. */
 type Rpc<T> = {
   [Name in keyof T]: T[Name] extends (...args: infer Args) => infer Result
-    ? (...args: Args) => Promise<Awaited<Result>>
+    ? (...args: Args) => Awaited<Result> | Promise<Awaited<Result>>
     : never;
 };
 
@@ -102,6 +103,7 @@ export interface PeriodSystem {
 export interface PeriodContext {
   readonly settings: PeriodSettings;
   readonly state: StatePort;
+  readonly planners: PlannerKeeper;
   readonly requests: PeriodRequests;
   readonly cache: PeriodCache;
   readonly system: PeriodSystem;

@@ -3,7 +3,7 @@
  * budget.
  */
 import type { Manifest } from "@agarose/core/format";
-import { type ObjectShape, Planner, type PlannedContents, type Savings, SLOTS } from "@agarose/solver/planner";
+import { type CachePlan, type ObjectShape, type PlannedContents, type Savings, SLOTS } from "@agarose/solver/planner";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
 import { FRONT_TTL_SECONDS } from "../read/chunk-cache.ts";
@@ -13,12 +13,13 @@ import { egressOf, pricesOf } from "./cache-settings.ts";
 import { affordableChange, diffCache, leftovers, type AffordableChange } from "./cache-change.ts";
 import type { Observed, PeriodBooks, PeriodContext } from "./period-context.ts";
 import { ABSENT_MAX, lookUp } from "./look-up.ts";
-import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
+import { encodePlannerState } from "./planner-state.ts";
 
 /** What a period shall do. */
 export interface PeriodPlan {
   /** What the cache should hold. */
   readonly planned: readonly PlannedContents[];
+  /** Nothing for an exchange. */
   readonly change: AffordableChange;
   /** Objects that competed for the cache. */
   readonly candidates: number;
@@ -45,9 +46,12 @@ const PERIOD_SECONDS = 60;
 /** Keys that an exchange looks up. */
 const EXCHANGED_MAX = 50;
 
+/** An exchange writes nothing to KV. */
+const NO_CHANGE: AffordableChange = { evict: [], fill: [], announce: [], waiting: 0, refused: 0 };
+
 /** Plans a period, or an exchange in between. Rejects when the request monitor or the PoP's state is unavailable. */
 export async function planPeriod(
-  { settings, state, requests: monitor, system, turn }: Omit<PeriodContext, "cache">,
+  { settings, state, planners, requests: monitor, system, turn }: Omit<PeriodContext, "cache">,
   { ledger, writeBudget, egressBudget, onError }: PeriodBooks,
   { regions, cacheLatency }: Observed,
   isExchange = false,
@@ -56,6 +60,7 @@ export async function planPeriod(
   const { peers, mayChange } = turn;
   const counted = await monitor.closePeriod(SLOTS);
   const afford = (planned: Parameters<typeof diffCache>[1]): AffordableChange => {
+    if (isExchange) return NO_CHANGE;
     const change = diffCache([...ledger.values()], planned);
     const isFree = mayChange || settings.policy === "off";
     return affordableChange(isFree ? change : leftovers(change, ledger), [...ledger.values()], {
@@ -76,8 +81,7 @@ export async function planPeriod(
     const change = afford([]);
     return { planned: [], change, candidates: 0, popular, manifestOf: async () => undefined, savings: () => undefined };
   }
-  const before = await state.loadPlan();
-  const planner = new Planner(
+  const planner = await planners.planner(
     {
       policy: settings.policy,
       capacityBytes: settings.cacheBytes,
@@ -88,7 +92,7 @@ export async function planPeriod(
       prices: pricesOf(settings, settings.regions),
       functionalPop: settings.functional ? popNumber(settings) : undefined,
     },
-    before && decodePlannerState(before),
+    async () => state.loadPlan(),
   );
   const asked = requests.map(({ key }) => key);
   const keys = isExchange
@@ -107,18 +111,25 @@ export async function planPeriod(
   });
   // A key without an object leaves the popularity, so that it takes no lookup of the next period.
   if (absent.length > 0) await monitor.forgetKeys(absent).catch(onError);
-  const plan = planner.plan({
-    nowMs: system.now(),
-    requests,
-    objects,
-    regions,
-    ledger,
-    mayChange,
-    isExchange,
-    ...(peers ? { peers } : {}),
-  });
+  let plan: CachePlan;
+  try {
+    plan = planner.plan({
+      nowMs: system.now(),
+      requests,
+      objects,
+      regions,
+      ledger,
+      mayChange,
+      isExchange,
+      ...(peers ? { peers } : {}),
+    });
+    // An exchange changes nothing that a restart must not lose.
+    if (!isExchange) await state.savePlan(encodePlannerState(plan.state));
+  } catch (error) {
+    planners.forget();
+    throw error;
+  }
   if (plan.error !== undefined) onError(plan.error);
-  await state.savePlan(encodePlannerState(plan.state));
   return {
     planned: plan.planned,
     change: afford(plan.planned),

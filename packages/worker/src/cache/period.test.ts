@@ -12,6 +12,7 @@ import { FetchedStripes } from "../read/fetched-stripes.ts";
 import { FrontCache } from "../read/front-cache.ts";
 import type { LedgerEntry, PeriodReport } from "./ledger.ts";
 import { mergeRegion, type RegionState } from "../regions/region-estimates.ts";
+import { PlannerKeeper } from "./planner-keeper.ts";
 import { addEgress, addSpending, type FillEgress, type Spending } from "./spending.ts";
 import type { SpendingSettings } from "./write-budget.ts";
 
@@ -156,6 +157,7 @@ async function setUp(stripes: number) {
       recovered: true,
     },
     state,
+    planners: new PlannerKeeper(),
     requests: {
       closePeriod: async () => [{ key: "x", requests: 1, popularity: 1, mayFill: true }],
       forgetKeys: async () => {},

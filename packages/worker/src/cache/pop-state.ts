@@ -47,6 +47,8 @@ export abstract class PopState extends DurableObject {
   readonly #sql: SqlStorage;
   readonly #facts: Facts;
   readonly #plan: SqlBlob;
+  /** By version, as the table has it; undefined before it was first needed. */
+  #ledger: Map<string, LedgerEntry> | undefined;
   /** In memory only: rows cost money, and losing these costs a little accuracy. */
   readonly #samples = new Map<string, RegionSample[]>();
   #cacheTimes: CacheTimes = NO_TIMES;
@@ -122,7 +124,7 @@ export abstract class PopState extends DurableObject {
   }
 
   #mergeRegions(probes: readonly RegionProbe[]): RegionState[] {
-    const before = new Map(this.#rows<RegionState>("regions").map((state) => [state.name, state]));
+    const before = new Map(this.regions().map((state) => [state.name, state]));
     const merged = probes.map((probe) =>
       mergeRegion(before.get(probe.region), probe, this.#samples.get(probe.region) ?? []),
     );
@@ -142,12 +144,13 @@ export abstract class PopState extends DurableObject {
         entry.version,
         JSON.stringify(entry),
       );
+      this.#entries.set(entry.version, entry);
     }
   }
 
   /** Makes the next period check every stripe of these versions. */
   suspect(versions: readonly string[]): void {
-    const entries = this.#rows<LedgerEntry>("ledger").filter(({ version }) => versions.includes(version));
+    const entries = versions.flatMap((version) => this.#entries.get(version) ?? []);
     this.record(entries.map((entry) => ({ ...entry, done: 0 })));
   }
 
@@ -165,7 +168,15 @@ export abstract class PopState extends DurableObject {
 
   /** Forgets evicted versions. */
   remove(versions: readonly string[]): void {
-    for (const version of versions) this.#sql.exec("DELETE FROM ledger WHERE version = ?", version);
+    for (const version of versions) {
+      this.#sql.exec("DELETE FROM ledger WHERE version = ?", version);
+      this.#entries.delete(version);
+    }
+  }
+
+  /** Returns the estimates of the regions. */
+  regions(): RegionState[] {
+    return this.#rows<RegionState>("regions");
   }
 
   /** Returns the number of the next configuration. */
@@ -207,8 +218,8 @@ export abstract class PopState extends DurableObject {
   snapshot(): PopSnapshot {
     return {
       epoch: this.#facts.get("epoch") ?? 0,
-      ledger: this.#rows<LedgerEntry>("ledger"),
-      regions: this.#rows<RegionState>("regions"),
+      ledger: [...this.#entries.values()],
+      regions: this.regions(),
       cacheLatency: this.#cacheLatency(),
       lastPeriod: this.#facts.get<PeriodReport>("lastPeriod"),
       spending: this.#facts.get<Spending>("spending"),
@@ -221,6 +232,11 @@ export abstract class PopState extends DurableObject {
   /** Resolves to the data center that runs this object, or to null where that cannot be found out. */
   colo(): Promise<string | null> {
     return findColo();
+  }
+
+  get #entries(): Map<string, LedgerEntry> {
+    this.#ledger ??= new Map(this.#rows<LedgerEntry>("ledger").map((entry) => [entry.version, entry]));
+    return this.#ledger;
   }
 
   #cacheLatency(): CacheLatency {

@@ -21,6 +21,7 @@ import { popState } from "./pop-state-stub.ts";
 import { parseCacheSettings, pricesOf } from "./cache-settings.ts";
 import { runExchange } from "./exchange.ts";
 import { runPeriod } from "./period.ts";
+import { PlannerKeeper } from "./planner-keeper.ts";
 import type { PeriodContext } from "./period-context.ts";
 
 /** A continent without requests for a day keeps what it has cached, and measures nothing. */
@@ -48,6 +49,7 @@ export class PeriodicPopState extends PopState {
   readonly #env: Bindings;
   /** What exchanges have kept in the Cache API. In memory only: the next ones keep it again. */
   readonly #kept = new Map<string, number>();
+  readonly #planners = new PlannerKeeper();
   /** What the last period knew of the peers. */
   #peers: OwnTurn["peers"];
   #exchange: Promise<unknown> = Promise.resolve();
@@ -73,7 +75,7 @@ export class PeriodicPopState extends PopState {
       await this.#exchange;
     };
     try {
-      await period(env, this.ctx, onTurn);
+      await this.#period(env, onTurn);
     } catch (error) {
       log("error", "period failed", { error });
       throw error;
@@ -99,6 +101,35 @@ export class PeriodicPopState extends PopState {
     await this.#exchange;
   }
 
+  /** This object's own methods and planner: a call of its stub would copy the ledger. */
+  get #memory(): Pick<PeriodContext, "state" | "planners"> {
+    return { state: this, planners: this.#planners };
+  }
+
+  /**
+   * Runs one period, once `onTurn` has settled. Rejects when the PoP's state is unavailable: the cache stays as it is
+   * until the next period.
+   */
+  async #period(env: Bindings, onTurn: (turn: OwnTurn) => Promise<void>): Promise<void> {
+    const { settings, clock, configuration, peers } = isolateOf(env);
+    // Finding manifests may take half of the subrequests, and the changes the other half.
+    const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
+    const invocation = new Invocation(env, this.ctx, { onFetch: () => budget.spend() });
+    const costMsPerByte = pricesOf(parseCacheSettings(env), settings.regions)?.egressPerByte;
+    const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers, costMsPerByte });
+    await onTurn(turn);
+    let published: Configuration | undefined;
+    const onPublished = (current: Configuration): void => {
+      configuration.set(current);
+      published = current;
+    };
+    const report = await runPeriod({ ...periodContext(invocation, { budget, turn, onPublished }), ...this.#memory });
+    if (published) await notifyPeers(env, settings, published, turn.mayChange);
+    if (!report) return;
+    const { popular: _keys, ...counts } = report;
+    log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...counts });
+  }
+
   async #setAlarm(): Promise<void> {
     const { exchangeSeconds } = parseCacheSettings(this.#env);
     if (exchangeSeconds === 0 || isEverywhere(this.#env) || !FrontCache.isHere) return;
@@ -112,7 +143,7 @@ export class PeriodicPopState extends PopState {
     const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
     const invocation = new Invocation(this.#env, this.ctx, { onFetch: () => budget.spend() });
     const turn = { mayChange: true, ...(this.#peers ? { peers: this.#peers } : {}) };
-    const context = periodContext(invocation, { budget, turn, onPublished() {} });
+    const context = { ...periodContext(invocation, { budget, turn, onPublished() {} }), ...this.#memory };
     const asked = (limit: number): Promise<KeyRequests[]> => exchangeRequests(this.#env, limit);
     const requests = { ...context.requests, closePeriod: asked };
     const report = await runExchange({ ...context, requests }, this.#kept);
@@ -137,30 +168,6 @@ async function tickOf(env: Bindings, context: RequestContext): Promise<void> {
   await popState(env).runPeriod(continentOf(env));
 }
 
-/**
- * Runs one period, once `onTurn` has settled. Rejects when the PoP's state is unavailable: the cache stays as it is
- * until the next period.
- */
-async function period(env: Bindings, context: RequestContext, onTurn: (turn: OwnTurn) => Promise<void>): Promise<void> {
-  const { settings, clock, configuration, peers } = isolateOf(env);
-  // Finding manifests may take half of the subrequests, and the changes the other half.
-  const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
-  const invocation = new Invocation(env, context, { onFetch: () => budget.spend() });
-  const costMsPerByte = pricesOf(parseCacheSettings(env), settings.regions)?.egressPerByte;
-  const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers, costMsPerByte });
-  await onTurn(turn);
-  let published: Configuration | undefined;
-  const onPublished = (current: Configuration): void => {
-    configuration.set(current);
-    published = current;
-  };
-  const report = await runPeriod(periodContext(invocation, { budget, turn, onPublished }));
-  if (published) await notifyPeers(env, settings, published, turn.mayChange);
-  if (!report) return;
-  const { popular: _keys, ...counts } = report;
-  log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...counts });
-}
-
 /** What a period and a purge have of their own. */
 interface PeriodParts {
   readonly budget: OperationBudget;
@@ -180,6 +187,7 @@ export function periodContext(invocation: Invocation, { budget, turn, onPublishe
   return {
     settings: { ...settings, ...parseCacheSettings(env) },
     state: popState(env),
+    planners: new PlannerKeeper(),
     requests: {
       closePeriod: (limit) => closePeriod(env, limit),
       forgetKeys: (keys) => forgetKeys(env, keys),

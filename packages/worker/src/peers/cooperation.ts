@@ -64,10 +64,10 @@ export async function takeTurn(options: TurnOptions): Promise<OwnTurn> {
   const { pop, peers: configured, delta } = settings;
   if (!configured) return ALONE;
   try {
-    const [probes, popular, { regions }] = await Promise.all([
+    const [probes, popular, regions] = await Promise.all([
       Promise.all(configured.pops.map((peer) => probe(peer, fetch, clock))),
       popularKeys(env, POPULAR_MAX),
-      popState(env).snapshot(),
+      popState(env).regions(),
     ]);
     const { isOurs, peers, inForce } = await peerState(env).beginTurn({
       // What a peer may not fill for one client alone, it must not fill for another PoP's one either.

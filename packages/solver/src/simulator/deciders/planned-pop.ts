@@ -13,7 +13,7 @@ import type { RegionEstimate } from "../../options/sources.ts";
 import type { CachedObject, ObjectShape } from "../../planner/object-shape.ts";
 import { Planner, SLOTS } from "../../planner/planner.ts";
 import { COMPARED } from "../../policies/compared.ts";
-import type { PlannedContents, PlannerState } from "../../planner/plan.ts";
+import type { PlannedContents } from "../../planner/plan.ts";
 import { PeriodPopularity } from "../../policy/period-popularity.ts";
 import type { Caches } from "../cache-state.ts";
 
@@ -35,7 +35,7 @@ export class PlannedPop {
   #counts: Uint32Array;
   #asked: Uint32Array;
   #regions: readonly RegionEstimate[] = [];
-  #state: PlannerState | undefined;
+  #planner: Planner | undefined;
   #turn = 0;
   #configuration = 0;
   #statedMs = 0;
@@ -140,23 +140,9 @@ export class PlannedPop {
     asked: Uint32Array,
     { mayChange = true, isOracle = false, isExchange = false },
   ): readonly PlannedContents[] {
-    const { world } = this.#caches;
     const { popularity } = this.#popularity;
-    const policy = isOracle ? "exact" : this.#policy;
-    const planner = new Planner(
-      {
-        policy,
-        policies: COMPARED,
-        capacityBytes: this.#capacityBytes,
-        slots: Math.min(SLOTS, this.#shapes.length),
-        cacheMs: world.pops[this.pop]!.cacheLatencyMs,
-        delta: world.delta,
-        recovered: world.recovered,
-        functionalPop: world.functional ? this.pop : undefined,
-      },
-      isOracle ? undefined : this.#state,
-    );
-    const { planned, state, error } = planner.plan({
+    const planner = isOracle ? this.#createPlanner("exact") : (this.#planner ??= this.#createPlanner(this.#policy));
+    const { planned, error } = planner.plan({
       nowMs,
       requests: Array.from(popularity.keys())
         .filter((o) => popularity[o]! > 0 || asked[o]! > 0)
@@ -170,8 +156,21 @@ export class PlannedPop {
       isExchange,
     });
     if (error !== undefined) throw error;
-    this.#state = state;
     return planned;
+  }
+
+  #createPlanner(policy: string): Planner {
+    const { world } = this.#caches;
+    return new Planner({
+      policy,
+      policies: COMPARED,
+      capacityBytes: this.#capacityBytes,
+      slots: Math.min(SLOTS, this.#shapes.length),
+      cacheMs: world.pops[this.pop]!.cacheLatencyMs,
+      delta: world.delta,
+      recovered: world.recovered,
+      functionalPop: world.functional ? this.pop : undefined,
+    });
   }
 
   get #name(): string {
