@@ -8,6 +8,7 @@ import { HAS_STORE } from "../features.ts";
 import { concat } from "../format/hash-tree.ts";
 import { blockCount, stripeShape, type StripeShape } from "../format/manifest/index.ts";
 import type { ByteRange } from "../http/range.ts";
+import { UNWANTED } from "../sources/source.ts";
 import { LeafHashes } from "./leaf-hashes.ts";
 import { blockNames, isSmall, needsLeaves, piecesIn, piecesOf, wholeName, type Piece } from "./pieces.ts";
 import { WINDOW_STRIPES_MAX, type ReadContext, type ReadPolicy, type ReadTarget } from "./read-options.ts";
@@ -201,7 +202,7 @@ export class RangeReader {
       if (isOther && !inOrder.whole) throw error;
     }
     inOrder.whole ??= this.#stripes.data(inOrder.stripe, this.#endStripe - 1, this.#signal);
-    stop.abort();
+    stop.abort(UNWANTED);
     const data = await inOrder.whole;
     return data[chunk]!.subarray(stripe.from, stripe.from + stripe.shardBytes);
   }

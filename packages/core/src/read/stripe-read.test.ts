@@ -4,7 +4,7 @@ import type { Behaviour } from "../../test/fake-source.ts";
 import { toyHash } from "../../test/objects/sample-object.ts";
 import { object, StripeWorld as World } from "../../test/stripe-world.ts";
 import { planStripe, type Candidate } from "./read-plan.ts";
-import type { ChunkSource, SourceKind } from "../sources/source.ts";
+import { UNWANTED, type ChunkSource, type SourceKind } from "../sources/source.ts";
 import type { Hedge } from "./stripe-read.ts";
 
 describe("readStripe", () => {
@@ -15,6 +15,9 @@ describe("readStripe", () => {
     expect(world.startsAt(0)).toEqual(["r0", "r1", "r2", "r4", "r3", "r5"]);
     expect(world.clock.now()).toBe(80);
     expect(world.outcomes()).toEqual({ used: ["r0", "r1", "r2", "r4"], cancelled: ["r3", "r5"] });
+    // An error would keep the shards of those that were used in memory, for as long as its signal lives.
+    const reasons = world.sources.flatMap(({ requests }) => requests.map(({ signal }) => signal.reason as unknown));
+    expect(new Set(reasons)).toEqual(new Set([undefined, UNWANTED]));
     expect(world.signal("r3").aborted).toBe(true);
     expect(world.signal("r0").aborted).toBe(false);
     world.expectClean();

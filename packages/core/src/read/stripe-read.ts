@@ -7,6 +7,7 @@
  * fails, one more chunk shows which of them is corrupt. If it still fails, several are, and all of them are dropped.
  */
 import { checkedLength } from "../sources/body.ts";
+import { UNWANTED } from "../sources/source.ts";
 import type { Decoder } from "../codec.ts";
 import { HAS_MESSAGES, toAgaroseError, type AgaroseError, type ErrorCode } from "../errors.ts";
 import { hedgeAfterMs } from "../latency.ts";
@@ -411,7 +412,7 @@ class StripeRead {
     for (const flight of this.#flights) {
       this.#flights.delete(flight);
       this.#end(flight, "cancelled");
-      flight.abort.abort();
+      flight.abort.abort(UNWANTED);
     }
     for (const flight of [...this.#arrivals.values()].filter(isPending)) this.#end(flight, "unused");
   }

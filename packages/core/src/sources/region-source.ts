@@ -18,7 +18,7 @@ import {
 } from "../format/manifest/index.ts";
 import type { FetchPort } from "../ports.ts";
 import { PartStream } from "./part-stream.ts";
-import type { ChunkRequest, ChunkSource } from "./source.ts";
+import { UNWANTED, type ChunkRequest, type ChunkSource } from "./source.ts";
 
 /** What a RegionSource needs. */
 export interface RegionSourceOptions {
@@ -177,5 +177,5 @@ function close(stream: Stream): void {
 }
 
 function endUnwanted({ parts, abort }: Stream): void {
-  if (parts.awaited === 0) abort.abort();
+  if (parts.awaited === 0) abort.abort(UNWANTED);
 }

@@ -7,6 +7,12 @@ import type { StripePart, StripeShape } from "../format/manifest/index.ts";
 /** `edge`: the cache of the PoP that answers; `peer`: another PoP's cache; `region`: a bucket. */
 export type SourceKind = "edge" | "peer" | "region";
 
+/**
+ * Why a request is aborted that nobody waits for any more. By default the reason is an error, which keeps in memory
+ * what was on the stack when it was made: a stripe with its shards.
+ */
+export const UNWANTED = 0;
+
 /** One place that serves chunks of one object. */
 export interface ChunkSource {
   /** Name of the PoP or region, unique within one read. */
