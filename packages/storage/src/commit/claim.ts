@@ -8,6 +8,8 @@ import { AgaroseError } from "@agarose/core";
 import { readRecordText } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed, type Outcome } from "../regions/ask-regions.ts";
+import { batchesIn } from "./batches.ts";
+import { singleAfter } from "./generations.ts";
 import { DEAD_MS, instantOf, Lease, PASSABLE_MS, withdrawClaim, type HeldClaim } from "./lease.ts";
 import { claimName, claimPrefix } from "./names.ts";
 import { surveyRegions } from "../regions/region-survey.ts";
@@ -54,7 +56,7 @@ async function claimFirst(claim: Claim, unused: UnusedClaim[], context: WriteCon
   const { key, newest, copies = false } = claim;
   const needed = majorityOf(context.stores);
   const attempts = copies ? 2 : ATTEMPTS_MAX;
-  let generation = newest + 1;
+  let generation = singleAfter(newest);
   for (let attempt = 1; ; attempt++) {
     const start = instantOf(context);
     const name = claimName(key, generation);
@@ -70,7 +72,8 @@ async function claimFirst(claim: Claim, unused: UnusedClaim[], context: WriteCon
     unused.push({ name, body, holders });
     context.signal.throwIfAborted();
     if (holders.length >= needed) {
-      if (attempt > 1 && copies && !(await areDead(claim, generation, context))) throw overtaken(key, attempt);
+      if (copies && generation > newest + 1 && !(await areDead(claim, generation, context)))
+        throw overtaken(key, attempt);
       return new Lease({ generation, name, body, holders, start }, context);
     }
     if (answered.length < needed) throw noQuorum(key, outcomes, needed);
@@ -83,7 +86,7 @@ async function claimFirst(claim: Claim, unused: UnusedClaim[], context: WriteCon
     for (const { generation: other } of await listClaims(key, context)) {
       if (other > highest && other < limit) highest = other;
     }
-    generation = highest + 1;
+    generation = singleAfter(highest);
   }
 }
 
@@ -97,8 +100,8 @@ async function withdraw(unused: readonly UnusedClaim[], context: WriteContext): 
 /** Whether another writer has claimed a generation above `own`, and has not withdrawn. NO_QUORUM. */
 export async function isPassed(key: string, own: number, upload: string, context: WriteContext): Promise<boolean> {
   const later = (await listClaims(key, context)).filter(({ generation }) => generation > own);
-  for (const { store, name } of later) {
-    const claim = parseClaim(await readText(store, name, context.signal));
+  for (const listed of later) {
+    const claim = await readClaim(listed, context.signal);
     if (claim.upload !== upload && claim.withdrawn !== true) return true;
   }
   return false;
@@ -114,12 +117,11 @@ async function areDead(claim: Claim, own: number, context: WriteContext): Promis
   const between = claims.filter(({ generation }) => generation > claim.newest && generation < own);
   const isDead = ({ store, modifiedMs }: ListedClaim): boolean =>
     (ownMs.get(store) ?? Number.NaN) - modifiedMs >= PASSABLE_MS;
-  const body = bodyOf(claim);
-  for (const { store, name } of between.filter((one) => !isDead(one))) {
+  for (const listed of between.filter((one) => !isDead(one))) {
     // A region that does not say whose claim it is may have that of a writer that is alive.
-    const text = await readText(store, name, context.signal).catch(() => undefined);
+    const other = await readClaim(listed, context.signal).catch(() => undefined);
     context.signal.throwIfAborted();
-    if (text === undefined || (text !== body && parseClaim(text).withdrawn !== true)) return false;
+    if (!other || (other.upload !== claim.upload && other.withdrawn !== true)) return false;
   }
   return true;
 }
@@ -132,8 +134,8 @@ export async function isClaimedAbove(key: string, generation: number, context: W
 /** Whether a writer has claimed a generation in order to repeat generation `generation`. NO_QUORUM. */
 export async function isCopied(key: string, generation: number, context: WriteContext): Promise<boolean> {
   const later = (await listClaims(key, context)).filter((listed) => listed.generation > generation);
-  for (const { store, name } of later) {
-    if (parseClaim(await readText(store, name, context.signal)).copies === generation) return true;
+  for (const listed of later) {
+    if ((await readClaim(listed, context.signal)).copies === generation) return true;
   }
   return false;
 }
@@ -144,6 +146,8 @@ export interface ListedClaim {
   readonly name: string;
   readonly generation: number;
   readonly modifiedMs: number;
+  /** Of a batch, which has been read. */
+  readonly upload?: string;
 }
 
 /**
@@ -159,14 +163,14 @@ export async function claimedUploads(
 ): Promise<ReadonlySet<string>> {
   const claims = await listClaims(key, context, context.stores.length);
   const uploads = new Set<string>();
-  for (const { store, name } of claims.filter((claim) => !isDead(claim, DEAD_MS))) {
-    const { upload } = parseClaim(await readText(store, name, context.signal));
+  for (const claim of claims.filter((one) => !isDead(one, DEAD_MS))) {
+    const { upload } = await readClaim(claim, context.signal);
     if (upload !== undefined) uploads.add(upload);
   }
   return uploads;
 }
 
-/** The claims to generations of a key, in `needed` regions or more. NO_QUORUM. */
+/** The claims to generations of a key, those of batches among them, in `needed` regions or more. NO_QUORUM. */
 async function listClaims(
   key: string,
   context: RegionParts,
@@ -178,6 +182,10 @@ async function listClaims(
     for await (const { name, modifiedMs } of store.list(prefix, signal)) {
       if (claims.length === CLAIMS_MAX) throw tooManyClaims(key, store);
       claims.push({ store, name, generation: Number(name.slice(prefix.length)), modifiedMs });
+    }
+    for (const { name, modifiedMs, entries } of await batchesIn(store, signal)) {
+      const entry = entries.get(key);
+      if (entry) claims.push({ store, name, modifiedMs, ...entry });
     }
     return claims;
   };
@@ -205,12 +213,16 @@ function bodyOf({ upload, newest, copies }: Claim): string {
   return JSON.stringify({ upload, ...(copies && { copies: newest }) });
 }
 
-/** What a claim says; nothing when it is none. */
-function parseClaim(text: string): {
+interface ClaimContent {
   readonly upload?: string;
   readonly copies?: number;
   readonly withdrawn?: boolean;
-} {
+}
+
+/** What a claim says; nothing when it is none, or gone. Rejects when its region does not say: SOURCE_FAILED. */
+async function readClaim({ store, name, upload }: ListedClaim, signal: AbortSignal): Promise<ClaimContent> {
+  if (upload !== undefined) return { upload };
+  const text = await readText(store, name, signal);
   try {
     return (JSON.parse(text) as object | null) ?? {};
   } catch {

@@ -14,8 +14,9 @@ import {
 } from "@agarose/core/format";
 import { regionsOf, withCurrentNames } from "../buckets/region-names.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
+import { BatchLease, type Ownership } from "./batches.ts";
 import { claimGeneration, isCopied, isPassed } from "./claim.ts";
-import { AWAKENING_MS, type Lease } from "./lease.ts";
+import { AWAKENING_MS } from "./lease.ts";
 import { PROBE, probe } from "./probe.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
 import { surveyAgain, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
@@ -39,6 +40,8 @@ export interface CommitInput<T extends ManifestRecord> {
    * only if no other writer came between.
    */
   readonly copies?: boolean;
+  /** The right to a generation that a batch has claimed, of a key that had no record then. Default: it is claimed. */
+  readonly lease?: BatchLease | undefined;
   /** Whether the record brings new content, which has to be encrypted where a rule says so. */
   readonly isContent?: boolean;
   /** Work between the claim and the write, such as the upload of chunks. */
@@ -71,11 +74,13 @@ export async function commitRecord<T extends ManifestRecord>(
   context.fence?.prepare();
   await checkSigner(context);
   const newest = input.survey.generation;
-  const leases = [await claimGeneration({ key, upload, newest, copies }, context)];
+  const leases: Ownership[] = [input.lease ?? (await claimGeneration({ key, upload, newest, copies }, context))];
   try {
     const sealed = await prepared(input, leases, context);
     // From here on the commit ends or is undone: an interruption waits for it.
     const ending = { ...context, signal: new AbortController().signal };
+    const { lease } = input;
+    if (lease?.generation === sealed.record.generation) lease.isOpen = true;
     const writes = await writeRecord(sealed.record, sealed.survey.regions, ending, copies ? newest : undefined);
     const written = writes.filter(({ outcome }) => outcome === "written");
     if (written.length < majorityOf(context.stores)) throw await giveUp(sealed.record, writes, ending);
@@ -84,8 +89,9 @@ export async function commitRecord<T extends ManifestRecord>(
       throw notAcknowledged(key, error);
     });
     // Its own alone: by a claim, the garbage collector knows the upload of a writer that still works.
-    const own = leases.map(({ generation }) => generation);
+    const own = leases.filter((one) => one !== lease).map(({ generation }) => generation);
     await context.claimRemovals.add(key, own);
+    if (lease) lease.isOpen = false;
     return commitOf(sealed.record, writes);
   } finally {
     for (const lease of leases) lease.end();
@@ -93,7 +99,7 @@ export async function commitRecord<T extends ManifestRecord>(
 }
 
 /** What precedes the first write of a manifest. A failure takes the claims back, so that they hold up nobody. */
-async function prepared<T extends ManifestRecord>(input: CommitInput<T>, leases: Lease[], context: WriteContext) {
+async function prepared<T extends ManifestRecord>(input: CommitInput<T>, leases: Ownership[], context: WriteContext) {
   try {
     await input.prepare?.();
     return await sealOwn(input, leases, context);
@@ -122,11 +128,11 @@ function commitOf<T extends ManifestRecord>(record: T, writes: readonly RegionWr
  */
 async function sealOwn<T extends ManifestRecord>(
   input: CommitInput<T>,
-  leases: Lease[],
+  leases: Ownership[],
   context: WriteContext,
 ): Promise<{ record: T; survey: Survey }> {
   const { key, upload, copies = false, survey: before, prepare, seal } = input;
-  const isOwned = async (own: Lease): Promise<boolean> =>
+  const isOwned = async (own: Ownership): Promise<boolean> =>
     own.isFresh ||
     (copies && !own.isExpired && (await own.refresh()) && !(await isPassed(key, own.generation, upload, context)));
   for (;;) {
@@ -134,7 +140,13 @@ async function sealOwn<T extends ManifestRecord>(
     const isOurs = await isOwned(own);
     // Claims are removed once their generation is in a majority. A late claimer sees that generation here.
     // A majority shows it. What the others hold was seen before, and their conditions are those of that time.
-    const survey = copies ? await surveyRegions(key, context) : await surveyAgain(before, key, context);
+    // Who claimed a batch has looked since.
+    const isSeen = own instanceof BatchLease && isOurs;
+    const survey = copies
+      ? await surveyRegions(key, context)
+      : isSeen
+        ? before
+        : await surveyAgain(before, key, context);
     const newest = survey.generation;
     if (copies && newest !== before.generation) throw replacedMeanwhile(key);
     if (newest < own.generation && isOurs) {

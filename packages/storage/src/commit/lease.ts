@@ -7,13 +7,13 @@ import { askRegions } from "../regions/ask-regions.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
 
 /** A writer writes its manifest within an hour of the last time it stored its claim, or claims again. */
-const LEASE_MS = 3_600_000;
+export const LEASE_MS = 3_600_000;
 /** Three tries fit into a lease. */
 const RENEWAL_MS = LEASE_MS / 3;
 /** From this age on, a claim is that of a writer that died. */
 export const DEAD_MS = 2 * LEASE_MS;
 /** Without a look at other claims, a writer relies on its own for so long after it has stored it. */
-const FRESH_MS = 20_000;
+export const FRESH_MS = 20_000;
 /**
  * From this age on, a claim no longer holds up a writer that depends on what is there. Its owner looks for such a
  * writer's claim before it writes, if its own is older than `FRESH_MS`.
@@ -57,7 +57,7 @@ export function startWatch(context: WriteContext): () => boolean {
 }
 
 /** Whether more than `ms` have gone by since `start`, by either clock. */
-function isPast(start: Instant, ms: number, context: Pick<WriteContext, "clock" | "nowMs">): boolean {
+export function isPast(start: Instant, ms: number, context: Pick<WriteContext, "clock" | "nowMs">): boolean {
   const { timerMs, wallMs } = instantOf(context);
   return timerMs - start.timerMs > ms || Math.abs(wallMs - start.wallMs) > ms;
 }

@@ -5,6 +5,8 @@ import { encodeKey } from "@agarose/core/format";
 
 /** Names of writers' claims begin with this. */
 export const CLAIM_PREFIX = "claims/";
+/** Names of batches begin with this. No encoded key has a `!`. */
+export const BATCH_PREFIX = `${CLAIM_PREFIX}!batch/`;
 /** Names of the repair queue begin with this. */
 export const REPAIR_PREFIX = "repairs/";
 /** Names of the garbage collector's marks begin with this. */

@@ -29,6 +29,7 @@ import {
   type CommitInput,
   type RegionProblem,
 } from "../commit/commit.ts";
+import type { BatchLease } from "../commit/batches.ts";
 import { keepMsOf } from "../commit/history.ts";
 import { startWatch } from "../commit/lease.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
@@ -75,6 +76,8 @@ export interface PutObject {
    * seen all the same.
    */
   readonly isAbsent?: boolean;
+  /** The right to a generation that a batch has claimed for it, of a key that had none. Default: it claims one. */
+  readonly lease?: BatchLease | undefined;
   /** Whether to compress it. Default: as the configuration says. */
   readonly compress?: Config["compress"];
   /** Receives counts of file bytes hashed and of chunk bytes uploaded. */
@@ -145,7 +148,7 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
     const secret = await secretsOf(config).forWriting(object.key);
     const copies = object.onlyIf !== undefined;
     const { onBytes } = given;
-    const storing = { copies, ...(onBytes && { onBytes }) };
+    const storing = { copies, lease: copies ? undefined : object.lease, ...(onBytes && { onBytes }) };
     const onHashed = (bytes: number): void => onBytes?.("hash", bytes);
     const unread = secret ? undefined : await stateOfUnstored(file, object, newest, context);
     if (unread) {
@@ -249,11 +252,11 @@ async function storeNew(
   draft: Draft,
   survey: Survey,
   source: Pick<UploadInput, "file" | "expected" | "onHashed">,
-  { copies, onBytes }: Pick<PutObject, "onBytes"> & Required<Pick<CommitInput<Manifest>, "copies">>,
+  { copies, lease, onBytes }: Pick<PutObject, "onBytes" | "lease"> & Required<Pick<CommitInput<Manifest>, "copies">>,
   context: PutParts,
 ): Promise<PutResult> {
   const { key, placement } = draft;
-  const upload = context.newUpload();
+  const upload = lease?.upload ?? context.newUpload();
   const input: UploadInput = {
     ...source,
     key,
@@ -286,6 +289,7 @@ async function storeNew(
       upload,
       survey,
       copies,
+      lease,
       isContent: true,
       ...(draft.inline === undefined && { prepare }),
       seal,

@@ -16,7 +16,7 @@ import { fileSource } from "../upload/file-source.ts";
 import { headersOf } from "../upload/header-rules.ts";
 import type { Described } from "../upload/object-headers.ts";
 import { contentTypeOf, isDescribedAs } from "../upload/content-type.ts";
-import { storeFiles, type StoreOutcome } from "../upload/transfers.ts";
+import { storeFiles, type KnownKey, type StoreOutcome } from "../upload/transfers.ts";
 import { checkManifests } from "../objects/verify-object.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { commonEtag, currentManifest } from "../listing/listed-object.ts";
@@ -235,8 +235,8 @@ async function storeAll(
       transfer,
       progress,
       bytesOf: ({ status }) => status.size,
-      store: (file, parts) =>
-        storeSettled(file, isAbsenceKnown && !listed.has(file.key), job, { ...context, ...parts }),
+      isAbsent: ({ key }) => isAbsenceKnown && !listed.has(key),
+      store: (file, parts, known) => storeSettled(file, known, job, { ...context, ...parts }),
       onOutcome: async (outcome) => {
         const { key } = outcome;
         if (outcome.outcome === "failed") await report(outcome);
@@ -265,12 +265,7 @@ function isIncomplete(result: StoreOutcome): boolean {
 }
 
 /** Stores a file again when it has changed meanwhile, so that what is stored is what the folder has in the end. */
-async function storeSettled(
-  file: LocalFile,
-  wasAbsent: boolean,
-  job: SyncJob,
-  context: SyncContext,
-): Promise<PutResult> {
+async function storeSettled(file: LocalFile, known: KnownKey, job: SyncJob, context: SyncContext): Promise<PutResult> {
   const { progress } = context;
   const { path, key } = file;
   const object = { key, source: fileSource(path), ...descriptionOf(file, job, context), force: false, examine: true };
@@ -283,13 +278,13 @@ async function storeSettled(
   for (let tries = 0; tries < TRIES; tries++) {
     const before = signatureOf(await look());
     let failure: unknown;
-    const isAbsent: boolean = wasAbsent && !isStored;
-    const result: PutResult | undefined = await putObject({ ...object, isAbsent, onBytes }, context).catch(
-      (error: unknown) => {
-        failure = error;
-        return undefined;
-      },
-    );
+    const result: PutResult | undefined = await putObject(
+      { ...object, ...(tries === 0 && known), onBytes },
+      context,
+    ).catch((error: unknown) => {
+      failure = error;
+      return undefined;
+    });
     if (signatureOf(await look()) === before) {
       if (result) return isStored ? { ...result, outcome: "stored" } : result;
       throw failure;

@@ -55,7 +55,7 @@ export type SyncOutcome = { readonly key: string } & (
   | {
       readonly outcome: "stored";
       readonly bytes: number;
-      /** 1 for a key that never had an object, so that no PoP has another version. Absent with `dryRun`. */
+      /** By it, `isFirst` knows a key that never had an object. Absent with `dryRun`. */
       readonly generation?: number;
     }
   | { readonly outcome: "fetched"; readonly bytes: number }

@@ -5,6 +5,7 @@ import {
   besideHostileRegion,
   besideRegionsThatComeAndGo,
   expiredBesideWriters,
+  firstPutsByBatches,
   heatedBesideWriters,
   renamedBesideWriters,
   restoredBesideWriters,
@@ -21,6 +22,7 @@ const RESTORE_SCHEDULES = 100;
 const EXPIRY_SCHEDULES = 100;
 const RENAME_SCHEDULES = 100;
 const HEAT_SCHEDULES = 100;
+const BATCH_SCHEDULES = 200;
 const LINEAR_SCHEDULES = 60;
 const ROTATION_SCHEDULES = 100;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
@@ -88,6 +90,16 @@ test(`a region that gets another name beside writers, faults and kills keeps eve
   const { renames, faults, kills } = result.events;
   expect(renames).toBeGreaterThan(RENAME_SCHEDULES / 2);
   expect(Math.min(faults, kills)).toBeGreaterThan(0);
+});
+
+test(`batches of new keys that meet each other and other writers keep every promise, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: BATCH_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: firstPutsByBatches });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  const { batches, acknowledged, faults, kills, suspensions } = result.events;
+  expect(Math.min(batches, acknowledged)).toBeGreaterThan(BATCH_SCHEDULES);
+  expect(Math.min(faults, kills, suspensions)).toBeGreaterThan(BATCH_SCHEDULES / 10);
 });
 
 test(`extra chunks that come and go beside writers, faults and kills keep every promise, from seed ${SEED}`, async () => {

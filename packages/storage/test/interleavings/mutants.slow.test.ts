@@ -8,6 +8,7 @@ import {
   cleanedUnderReader,
   cleanedUnderWriter,
   expiredBesideWriters,
+  firstPutsByBatches,
   killedAndRepeated,
   killedBesideHostileRegion,
   renamedBesideWriters,
@@ -43,6 +44,11 @@ const FAMILIES: Record<string, typeof scheduleOf> = {
   "a strong read takes the first answer": besideRegionsThatComeAndGo,
   "what a writer cannot use counts as nothing": rotatedBesideWriters,
   "a writer does not look which keys are in force": rotatedBesideWriters,
+  "a batch does not look for those of others": firstPutsByBatches,
+  "a batch counts in less than a majority": firstPutsByBatches,
+  "a batch looks for those of others before it is stored": firstPutsByBatches,
+  "a batch does not look at manifests after its claim": firstPutsByBatches,
+  "a batch takes the next generation, as a claim of its own does": firstPutsByBatches,
   "a manifest is renamed over what another writer has put meanwhile": renamedBesideWriters,
 };
 

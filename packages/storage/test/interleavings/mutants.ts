@@ -19,6 +19,7 @@ const SURVEY = "regions/region-survey.ts";
 const HISTORY = "commit/history.ts";
 const WRITE = "commit/manifest-write.ts";
 const EXPIRE = "maintenance/expire-object.ts";
+const BATCHES = "commit/batches.ts";
 const CLEAN = "maintenance/gc/clean-key.ts";
 
 /** Writes whatever is there, whichever is newer. */
@@ -235,6 +236,50 @@ export const MUTANTS: readonly Mutant[] = [
       [COMMIT, "await context.fence?.check(record, input.isContent);", ""],
       [COMMIT, "await context.fence?.check(sealed.record, input.isContent).catch(", "await Promise.resolve().catch("],
     ],
+  },
+  {
+    name: "a batch does not look for those of others",
+    edits: [
+      [BATCHES, "others.every(({ entries }) => entries.get(key)?.generation !== generation)", "others.length >= 0"],
+    ],
+  },
+  {
+    name: "a batch counts in less than a majority",
+    edits: [
+      [BATCHES, "enough: majorityOf(context.stores), isGood: () => true };", "enough: 1, isGood: () => true };"],
+      [
+        BATCHES,
+        "const needed = majorityOf(context.stores);\n  if (holders.length < needed)",
+        "const needed = 1;\n  if (holders.length < needed)",
+      ],
+    ],
+  },
+  {
+    name: "a batch looks for those of others before it is stored",
+    edits: [
+      [BATCHES, "const holders = await storeBatch(name, entries, context);", ""],
+      [
+        BATCHES,
+        "const isOurs = await unclaimed(name, entries, holders, context);",
+        `const isOurs = await unclaimed("", entries, context.stores, context);
+         const holders = await storeBatch(name, entries, context);
+         if (holders.length < needed) return undefined;`,
+      ],
+      [BATCHES, "if (sound.length < needed) return undefined;", ""],
+      [
+        BATCHES,
+        "const sound = listings.filter((batches) => batches.some((batch) => batch.name === name));",
+        "const sound = listings;",
+      ],
+    ],
+  },
+  {
+    name: "a batch does not look at manifests after its claim",
+    edits: [[BATCHES, "listings.every((found) => !found.has(manifestName(key)))", "listings.length > 0"]],
+  },
+  {
+    name: "a batch takes the next generation, as a claim of its own does",
+    edits: [["commit/generations.ts", "(Math.floor(generation / BATCH_STEP) + 1) * BATCH_STEP", "generation + 1"]],
   },
   {
     name: "a manifest is renamed over what another writer has put meanwhile",

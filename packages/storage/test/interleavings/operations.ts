@@ -81,6 +81,8 @@ export async function runOperation(operation: Operation, context: OperationConte
   switch (operation.verb) {
     case "put":
       return write({ verb: "put", sha256: sha256Of(operation.content) }, () => put(operation, context), context);
+    case "bulk":
+      return write({ verb: "put", sha256: sha256Of(operation.content) }, () => bulk(operation, context), context);
     case "rm":
       return write({ verb: "rm" }, () => remove(context), context);
     case "expire":
@@ -212,6 +214,25 @@ async function put(
   const described = { contentType: "text/plain", headers: {}, force: false, isAbsent };
   const object = { key: KEY, source, ...described, ...(onlyIf && { onlyIf }) };
   return putResult(await context.engines.putObject(object, naming(context)), context);
+}
+
+/** As a put of many files: the key is one of several in a batch, and the last file ends it. */
+async function bulk({ content }: Operation & { verb: "bulk" }, context: OperationContext): Promise<Result> {
+  const { engines, process, note } = context;
+  const options = naming(context);
+  const batch = await engines.claimBatch(["folder/a", KEY, "folder/z"], options).catch(() => undefined);
+  const lease = batch?.take(KEY);
+  note(lease ? `claimed generation ${lease.generation} in a batch` : "claims nothing in a batch");
+  const described = { contentType: "text/plain", headers: {}, force: false, isAbsent: true };
+  const object = { key: KEY, source: sourceOf(content, 0, process), ...described };
+  try {
+    return putResult(await engines.putObject({ ...object, lease }, options), context);
+  } catch (error) {
+    if (!lease || toAgaroseError(error).code !== "REPLACED_MEANWHILE") throw error;
+    return putResult(await engines.putObject(object, options), context);
+  } finally {
+    await batch?.end();
+  }
 }
 
 /** To the model, a restore is a put of what the version that it has chosen holds. */

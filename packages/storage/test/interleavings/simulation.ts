@@ -52,6 +52,8 @@ export interface Events {
   renames: number;
   /** Extra chunks that were stored. */
   heats: number;
+  /** Keys that were claimed in a batch. */
+  batches: number;
 }
 
 /** Nothing yet. */
@@ -68,6 +70,7 @@ export function noEvents(): Events {
     expiries: 0,
     renames: 0,
     heats: 0,
+    batches: 0,
   };
 }
 
@@ -337,6 +340,7 @@ class Simulation {
         if (text.startsWith("restored")) this.#events.restores++;
         if (text.startsWith("recoded")) this.#events.recodes++;
         if (text === "removed by expire") this.#events.expiries++;
+        if (text.endsWith("in a batch")) this.#events.batches += text.startsWith("claimed") ? 1 : 0;
         if (text === "renamed") this.#events.renames++;
         if (text.endsWith(" extra chunks")) this.#events.heats += Number.parseInt(text);
         this.#note(process, text);

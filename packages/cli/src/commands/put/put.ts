@@ -12,6 +12,7 @@ import type { InputFile, SkippedEntry } from "@agarose/storage/files/folder-entr
 import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { putObject, type PutObject, type PutResult } from "@agarose/storage/objects/put-object";
+import { isFirst } from "@agarose/storage/commit/generations";
 import { findAbsentKeys } from "@agarose/storage/listing/absent-keys";
 import type { DeploymentParts } from "@agarose/storage/parts";
 import { contentTypeOf, isDescribedAs } from "@agarose/storage/upload/content-type";
@@ -21,7 +22,7 @@ import { checkManifests } from "@agarose/storage/objects/verify-object";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { headersOf } from "@agarose/storage/upload/header-rules";
 import { parseHeaders } from "@agarose/storage/upload/put-options";
-import { storeFiles, withTransfers, type StoreOutcome } from "@agarose/storage/upload/transfers";
+import { storeFiles, withTransfers, type KnownKey, type StoreOutcome } from "@agarose/storage/upload/transfers";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -47,16 +48,13 @@ export async function put({ paths, ...options }: PutOptions): Promise<number> {
       const sizes = await sizesOf(files);
       const keys = files.map(({ key }) => key);
       const absent = await findAbsentKeys(keys, context);
-      const store = (file: InputFile, parts: DeploymentParts): Promise<PutResult> =>
-        putFile(
-          file,
-          { headers: headersOf(file.key, context.config.headers, headers), isAbsent: absent.has(file.key) },
-          options,
-          parts,
-          progress,
-        );
+      const store = (file: InputFile, parts: DeploymentParts, known: KnownKey): Promise<PutResult> => {
+        const own = headersOf(file.key, context.config.headers, headers);
+        return putFile(file, { headers: own, ...known }, options, parts, progress);
+      };
+      const isAbsent = ({ key }: InputFile): boolean => absent.has(key);
       const reports = await withTransfers(options.jobs, context, (transfer) =>
-        storeFiles(files, { transfer, progress, bytesOf: (file) => sizes.get(file), store }, context),
+        storeFiles(files, { transfer, progress, bytesOf: (file) => sizes.get(file), isAbsent, store }, context),
       );
       const pops = options.purge ? await purgePops(context.config, replacedOf(reports)) : [];
       progress.stop();
@@ -75,9 +73,9 @@ async function sizesOf(files: readonly InputFile[]): Promise<ReadonlyMap<InputFi
   return sizes;
 }
 
-/** The keys of which PoPs may hold an older version: a first one has generation 1. */
+/** The keys of which PoPs may hold an older version. */
 function replacedOf(reports: readonly StoreOutcome[]): string[] {
-  return reports.flatMap((report) => (report.outcome === "stored" && report.generation > 1 ? [report.key] : []));
+  return reports.flatMap((report) => (report.outcome === "stored" && !isFirst(report.generation) ? [report.key] : []));
 }
 
 /** What a put would do to one key. `unchanged`: the object has this content, and `--force` is not given. */
@@ -129,7 +127,7 @@ async function planPut(
 
 async function putFile(
   { path, key }: InputFile,
-  own: Pick<PutObject, "headers" | "isAbsent">,
+  own: Pick<PutObject, "headers"> & KnownKey,
   options: Omit<PutOptions, "paths">,
   context: DeploymentParts,
   progress: Progress,

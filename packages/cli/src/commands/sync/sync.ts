@@ -2,6 +2,7 @@
  * `agarose sync`: makes a folder and the objects below a prefix equal.
  */
 import { AgaroseError } from "@agarose/core";
+import { isFirst } from "@agarose/storage/commit/generations";
 import type { SkippedEntry } from "@agarose/storage/files/folder-entries";
 import { prefixOf, syncFolder } from "@agarose/storage/sync/sync-folder";
 import type { SyncEnd, SyncOutcome, SyncRemoval, SyncTotals } from "@agarose/storage/sync/sync-job";
@@ -41,7 +42,7 @@ export async function sync({ source, target, get = false, dryRun = false, ...opt
       }
       counts[outcome.outcome]++;
       if ("bytes" in outcome) counts.bytes += outcome.bytes;
-      const isReplaced = outcome.outcome === "stored" && outcome.generation !== 1;
+      const isReplaced = outcome.outcome === "stored" && !isFirst(outcome.generation ?? 0);
       if (isReplaced || (outcome.outcome === "removed" && !get)) stale.push(outcome.key);
       const shown = outcome.outcome === "failed" ? { ...outcome, error: errorInFlags(outcome.error, args) } : outcome;
       await stream.item({ ...shown, generation: undefined }, [lineOf(shown, dryRun)]);

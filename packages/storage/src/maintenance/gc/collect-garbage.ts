@@ -15,6 +15,7 @@ import { withNewBreaker, type WriteContext } from "../../commit/write-context.ts
 import { keyGroups, KINDS_DEFAULT, type KeyGroup } from "../../listing/key-groups.ts";
 import { commonRecord } from "../../listing/listed-object.ts";
 import { mapOrdered } from "../../listing/ordered-pool.ts";
+import { cleanBatches } from "./clean-batches.ts";
 import { cleanKey, uploadsOf } from "./clean-key.ts";
 import { viewKey, type ViewContext } from "./key-view.ts";
 import { readRegionClocks } from "../../listing/region-clocks.ts";
@@ -56,6 +57,7 @@ export async function collectGarbage(search: GarbageSearch, parts: WriteContext)
     if (!isCleared) await lookAt(group, context, report);
     await search.onKey?.(group.key, report);
   }
+  if (prefix === "" && shard === undefined) await cleanBatches(context, report);
   return report;
 }
 

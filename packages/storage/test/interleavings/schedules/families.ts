@@ -304,6 +304,41 @@ export function afterCrashedConditionalWriter(seed: number): Schedule {
   };
 }
 
+/** Puts of many new files meet each other and everything else at the first version of a key, and die at any await. */
+export function firstPutsByBatches(seed: number): Schedule {
+  const dice = new Dice(seed, 34);
+  const layout = dice.pick([
+    { regions: 3, code: { k: 2, m: 1 } },
+    { regions: 4, code: { k: 3, m: 1 } },
+    { regions: 5, code: { k: 3, m: 2 } },
+  ]);
+  const others = ["bulk", "bulk", "bulk", "put", "put", "replace", "rm", "repair", "gc", "read", "apply"];
+  const next = (id: number): Operation => {
+    const verb = id < 2 ? "bulk" : dice.pick(others);
+    if (verb === "bulk" || verb === "put" || verb === "replace") return { verb, content: id };
+    if (verb === "repair") return repairOf(id, dice);
+    if (verb === "gc") return { verb, olderThanHours: 1 };
+    return verb === "read" ? { verb, reads: 3, pauseMs: dice.pick([1, 200, 3_000]) } : { verb: verb as "rm" };
+  };
+  let atMs = HOUR_MS;
+  const operations = Array.from({ length: 3 + dice.below(6) }, (_, id): Planned => {
+    const operation = next(id);
+    const suspended = { at: dice.below(60), ms: dice.pick([500, 5_000, 60_000, 3 * HOUR_MS]) };
+    const fates = [{ killedAt: dice.below(70) }, { suspended }, {}, {}];
+    const planned = { id, atMs, operation, fate: dice.pick(fates) };
+    atMs += dice.pick([0, 0, 30, 150, 500, 2_000, 50_000, 3 * HOUR_MS]);
+    return planned;
+  });
+  const faults = Array.from({ length: dice.below(4) }, (): RegionFault => {
+    const fromMs = HOUR_MS + dice.below(atMs - HOUR_MS + 1_000);
+    const kind = dice.pick(["refuse", "cut", "deaf", "hang"] as const);
+    const toMs = fromMs + dice.pick([200, 1_000, 5_000, 40_000]);
+    return { region: dice.below(layout.regions), kind, fromMs, toMs };
+  });
+  const regionSkewMs = Array.from({ length: layout.regions }, () => dice.pick([0, 0, 60_000, -60_000]));
+  return { ...family(seed, operations), ...layout, regionSkewMs, faults, endsWithGc: dice.chance(0.4) };
+}
+
 function besideRemoval(verb: string, id: number): Operation {
   if (verb === "put") return { verb, content: id };
   if (verb === "repair") return { verb, quick: id % 2 === 0 };
@@ -393,6 +428,7 @@ export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
   cleanedUnderReader,
   cleanedUnderWriter,
   expiredBesideWriters,
+  firstPutsByBatches,
   heatedBesideWriters,
   killedAndRepeated,
   killedBesideHostileRegion,

@@ -13,6 +13,8 @@ export type Operation =
    * read of its file takes `readMs`.
    */
   | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean; readonly readMs?: number }
+  /** Puts by a batch that claims the key beside others. It goes by a listing that did not have the key. */
+  | { readonly verb: "bulk"; readonly content: number }
   /** `expire` removes by `expireHours` of the schedule. */
   | { readonly verb: "rm" | "apply" | "verify" | "expire" }
   /** Takes the first key of the publisher out of force. */

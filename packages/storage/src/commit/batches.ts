@@ -1,0 +1,264 @@
+/**
+ * Batches: one claim to a generation of each of many keys, in place of a claim for each (docs/reference/format.md,
+ * "Batches"). It is one object in each region, so that many new keys are claimed by a few requests.
+ *
+ * The name of a batch is its writer's alone, so no condition keeps two of them apart. A writer stores its batch in a
+ * majority, and then looks for those of others there: of two that claim one generation of a key, the later one sees the
+ * other. It leaves such a key to a claim of its own. A batch takes generations that other writers never take.
+ */
+import { manifestName } from "@agarose/core/format";
+import { AgaroseError } from "@agarose/core";
+import { readRecordText } from "../buckets/small-record.ts";
+import type { ListedObject, Store } from "../buckets/store.ts";
+import { askRegions, type Outcome } from "../regions/ask-regions.ts";
+import { batchAfter } from "./generations.ts";
+import { FRESH_MS, instantOf, isPast, LEASE_MS, type HeldClaim, type Lease } from "./lease.ts";
+import { BATCH_PREFIX } from "./names.ts";
+import { majorityOf, type WriteContext } from "./write-context.ts";
+
+/** A batch has fewer keys than a page of a listing, and they are stored while it is fresh. */
+export const BATCH_KEYS_MAX = 128;
+const BATCH_BYTES_MAX = 1024 * 1024;
+/** A garbage collector removes old ones, so a region that lists more makes them up. */
+const BATCHES_MAX = 1_000;
+/** So many names of other keys may lie between those of a batch. */
+const NAMES_MAX = 10_000;
+/** Nothing is signed. A generation that is further ahead is no writer's. */
+const AHEAD_MAX = 1_000_000;
+
+/** What a batch says of a key. */
+export interface BatchEntry {
+  readonly generation: number;
+  readonly upload: string;
+}
+
+/** A batch in one region. */
+export interface ListedBatch extends ListedObject {
+  readonly store: Store;
+  readonly entries: ReadonlyMap<string, BatchEntry>;
+}
+
+/** What a writer works under: a claim of its own, or its part of a batch. */
+export type Ownership = Pick<Lease, "generation" | "isExpired" | "isFresh" | "refresh" | "withdraw" | "end">;
+
+/** The right to write one generation of a key once, by a batch. Nobody had written the key when it was claimed. */
+export class BatchLease implements Ownership, BatchEntry {
+  readonly generation: number;
+  readonly upload: string;
+  /** Whether its writer has begun to write the manifest, and not ended yet with a majority that has it. */
+  isOpen = false;
+  readonly #start: HeldClaim["start"];
+  readonly #context: WriteContext;
+
+  constructor({ generation, upload }: BatchEntry, start: HeldClaim["start"], context: WriteContext) {
+    this.generation = generation;
+    this.upload = upload;
+    this.#start = start;
+    this.#context = context;
+  }
+
+  get isExpired(): boolean {
+    return isPast(this.#start, LEASE_MS, this.#context);
+  }
+
+  get isFresh(): boolean {
+    return !isPast(this.#start, FRESH_MS, this.#context);
+  }
+
+  /** A batch is stored once only. Who takes longer claims again. */
+  async refresh(): Promise<boolean> {
+    return this.isFresh;
+  }
+
+  async withdraw(): Promise<void> {}
+
+  end(): void {}
+}
+
+/** A batch that its writer holds. */
+export class Batch {
+  readonly #leases: ReadonlyMap<string, BatchLease>;
+  readonly #free: Map<string, BatchLease>;
+  readonly #name: string;
+  readonly #context: WriteContext;
+
+  constructor(name: string, leases: ReadonlyMap<string, BatchLease>, context: WriteContext) {
+    this.#name = name;
+    this.#leases = leases;
+    this.#free = new Map(leases);
+    this.#context = context;
+  }
+
+  /** The right to write a key, once. Undefined where another writer may have it. */
+  take(key: string): BatchLease | undefined {
+    const lease = this.#free.get(key);
+    this.#free.delete(key);
+    return lease;
+  }
+
+  /**
+   * Removes the batch, once nothing is written by it any more. Where a request that is late may still write something,
+   * the batch stays, for a garbage collector: then its generation is still taken. Does not reject.
+   */
+  async end(): Promise<void> {
+    if ([...this.#leases.values()].some(({ isOpen }) => isOpen)) return;
+    await removeBatch(this.#name, this.#context);
+  }
+}
+
+async function removeBatch(name: string, context: WriteContext): Promise<void> {
+  const { signal } = new AbortController();
+  const remove = (store: Store, ended: AbortSignal): Promise<unknown> => store.remove([name], ended);
+  await askRegions(context.stores, remove, { enough: Math.ceil(context.stores.length / 2) }, { ...context, signal });
+}
+
+/**
+ * Claims a generation of each key that no region listed shortly before. Its caller ends the batch. Undefined where too
+ * few regions answer: then each key needs a claim of its own.
+ */
+export async function claimBatch(keys: readonly string[], context: WriteContext): Promise<Batch | undefined> {
+  const needed = majorityOf(context.stores);
+  const isGood = (): boolean => true;
+  const before = valuesOf(await askRegions(context.stores, batchesIn, { enough: needed, isGood }, context));
+  if (before.length < needed) return undefined;
+  const entries = new Map(keys.map((key) => [key, entryOf(key, before.flat(), context)]));
+  const name = `${BATCH_PREFIX}${context.newUpload()}`;
+  const start = instantOf(context);
+  const holders = await storeBatch(name, entries, context);
+  const isOurs = await unclaimed(name, entries, holders, context);
+  const isAbsent = isOurs && (await unlisted([...entries.keys()], context));
+  if (!isOurs || !isAbsent) {
+    await removeBatch(name, context);
+    return undefined;
+  }
+  const own = [...entries].filter(([key, entry]) => isOurs(key, entry) && isAbsent(key));
+  return new Batch(name, new Map(own.map(([key, entry]) => [key, new BatchLease(entry, start, context)])), context);
+}
+
+/** Batches of writers that died stay, so their generations are passed over. */
+function entryOf(key: string, others: readonly ListedBatch[], { newUpload }: WriteContext): BatchEntry {
+  const claimed = others.flatMap(({ entries }) => entries.get(key)?.generation ?? []);
+  return { generation: batchAfter(Math.max(0, ...claimed.filter((other) => other < AHEAD_MAX))), upload: newUpload() };
+}
+
+/** Returns the regions that have it. An interruption waits for the answers, because it has to take it back. */
+async function storeBatch(
+  name: string,
+  entries: ReadonlyMap<string, BatchEntry>,
+  context: WriteContext,
+): Promise<Store[]> {
+  const claims = [...entries].map(([key, { generation, upload }]) => [key, generation, upload]);
+  const bytes = Buffer.from(JSON.stringify({ claims }));
+  const options = { bytes: bytes.length, contentType: "application/json" };
+  const put = (store: Store, signal: AbortSignal): Promise<unknown> => store.put(name, bytes, { ...options, signal });
+  const patience = { enough: majorityOf(context.stores), isGood: () => true };
+  const { signal } = new AbortController();
+  const outcomes = await askRegions(context.stores, put, patience, { ...context, signal });
+  return outcomes.filter(({ error }) => error === undefined).map(({ store }) => store);
+}
+
+/**
+ * Whether a key is claimed by no other batch, by a look that began after ours was stored. Undefined when too few of the
+ * regions that took ours list it: another batch may be missing from such a list, too.
+ */
+async function unclaimed(
+  name: string,
+  own: ReadonlyMap<string, BatchEntry>,
+  holders: readonly Store[],
+  context: WriteContext,
+): Promise<((key: string, entry: BatchEntry) => boolean) | undefined> {
+  const needed = majorityOf(context.stores);
+  if (holders.length < needed) return undefined;
+  const known = (store: Store, signal: AbortSignal) => batchesIn(store, signal, { name, entries: own });
+  const listings = valuesOf(await askRegions(holders, known, { enough: needed }, context));
+  const sound = listings.filter((batches) => batches.some((batch) => batch.name === name));
+  if (sound.length < needed) return undefined;
+  const others = sound.flat().filter((batch) => batch.name !== name);
+  return (key, { generation }) => others.every(({ entries }) => entries.get(key)?.generation !== generation);
+}
+
+/**
+ * Whether no region of a majority lists a manifest of a key. A batch goes once its manifests are in a majority, so one
+ * that was gone before the look at the batches shows here. Undefined where no majority answers, or too much else is
+ * there.
+ */
+async function unlisted(
+  keys: readonly string[],
+  context: WriteContext,
+): Promise<((key: string) => boolean) | undefined> {
+  const needed = majorityOf(context.stores);
+  const names = keys.map(manifestName).toSorted();
+  const [first, last] = [names[0]!, names.at(-1)!];
+  const list = async (store: Store, signal: AbortSignal): Promise<ReadonlySet<string>> => {
+    const found = new Set<string>();
+    let count = 0;
+    for await (const { name } of store.list(commonStart(first, last), signal, first.slice(0, first.lastIndexOf("@")))) {
+      if (name > last) break;
+      if (++count > NAMES_MAX)
+        throw new AgaroseError("SOURCE_FAILED", `more than ${NAMES_MAX} names among ${keys.length}`);
+      found.add(name);
+    }
+    return found;
+  };
+  const listings = valuesOf(await askRegions(context.stores, list, { enough: needed, isGood: () => true }, context));
+  if (listings.length < needed) return undefined;
+  return (key) => listings.every((found) => !found.has(manifestName(key)));
+}
+
+function commonStart(a: string, b: string): string {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length++;
+  return a.slice(0, length);
+}
+
+function valuesOf<T>(outcomes: readonly Outcome<T>[]): T[] {
+  return outcomes.flatMap((outcome) => (outcome.error === undefined ? [outcome.value] : []));
+}
+
+/** What batches say that were read before. A batch does not change. */
+const readBefore = new WeakMap<Store, ReadonlyMap<string, ListedBatch["entries"]>>();
+
+/** The batches in a region. Rejects when the region does not say. */
+export async function batchesIn(
+  store: Store,
+  signal: AbortSignal,
+  own?: Pick<ListedBatch, "name" | "entries">,
+): Promise<ListedBatch[]> {
+  const listed: ListedObject[] = [];
+  for await (const object of store.list(BATCH_PREFIX, signal)) {
+    listed.push(object);
+    if (listed.length <= BATCHES_MAX) continue;
+    const region = store.region.name;
+    const message = `region ${region} lists more than ${BATCHES_MAX} batches: delete garbage with \`agarose gc\``;
+    throw new AgaroseError("SOURCE_FAILED", message, { region, limit: BATCHES_MAX });
+  }
+  const before = readBefore.get(store);
+  const batches: ListedBatch[] = [];
+  for (const object of listed) {
+    const { name } = object;
+    const known = name === own?.name ? own.entries : before?.get(name);
+    batches.push({ ...object, store, entries: known ?? (await readBatch(store, name, signal)) });
+  }
+  readBefore.set(store, new Map(batches.map(({ name, entries }) => [name, entries])));
+  return batches;
+}
+
+/** Nothing where it is gone, or where it is none. */
+async function readBatch(store: Store, name: string, signal: AbortSignal): Promise<ListedBatch["entries"]> {
+  const response = await store.get(name, { signal });
+  const { status } = response;
+  const text = status === 200 ? await readRecordText(response, name, BATCH_BYTES_MAX) : "";
+  if (status !== 200 && status !== 404) {
+    const region = store.region.name;
+    throw new AgaroseError("SOURCE_FAILED", `region ${region} answered ${status} for the batch ${name}: retry later`, {
+      region,
+      status,
+    });
+  }
+  try {
+    const { claims } = JSON.parse(text) as { readonly claims: readonly (readonly [string, number, string])[] };
+    return new Map(claims.map(([key, generation, upload]) => [key, { generation, upload }]));
+  } catch {
+    return new Map();
+  }
+}
