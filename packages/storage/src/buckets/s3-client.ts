@@ -176,8 +176,15 @@ export function limitAnswer(client: S3Client, bytesMax: number): void {
     (next, { commandName }) =>
       async (args) => {
         const result = await next(args);
-        const response = result.response as { statusCode: number; body?: unknown };
+        const response = result.response as {
+          readonly statusCode: number;
+          readonly headers: Readonly<Record<string, string | undefined>>;
+          body?: unknown;
+        };
         const isWhole = commandName !== "GetObjectCommand" || response.statusCode >= 300;
+        // Node sends no byte on that is beyond the length stated.
+        const { "content-length": stated } = response.headers;
+        if (stated !== undefined && Number(stated) <= bytesMax) return result;
         if (isWhole && response.body instanceof Readable) response.body = atMost(response.body, bytesMax);
         return result;
       },

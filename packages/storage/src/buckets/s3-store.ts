@@ -2,15 +2,13 @@
  * A bucket through the AWS SDK.
  */
 import type { Readable } from "node:stream";
+import { crc32 } from "node:zlib";
 import { setTimeout as pause } from "node:timers/promises";
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
-  DeleteObjectCommand,
   DeleteObjectsCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   type S3Client,
@@ -35,6 +33,7 @@ import {
   type S3StoreOptions,
 } from "./s3-client.ts";
 import { mayRefuseAdditions, sendPlainly } from "./plain-requests.ts";
+import { SmallRequests } from "./small-requests.ts";
 import { StreamParts } from "./stream-parts.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
@@ -53,6 +52,7 @@ const SMALL_REQUEST_MS_MAX = 30_000;
 export class S3Store implements Store {
   readonly region: RegionConfig;
   readonly #client: S3Client;
+  readonly #requests: SmallRequests;
   readonly #credentialsOrigin: string;
   /** Tries of a page by ourselves, where the SDK has one. */
   readonly #triesOfList: number;
@@ -76,18 +76,16 @@ export class S3Store implements Store {
     this.#triesOfList = options.attempts === 1 ? LIST_TRIES : 1;
     sendPlainly(this.#client, () => this.#takesChecksums);
     if (options.onThrottle) this.#watchThrottling(options.onThrottle);
+    this.#requests = new SmallRequests(this.#client, region);
   }
 
   async get(name: string, { range, signal }: GetOptions = {}): Promise<FetchedResponse> {
-    const command = new GetObjectCommand({ Bucket: this.region.bucket, Key: name, ...(range && { Range: range }) });
     try {
-      const output = await this.#client.send(command, signal && { abortSignal: signal });
-      const headers = new Headers();
-      if (output.ContentLength !== undefined) headers.set("content-length", String(output.ContentLength));
-      if (output.ETag !== undefined) headers.set("etag", output.ETag);
-      if (output.ContentRange !== undefined) headers.set("content-range", output.ContentRange);
-      const body = webStreamOf(output.Body as Readable);
-      return { status: output.$metadata.httpStatusCode ?? 200, headers, body };
+      const request = { method: "GET", name, ...(range && { headers: { range } }) } as const;
+      const { status, headers: all, body } = await this.#requests.send(request, signal);
+      const kept = ["content-length", "etag", "content-range"].filter((header) => all[header] !== undefined);
+      const headers = new Headers(kept.map((header) => [header, all[header]!]));
+      return { status, headers, body: webStreamOf(body) };
     } catch (error) {
       const failure = this.#failure(error, "SOURCE_FAILED", `for ${name}`);
       const status = statusOf(error);
@@ -99,10 +97,10 @@ export class S3Store implements Store {
   }
 
   async head(name: string, signal?: AbortSignal): Promise<number | undefined> {
-    const command = new HeadObjectCommand({ Bucket: this.region.bucket, Key: name });
-    return this.#small("SOURCE_FAILED", `for ${name}`, signal, async (own) => {
+    return this.#small("SOURCE_FAILED", `for ${name}`, signal, async ({ abortSignal }) => {
       try {
-        return (await this.#client.send(command, own)).ContentLength ?? 0;
+        const { headers } = await this.#requests.send({ method: "HEAD", name }, abortSignal);
+        return Number(headers["content-length"] ?? 0);
       } catch (error) {
         if (statusOf(error) === 404) return undefined;
         throw error;
@@ -112,7 +110,7 @@ export class S3Store implements Store {
 
   async put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt> {
     try {
-      if (body instanceof Uint8Array) return await this.#orPlainly(() => this.#sendPut(name, body, options));
+      if (body instanceof Uint8Array) return await this.#orPlainly(() => this.#sendBytes(name, body, options));
       const isLong = options.bytes > PARTS_OF_PUT_MAX * this.#partBytes;
       return await (isLong ? this.#sendParts(name, body, options) : this.#sendPut(name, body, options));
     } catch (error) {
@@ -121,7 +119,22 @@ export class S3Store implements Store {
     }
   }
 
-  async #sendPut(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt> {
+  async #sendBytes(name: string, body: Uint8Array, options: PutOptions): Promise<PutReceipt> {
+    const checksum = Buffer.alloc(4);
+    checksum.writeUInt32BE(crc32(body));
+    const headers = {
+      "content-type": options.contentType,
+      ...(options.cacheControl && { "cache-control": options.cacheControl }),
+      ...(options.ifNoneMatch && { "if-none-match": options.ifNoneMatch }),
+      ...(options.ifMatch && { "if-match": options.ifMatch }),
+      "x-amz-sdk-checksum-algorithm": "CRC32",
+      "x-amz-checksum-crc32": checksum.toString("base64"),
+    };
+    const answer = await this.#requests.send({ method: "PUT", name, headers, body }, options.signal);
+    return { etag: answer.headers["etag"] };
+  }
+
+  async #sendPut(name: string, body: Readable, options: PutOptions): Promise<PutReceipt> {
     const command = new PutObjectCommand({
       Bucket: this.region.bucket,
       Key: name,
@@ -131,9 +144,8 @@ export class S3Store implements Store {
       ...(options.cacheControl && { CacheControl: options.cacheControl }),
       ...(options.ifNoneMatch && { IfNoneMatch: options.ifNoneMatch }),
       ...(options.ifMatch && { IfMatch: options.ifMatch }),
-      ...(body instanceof Uint8Array && this.#takesChecksums && { ChecksumAlgorithm: "CRC32" as const }),
     });
-    const hash = body instanceof Uint8Array ? undefined : this.#prepareStream(command, options.bytes);
+    const hash = this.#prepareStream(command, options.bytes);
     const output = await this.#client.send(command, options.signal && { abortSignal: options.signal });
     if (hash && output.ServerSideEncryption === undefined) checkEtag(output.ETag, hash());
     return { etag: output.ETag };
@@ -280,9 +292,8 @@ export class S3Store implements Store {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     for (const name of names) {
-      const command = new DeleteObjectCommand({ Bucket: this.region.bucket, Key: name });
       try {
-        await this.#small("STORE_FAILED", `to remove ${name}`, signal, (own) => this.#client.send(command, own));
+        await this.#remove(name, {}, signal);
       } catch (error) {
         failed.push({ name, problem: (error as AgaroseError).message });
       }
@@ -290,8 +301,13 @@ export class S3Store implements Store {
   }
 
   async removeMatching(name: string, etag: string, signal?: AbortSignal): Promise<void> {
-    const command = new DeleteObjectCommand({ Bucket: this.region.bucket, Key: name, IfMatch: etag });
-    await this.#small("STORE_FAILED", `to remove ${name}`, signal, (own) => this.#client.send(command, own));
+    await this.#remove(name, { "if-match": etag }, signal);
+  }
+
+  #remove(name: string, headers: Readonly<Record<string, string>>, signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#small("STORE_FAILED", `to remove ${name}`, signal, ({ abortSignal }) =>
+      this.#requests.send({ method: "DELETE", name, headers }, abortSignal),
+    );
   }
 
   close(): void {

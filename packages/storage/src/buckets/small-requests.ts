@@ -1,0 +1,150 @@
+/**
+ * Small requests without most of the SDK's middleware, which takes more time than the rest of such a request: PUT, GET,
+ * HEAD and DELETE of one object, with a body that is in memory. What remains of the client serves them: its retries,
+ * signer, clock, keys and connections, and the middleware that is ours.
+ */
+import type { Readable } from "node:stream";
+import { S3ServiceException, type S3Client } from "@aws-sdk/client-s3";
+import type { RegionConfig } from "../config/config.ts";
+
+/** A request for one object. */
+export interface SmallRequest {
+  readonly method: "PUT" | "GET" | "HEAD" | "DELETE";
+  /** Of the object. */
+  readonly name: string;
+  /** Names are in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+/** An answer with a status below 300. The body of a GET is not read yet. */
+export interface SmallAnswer {
+  readonly status: number;
+  /** Names are in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Readable;
+}
+
+/** What makes a request from an input, and an output from a response, and what these requests have no use for. */
+const LEFT_OUT = [
+  "addExpectContinueMiddleware",
+  "bucketEndpointMiddleware",
+  "contentLengthMiddleware",
+  "deserializerMiddleware",
+  "getUserAgentMiddleware",
+  "hostHeaderMiddleware",
+  "httpAuthSchemeMiddleware",
+  "loggerMiddleware",
+  "recursionDetectionMiddleware",
+  "regionRedirectEndpointMiddleware",
+  "regionRedirectMiddleware",
+  "s3ExpressMiddleware",
+  "serializerMiddleware",
+  "validateBucketNameMiddleware",
+];
+
+interface Response {
+  readonly statusCode: number;
+  readonly headers: SmallAnswer["headers"];
+  readonly body: Readable;
+}
+
+type Handler<R> = (args: { readonly input: object; readonly request: object }) => Promise<R>;
+type Context = Readonly<Record<string, unknown>>;
+type Answered = { readonly response: Response; readonly output: SmallAnswer & { readonly $metadata: object } };
+
+/** The parts of the client's stack and configuration that its types leave out. */
+interface Stack {
+  add(
+    middleware: (next: Handler<{ readonly response: Response }>, context: Context) => Handler<Answered>,
+    how: object,
+  ): void;
+  remove(name: string): boolean;
+  resolve(handler: Handler<{ readonly response: Response }>, context: Context): Handler<Answered>;
+}
+interface Config {
+  signer: (scheme: unknown) => Promise<unknown>;
+  readonly requestHandler: { handle(request: object, options: object): Promise<{ readonly response: Response }> };
+  readonly httpAuthSchemes: readonly { readonly schemeId: string; readonly signer: unknown }[];
+  readonly logger: unknown;
+}
+
+/** The small requests to one bucket. */
+export class SmallRequests {
+  readonly #config: Config;
+  readonly #stack: Stack;
+  readonly #bucket: URL;
+
+  /** `client` has all of its middleware. */
+  constructor(client: S3Client, { endpoint, bucket }: Pick<RegionConfig, "endpoint" | "bucket">) {
+    this.#config = client.config as unknown as Config;
+    this.#bucket = new URL(`${endpoint.replace(/\/+$/, "")}/${encoded(bucket)}/`);
+    this.#stack = client.middlewareStack.clone() as unknown as Stack;
+    for (const name of LEFT_OUT) this.#stack.remove(name);
+    this.#stack.add(readAnswer, { step: "deserialize", name: "readAnswer" });
+    // The SDK would make a signer for each request.
+    const { signer } = this.#config;
+    let own: Promise<unknown> | undefined;
+    this.#config.signer = (scheme) => (own ??= signer(scheme));
+  }
+
+  /** Sends a request. Rejects with the SDK's error for an answer of 300 or more. */
+  async send({ method, name, headers, body }: SmallRequest, abortSignal?: AbortSignal): Promise<SmallAnswer> {
+    const config = this.#config;
+    const { protocol, hostname, port, host, pathname } = this.#bucket;
+    const request = {
+      method,
+      protocol,
+      hostname,
+      ...(port !== "" && { port: Number(port) }),
+      path: pathname + name.split("/").map(encoded).join("/"),
+      query: {},
+      headers: { host, "user-agent": "agarose", ...(body && { "content-length": String(body.length) }), ...headers },
+      body,
+    };
+    const signing: Record<string, unknown> = { config };
+    const { signer } = config.httpAuthSchemes.find(({ schemeId }) => schemeId === "aws.auth#sigv4")!;
+    const context = {
+      commandName: method === "GET" ? "GetObjectCommand" : method,
+      logger: config.logger,
+      __smithy_context: {
+        abortSignal,
+        selectedHttpAuthScheme: { httpAuthOption: { signingProperties: signing }, identity: {}, signer },
+      },
+    };
+    signing["context"] = context;
+    const options = abortSignal ? { abortSignal } : {};
+    const run = this.#stack.resolve((args) => config.requestHandler.handle(args.request, options), context);
+    return (await run({ input: {}, request })).output;
+  }
+}
+
+/** Reads what is not the content of an object, and makes an error of a refusal, as the SDK does. */
+function readAnswer(next: Handler<{ readonly response: Response }>, { commandName }: Context): Handler<Answered> {
+  return async (args) => {
+    const { response } = await next(args);
+    const { statusCode: status, headers, body } = response;
+    const $metadata = { httpStatusCode: status };
+    const isContent = commandName === "GetObjectCommand" && status < 300;
+    const text = isContent ? "" : await textOf(body);
+    if (status < 300) return { response, output: { $metadata, status, headers, body } };
+    const said = (field: string): string | undefined => new RegExp(`<${field}>([^<]*)</${field}>`).exec(text)?.[1];
+    const error = new S3ServiceException({
+      name: said("Code") ?? (status === 404 ? "NotFound" : "UnknownError"),
+      message: said("Message") ?? "UnknownError",
+      $fault: status < 500 ? "client" : "server",
+      $metadata,
+    });
+    throw Object.assign(error, { $response: response });
+  };
+}
+
+async function textOf(body: Readable): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part as Uint8Array);
+  return Buffer.concat(parts).toString();
+}
+
+function encoded(segment: string): string {
+  return encodeURIComponent(segment).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+}
