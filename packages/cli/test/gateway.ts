@@ -1,5 +1,6 @@
 /** A gateway over six buckets, for tests. */
-import { startGateway, type Gateway, type GatewayOptions } from "../src/commands/gateway/server.ts";
+import { startGateway, type Gateway, type GatewayOptions } from "@agarose/storage/gateway/gateway";
+import { lockFolder } from "@agarose/pop";
 import { partsOf } from "@agarose/storage/parts";
 import { startTestWorld, type World } from "./world.ts";
 
@@ -37,10 +38,14 @@ export async function startGatewayWorld({
 /** A gateway over the buckets of a world. */
 export function gatewayOver(
   { config, stores }: World,
-  options: Partial<Pick<GatewayOptions, "credentials" | "spoolBytes" | "uploads" | "nowMs">>,
+  {
+    uploads,
+    ...options
+  }: Partial<Pick<GatewayOptions, "credentials" | "spoolBytes" | "nowMs">> & { readonly uploads?: string },
 ): Promise<Gateway> {
   const { signal } = new AbortController();
   const context = partsOf({ config, stores, signal });
   const usual = { credentials: GATEWAY_KEYS, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
-  return startGateway({ ...usual, ...options, context });
+  const kept = uploads === undefined ? {} : { uploads: { dir: uploads, lock: lockFolder } };
+  return startGateway({ ...usual, ...options, ...kept, context });
 }

@@ -4,13 +4,15 @@
 import { once } from "node:events";
 import { AgaroseError } from "@agarose/core";
 import type { Credentials } from "@agarose/s3-server";
+import { lockFolder } from "@agarose/pop";
+import { BUCKET } from "@agarose/storage/gateway/bucket";
+import { startGateway } from "@agarose/storage/gateway/gateway";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import { printResult } from "../../ui/output.ts";
-import { BUCKET, KEY_ID, SECRET } from "./names.ts";
-import { startGateway } from "./server.ts";
+import { KEY_ID, SECRET } from "./names.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -33,6 +35,7 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
     const running = await startGateway({
       ...options,
       ...options.listen,
+      uploads: options.uploads === undefined ? undefined : { dir: options.uploads, lock: lockFolder },
       spoolBytes: options.spool,
       credentials,
       context,

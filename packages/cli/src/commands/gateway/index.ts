@@ -1,9 +1,10 @@
 /** The definition of `agarose gateway`. */
 import { defineCommand, option, valued } from "../../command.ts";
 import { CONSISTENCY } from "../../ui/args.ts";
+import { BUCKET } from "@agarose/storage/gateway/bucket";
 import { parseSize } from "@agarose/storage/maintenance/amounts";
 import { parseAddress } from "../../ui/units.ts";
-import { BUCKET, KEY_ID, SECRET } from "./names.ts";
+import { KEY_ID, SECRET } from "./names.ts";
 
 /** Its arguments and options. */
 export const args = {

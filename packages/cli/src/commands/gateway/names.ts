@@ -1,8 +1,6 @@
-/** The names that clients of the gateway have to know. */
+/** The environment variables by which the gateway gets the keys that clients sign with. */
 
-/** The one bucket that a gateway has: the deployment. */
-export const BUCKET = "agarose";
-/** The environment variable of the key id that clients sign with. */
+/** Of the key id. */
 export const KEY_ID = "AGAROSE_GATEWAY_ACCESS_KEY_ID";
-/** The environment variable of its secret. */
+/** Of its secret. */
 export const SECRET = "AGAROSE_GATEWAY_SECRET_ACCESS_KEY";

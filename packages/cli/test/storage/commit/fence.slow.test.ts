@@ -5,7 +5,7 @@ import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { systemClock } from "@agarose/core";
 import { acceptUnsigned } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { startGateway } from "../../../src/commands/gateway/server.ts";
+import { startGateway } from "@agarose/storage/gateway/gateway";
 import { GATEWAY_KEYS } from "../../gateway.ts";
 import { DOWN, REGIONS, startTestWorld, type RunResult, type World } from "../../world.ts";
 import { loadConfig } from "@agarose/storage/config/config";

@@ -1,12 +1,12 @@
 /** The gateway: the S3 server over a deployment, which it opens again when its configuration turns out to be old. */
 import { startS3Server, Uploads, type Credentials, type S3Server, type S3ServerOptions } from "@agarose/s3-server";
 import { AgaroseError, systemClock } from "@agarose/core";
-import type { Consistency } from "@agarose/storage/objects/manifests";
-import type { DeploymentParts } from "@agarose/storage/parts";
-import { KnownRegions } from "@agarose/storage/regions/known-regions";
+import type { Consistency } from "../objects/manifests.ts";
+import type { DeploymentParts } from "../parts.ts";
+import { KnownRegions } from "../regions/known-regions.ts";
 import { DeploymentBackend, type DeploymentContext } from "./deployment-backend.ts";
 import { Spool } from "./spool.ts";
-import { FolderJournal, takeFolder } from "./upload-journal.ts";
+import { FolderJournal, takeFolder, type UploadFolder } from "./upload-journal.ts";
 
 /** How a gateway is set up. */
 export interface GatewayOptions {
@@ -24,7 +24,7 @@ export interface GatewayOptions {
   /** The most bytes of bodies that wait on disk. */
   readonly spoolBytes: number;
   /** The folder of multipart uploads, for the next gateway to have them. Default: this one forgets them. */
-  readonly uploads?: string | undefined;
+  readonly uploads?: UploadFolder | undefined;
   /** Milliseconds since 1970. Default: `Date.now`. */
   readonly nowMs?: () => number;
 }
@@ -45,9 +45,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const shown = { ...own, signal: ending.signal };
     return { ...shown, consistency, knownRegions: new KnownRegions(shown, true) };
   };
-  const giveBack = options.uploads === undefined ? () => {} : await takeFolder(options.uploads);
-  const spool = await Spool.open(spoolBytes, options.uploads);
-  const journal = options.uploads === undefined ? undefined : new FolderJournal(options.uploads, spool, nowMs);
+  const { uploads: folder } = options;
+  const giveBack = folder ? await takeFolder(folder) : () => {};
+  const spool = await Spool.open(spoolBytes, folder?.dir);
+  const journal = folder && new FolderJournal(folder.dir, spool, nowMs);
   const uploads = await Uploads.open({ discard: (body) => spool.remove(body), nowMs, journal });
   spool.whenFull(() => uploads.removeIdle());
   const reload = new Reload(nowMs, async () => {
@@ -83,7 +84,7 @@ async function listen(options: S3ServerOptions & Pick<GatewayOptions, "port" | "
   try {
     return await startS3Server(options);
   } catch (error) {
-    const message = `the gateway cannot listen on ${host}:${port} (${(error as Error).message}): choose another --listen`;
+    const message = `the gateway cannot listen on ${host}:${port} (${(error as Error).message}): choose another port or address`;
     throw new AgaroseError("USAGE", message, { host, port }, error);
   }
 }

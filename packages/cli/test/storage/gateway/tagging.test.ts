@@ -12,8 +12,8 @@ import {
   type Tag,
 } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
-import { BUCKET as Bucket } from "./names.ts";
+import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
+import { BUCKET as Bucket } from "@agarose/storage/gateway/bucket";
 
 let started: GatewayWorld;
 let client: S3Client;

@@ -20,10 +20,10 @@ import {
   type PutObjectCommandInput,
 } from "@aws-sdk/client-s3";
 import { MANIFEST_BYTES_MAX } from "@agarose/core/format";
-import { presign } from "../../../test/presign.ts";
-import { GATEWAY_KEYS, gatewayOver, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
-import { DOWN, manifestName, REGIONS, type World } from "../../../test/world.ts";
-import type { Gateway } from "./server.ts";
+import { presign } from "../../presign.ts";
+import { GATEWAY_KEYS, gatewayOver, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
+import { DOWN, manifestName, REGIONS, type World } from "../../world.ts";
+import type { Gateway } from "@agarose/storage/gateway/gateway";
 
 const Bucket = "agarose";
 const body = randomBytes(20_000);

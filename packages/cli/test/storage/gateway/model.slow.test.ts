@@ -8,8 +8,8 @@ import { createHash } from "node:crypto";
 import * as s3 from "@aws-sdk/client-s3";
 import { OPERATIONS, type OperationName } from "@agarose/s3-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
-import { presign } from "../../../test/presign.ts";
+import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
+import { presign } from "../../presign.ts";
 
 const BUCKET = "agarose";
 /** Is copied. */

@@ -6,11 +6,11 @@
  * whole and sorted. Its later pages come from that one list.
  */
 import { compareUtf8 } from "@agarose/s3-server";
-import type { DeploymentParts } from "@agarose/storage/parts";
-import type { KnownRegions } from "@agarose/storage/regions/known-regions";
-import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
-import type { Consistency } from "@agarose/storage/objects/manifests";
-import { majorityEtag } from "@agarose/storage/listing/listed-object";
+import type { DeploymentParts } from "../parts.ts";
+import type { KnownRegions } from "../regions/known-regions.ts";
+import { KeyListing, liveGroups } from "../listing/keys.ts";
+import type { Consistency } from "../objects/manifests.ts";
+import { majorityEtag } from "../listing/listed-object.ts";
 
 type Context = DeploymentParts & { readonly knownRegions: KnownRegions; readonly consistency: Consistency };
 

@@ -1,8 +1,8 @@
 /** The suite that the embedded S3 endpoint and versitygw pass, against the gateway. */
 import { describe } from "vitest";
-import { startGatewayWorld } from "../../../test/gateway.ts";
-import { s3Contract } from "../../../test/s3.contract.ts";
-import { BUCKET } from "./names.ts";
+import { startGatewayWorld } from "../../gateway.ts";
+import { s3Contract } from "../../s3.contract.ts";
+import { BUCKET } from "@agarose/storage/gateway/bucket";
 
 describe("the gateway", () => {
   s3Contract(

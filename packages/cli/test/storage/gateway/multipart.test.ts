@@ -1,10 +1,10 @@
 /** Multipart uploads through the gateway, with the AWS SDK. */
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { GATEWAY_KEYS, gatewayOver, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
-import { MultipartClient, PART_BYTES } from "../../../test/multipart-client.ts";
-import { presign } from "../../../test/presign.ts";
-import { REGIONS, type World } from "../../../test/world.ts";
+import { GATEWAY_KEYS, gatewayOver, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
+import { MultipartClient, PART_BYTES } from "../../multipart-client.ts";
+import { presign } from "../../presign.ts";
+import { REGIONS, type World } from "../../world.ts";
 
 const DAY_MS = 86_400_000;
 

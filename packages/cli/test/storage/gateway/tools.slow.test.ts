@@ -5,9 +5,9 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, type TestContext } from "vitest";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
-import type { World } from "../../../test/world.ts";
-import type { Gateway } from "./server.ts";
+import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
+import type { World } from "../../world.ts";
+import type { Gateway } from "@agarose/storage/gateway/gateway";
 
 const run = promisify(execFile);
 const FILES = {

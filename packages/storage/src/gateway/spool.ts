@@ -7,7 +7,7 @@ import { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { receiveBody, S3Error, type BodyFile, type ChecksumAlgorithm, type Received } from "@agarose/s3-server";
-import { writeAll } from "@agarose/storage/files/whole-file";
+import { writeAll } from "../files/whole-file.ts";
 
 const NAME = /^agarose-gateway-(\d+)-/;
 /** A client that sends nothing for this long has left. */
@@ -112,7 +112,7 @@ export class Spool {
 
   #full(): S3Error {
     const held = `the gateway holds ${this.#bytes} of ${this.#bytesMax} bytes`;
-    const message = `${held}: send it again later, abort uploads that nobody completes, or raise --spool`;
+    const message = `${held}: send it again later, abort uploads that nobody completes, or give the spool more room`;
     return new S3Error("ServiceUnavailable", message);
   }
 }

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { CompletedPart } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { GATEWAY_KEYS, gatewayOver } from "../../../test/gateway.ts";
-import { MultipartClient, PART_BYTES, type Created } from "../../../test/multipart-client.ts";
-import { startTestWorld, type World } from "../../../test/world.ts";
-import type { Gateway } from "./server.ts";
+import { GATEWAY_KEYS, gatewayOver } from "../../gateway.ts";
+import { MultipartClient, PART_BYTES, type Created } from "../../multipart-client.ts";
+import { startTestWorld, type World } from "../../world.ts";
+import type { Gateway } from "@agarose/storage/gateway/gateway";
 
 const WEEK_MS = 7 * 86_400_000;
 const KEY = "folder/large.mp4";
@@ -195,5 +195,5 @@ test("two gateways do not share a folder, and a file is no folder", async () => 
   const path = join(uploads, "file");
   await writeFile(path, "");
   const third = await world.run(["gateway", "--listen", "127.0.0.1:0", "--uploads", path], own);
-  expect([third.code, third.stderr]).toEqual([2, expect.stringMatching(/USAGE: --uploads .* is not a folder/)]);
+  expect([third.code, third.stderr]).toEqual([2, expect.stringMatching(/USAGE: .* is not a folder for uploads/)]);
 });

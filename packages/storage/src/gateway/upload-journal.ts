@@ -8,7 +8,6 @@ import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs
 import { join } from "node:path";
 import * as v from "valibot";
 import { AgaroseError } from "@agarose/core";
-import { lockFolder } from "@agarose/pop";
 import {
   CHECKSUM_ALGORITHMS,
   UPLOAD_LIFE_MS,
@@ -18,8 +17,8 @@ import {
   type UploadedPart,
   type UploadJournal,
 } from "@agarose/s3-server";
-import { syncFolder, writeWholeFile } from "@agarose/storage/files/whole-file";
-import { BUCKET } from "./names.ts";
+import { syncFolder, writeWholeFile } from "../files/whole-file.ts";
+import { BUCKET } from "./bucket.ts";
 import type { Spool } from "./spool.ts";
 
 const DESCRIPTION = "upload.json";
@@ -183,13 +182,20 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/**
- * Makes the folder of `--uploads` and locks it. A process that was killed has no lock, whatever its number. Returns
- * what gives it back. Throws USAGE when it is no folder, STORE_FAILED when another gateway has it.
- */
-export async function takeFolder(dir: string): Promise<() => void> {
+/** Where multipart uploads are kept for the next gateway. */
+export interface UploadFolder {
+  readonly dir: string;
+  /**
+   * Locks the folder for this process, and returns what unlocks it: `lockFolder` of @agarose/pop. A process that was
+   * killed has no lock, whatever its number. Throws when another process has it.
+   */
+  readonly lock: (dir: string) => () => void;
+}
+
+/** Makes the folder and locks it. Returns what gives it back. Throws USAGE for no folder, or what `lock` throws. */
+export async function takeFolder({ dir, lock }: UploadFolder): Promise<() => void> {
   await mkdir(dir, { recursive: true }).catch((error: unknown) => {
-    throw new AgaroseError("USAGE", `--uploads ${dir} is not a folder: ${(error as Error).message}`, { dir }, error);
+    throw new AgaroseError("USAGE", `${dir} is not a folder for uploads: ${(error as Error).message}`, { dir }, error);
   });
-  return lockFolder(dir);
+  return lock(dir);
 }

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, vi, type TestContext } from "vitest";
 import { freePort } from "@agarose/dev-world/free-port";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
+import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
 
 const run = promisify(execFile);
 let started: GatewayWorld;

@@ -1,0 +1,2 @@
+/** The one bucket that a gateway has: the deployment. */
+export const BUCKET = "agarose";
