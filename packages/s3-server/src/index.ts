@@ -31,6 +31,7 @@ export type { Validators } from "./wire/conditions.ts";
 export { readDeletion } from "./wire/deletion.ts";
 export { compareUtf8, type ListedObject, type UploadChecksum } from "./wire/list.ts";
 export { OPERATIONS, type OperationName } from "./wire/operations.ts";
+export { PART_LENGTHS } from "./wire/parts.ts";
 export type { ObjectName } from "./wire/request.ts";
 export { S3Error, type S3ErrorCode } from "./wire/s3-error.ts";
 export type { Credentials } from "./wire/signature.ts";

@@ -32,6 +32,7 @@ import type { DeepOptions } from "./maintenance/scrub/deep-reads.ts";
 import { scrubObjects } from "./maintenance/scrub/scrub-objects.ts";
 import type { Totals as ScrubTotals } from "./maintenance/scrub/totals.ts";
 import { verifyObjects, type VerifyTotals } from "./maintenance/verify-objects.ts";
+import { copyOf } from "./objects/copy-object.ts";
 import { objectBody } from "./objects/get-object.ts";
 import { readManifest, type Consistency } from "./objects/manifests.ts";
 import { putObject, type PutObject, type PutResult } from "./objects/put-object.ts";
@@ -148,6 +149,18 @@ export class Deployment {
     const headers = headersOf(key, this.#parts.config.headers, own);
     const object = { key, source: sourceOf(content), contentType: type, headers, force: false, examine: true };
     return putObject({ ...object, ...(compress && { compress }) }, this.#parts);
+  }
+
+  /**
+   * Stores the object at `from` under the key `to`, with its type and headers. The copy may have another code or
+   * secret. It throws as `stat` and `putObject` do, and NOT_ENOUGH_CHUNKS where the object cannot be read.
+   *
+   * @returns what was copied, and how it was stored.
+   */
+  async copy(from: string, to: string): Promise<{ readonly copied: ObjectInfo; readonly stored: PutResult }> {
+    const manifest = await readManifest(from, this.#parts);
+    const stored = await putObject(await copyOf(manifest, { key: to }, this.#parts), this.#parts);
+    return { copied: infoOf(await shownManifest(manifest, this.#parts.config)), stored };
   }
 
   /** What is known of an object. Throws OBJECT_NOT_FOUND, and as `readManifest` does. */

@@ -11,7 +11,8 @@ import { S3Error } from "./s3-error.ts";
 
 /** Begins the names of both headers, which no answer has. */
 export const PARTS = "x-amz-checksum-parts";
-const LENGTHS = `${PARTS}-bytes`;
+/** The one that has their lengths. */
+export const PART_LENGTHS = `${PARTS}-bytes`;
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -31,14 +32,17 @@ export function keptParts(parts: readonly ArrivedPart[], algorithm: ChecksumAlgo
   }
   const lengths = runs.map(({ bytes, count }) => `${count}*${bytes}`).join(",");
   const sums = algorithm ? parts.map(({ checksums }) => checksums[checksumHeader(algorithm)]) : [];
-  const kept = { [LENGTHS]: lengths, ...(sums.length > 0 && !sums.includes(undefined) && { [PARTS]: sums.join(",") }) };
+  const kept = {
+    [PART_LENGTHS]: lengths,
+    ...(sums.length > 0 && !sums.includes(undefined) && { [PARTS]: sums.join(",") }),
+  };
   return Object.fromEntries(Object.entries(kept).filter(([name, value]) => value.length <= headerCharactersMax(name)));
 }
 
 /** Returns the parts of an object of `bytes` bytes; undefined where their lengths are not kept. */
 export function partsOf({ etag, bytes, headers }: Parted): readonly StoredPart[] | undefined {
   const count = countOf(etag) ?? 1;
-  const lengths = (headers[LENGTHS] ?? "").split(",").flatMap((run) => {
+  const lengths = (headers[PART_LENGTHS] ?? "").split(",").flatMap((run) => {
     const [, times, each] = /^(\d{1,5})\*(\d{1,16})$/.exec(run) ?? [];
     return Array.from({ length: Number(times ?? 0) }, () => Number(each));
   });

@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http";
 import {
   algorithmOfHeader,
   checksumHeader,
+  PART_LENGTHS,
   S3Error,
   type Backend,
   type BodyFile,
@@ -27,20 +28,19 @@ import { shownBytes } from "@agarose/core/content";
 import { isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
 import { shownManifest } from "../encryption/opened.ts";
-import { replacedMeanwhile } from "../commit/commit.ts";
 import { secretsOf } from "../encryption/secrets-of.ts";
 import { recordOf } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import { EarlyRead, getObject, objectBody } from "../objects/get-object.ts";
 import { readManifest, type Consistency, type ReadHow } from "../objects/manifests.ts";
-import { asBefore, putObject, type PutObject } from "../objects/put-object.ts";
+import { copyOf } from "../objects/copy-object.ts";
+import { putObject, type PutObject } from "../objects/put-object.ts";
 import { removeObject } from "../objects/remove-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import type { KnownRegions } from "../regions/known-regions.ts";
 import { fileSource, type Source } from "../upload/file-source.ts";
 import { partsSource } from "../upload/parts-source.ts";
-import { describedAsStored, headerText, isChecksum } from "../upload/object-headers.ts";
-import { objectSource } from "../upload/object-source.ts";
+import { describedAsStored, headerText } from "../upload/object-headers.ts";
 import { BUCKET } from "./bucket.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
 import { SortedKeys } from "./sorted-keys.ts";
@@ -191,40 +191,26 @@ export class DeploymentBackend implements Backend {
   #storeNew({ key, etag, contentType, headers, onlyIf }: NewObject, source: Source): Promise<Validators> {
     const kept = { ...keptMd5(etag), ...headers };
     const check = onlyIf && ((current: Manifest | undefined) => onlyIf(current && validatorsOf(current)));
-    return this.#store({ key, source, contentType, headers: kept, ...(check && { onlyIf: check }) });
+    return this.#store({ key, source, contentType, headers: kept, force: false, ...(check && { onlyIf: check }) });
   }
 
-  /**
-   * The bytes are read while they are stored, because the names of chunks have the key, and the code may be another
-   * one. Other headers of the same object take a manifest alone, where `putObject` finds its chunks in order.
-   */
-  async #copy(manifest: Manifest, { key, described, checksums, onlyIf }: ObjectCopy): Promise<Validators> {
+  /** The ETag stays, and so do the lengths of parts, also where the copy has another checksum. */
+  async #copy(manifest: Manifest, { onlyIf, checksums, ...copy }: ObjectCopy): Promise<Validators> {
     const context = this.#context;
-    const shown = await shownManifest(manifest, context.config);
-    const [ofBytes, others] = [true, false].map((wanted) =>
-      Object.fromEntries(Object.entries(shown.headers).filter(([name]) => isChecksum(name) === wanted)),
-    );
-    const { [MD5]: md5 } = shown.headers;
-    const kept = checksums ? { ...(md5 !== undefined && { [MD5]: md5 }), ...checksums } : ofBytes;
-    const headers = { ...(described?.headers ?? others), ...kept };
-    const isItself = key === manifest.key;
-    const check = (current: Manifest | undefined, newest: ManifestRecord | undefined): void => {
-      onlyIf?.(current && validatorsOf(current));
-      if (isItself && newest?.generation !== manifest.generation) throw replacedMeanwhile(key);
+    const { headers } = await shownManifest(manifest, context.config);
+    const kept = Object.entries(headers).filter(([name]) => name === MD5 || name === PART_LENGTHS);
+    const check = onlyIf && ((current: Manifest | undefined) => onlyIf(current && validatorsOf(current)));
+    const stored = {
+      ...copy,
+      ...(checksums && { checksums: { ...Object.fromEntries(kept), ...checksums } }),
+      ...(check && { onlyIf: check }),
     };
-    return this.#store({
-      key,
-      source: objectSource(manifest, context),
-      contentType: described?.contentType ?? shown.contentType,
-      headers,
-      ...asBefore(manifest),
-      ...((onlyIf || isItself) && { onlyIf: check }),
-    });
+    return this.#store(await copyOf(manifest, stored, context));
   }
 
-  async #store(object: Omit<PutObject, "force">): Promise<Validators> {
+  async #store(object: PutObject): Promise<Validators> {
     const context = this.#context;
-    const { version, modified } = await putObject({ ...object, force: false }, { ...context, nowMs: this.#nowMs });
+    const { version, modified } = await putObject(object, { ...context, nowMs: this.#nowMs });
     const isEncrypted = (await secretsOf(context.config).forWriting(object.key)) !== undefined;
     return validatorsOf({ version, modified, ...(!isEncrypted && { headers: object.headers }) });
   }

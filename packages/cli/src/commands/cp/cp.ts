@@ -2,15 +2,13 @@
  * `agarose cp` and `agarose mv`: an object is read, verified, and stored under another key, which may have another code
  * or secret. S3 has no request that does this across regions.
  */
-import { Readable } from "node:stream";
 import { AgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
-import { Deployment, type ObjectInfo, type PutResult } from "@agarose/storage";
+import { Deployment, type ObjectInfo } from "@agarose/storage";
 import type { Values } from "../../command.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
 import { formatBytes, logLine, printable, printResult } from "../../ui/output.ts";
-import { spoolStdin } from "../put/inputs.ts";
 import type { args } from "./index.ts";
 
 type Options = Values<typeof args>;
@@ -37,9 +35,8 @@ async function transfer(outcome: "copied" | "moved", { from, to: given, ...optio
       printResult(context, { from, key: to, outcome: "due", bytes, version, dryRun: true }, [line]);
       return;
     }
-    const { body, ...object } = await deployment.get(from);
-    const stored = await storeAs(to, body, object, { deployment, signal: context.signal });
-    if (outcome === "moved") await removeOld(object, deployment);
+    const { copied, stored } = await deployment.copy(from, to);
+    if (outcome === "moved") await removeOld(copied, deployment);
     const replaced = [...(stored.generation > 1 ? [to] : []), ...(outcome === "moved" ? [from] : [])];
     const pops = options.purge ? await purgePops(context.config, replaced) : [];
     const line = `${outcome}  ${printable(from)}  ${printable(to)}  ${formatBytes(stored.bytes)}`;
@@ -48,21 +45,6 @@ async function transfer(outcome: "copied" | "moved", { from, to: given, ...optio
     if (stored.missing.length > 0) logLine(`warning: ${printable(to)} lacks chunks: run \`agarose repair\` later`);
     warnOfUnpurged(pops);
   });
-}
-
-/** Stores what a body has. It is kept on disk meanwhile, because a put may read its bytes again. */
-async function storeAs(
-  key: string,
-  body: ReadableStream<Uint8Array>,
-  { contentType, headers }: ObjectInfo,
-  { deployment, signal }: { readonly deployment: Deployment; readonly signal: AbortSignal },
-): Promise<PutResult> {
-  const spooled = await spoolStdin(Readable.from(body), signal);
-  try {
-    return await deployment.put(key, { file: spooled.path }, { contentType, headers });
-  } finally {
-    await spooled.remove();
-  }
 }
 
 /** Removes the object that was copied, and no other that has taken its place. */
