@@ -41,7 +41,7 @@ export function gatewayOver(
   {
     uploads,
     ...options
-  }: Partial<Pick<GatewayOptions, "credentials" | "spoolBytes" | "nowMs">> & { readonly uploads?: string },
+  }: Partial<Pick<GatewayOptions, "credentials" | "readers" | "spoolBytes" | "nowMs">> & { readonly uploads?: string },
 ): Promise<Gateway> {
   const { signal } = new AbortController();
   const context = partsOf({ config, stores, signal });

@@ -16,7 +16,7 @@ import * as tagging from "./operations/tagging.ts";
 import { objectAcl, SETTINGS } from "./operations/settings.ts";
 import { sendContinue, sendError, serveAll } from "./wire/answers.ts";
 import { allowOrigin, answerPreflight } from "./wire/cors.ts";
-import type { OperationName } from "./wire/operations.ts";
+import { OPERATIONS, type OperationName } from "./wire/operations.ts";
 import { readRequest } from "./wire/request.ts";
 import { findOperation } from "./wire/routes.ts";
 import { S3Error } from "./wire/s3-error.ts";
@@ -27,6 +27,8 @@ export interface S3ServerOptions {
   readonly backend: Backend;
   /** The pair of keys that clients sign with. */
   readonly credentials: Credentials;
+  /** Further pairs, by which clients may only read. Default: none. */
+  readonly readers?: readonly Credentials[] | undefined;
   /** What the `Server` header says. */
   readonly name: string;
   /** Default: any free port. */
@@ -133,14 +135,18 @@ async function serve(
 async function operate(
   request: IncomingMessage,
   response: ServerResponse,
-  { backend, credentials, publicRead, nowMs = Date.now }: S3ServerOptions,
+  { backend, credentials, readers = [], publicRead, nowMs = Date.now }: S3ServerOptions,
   shared: Pick<Exchange, "locks" | "left">,
 ): Promise<void> {
-  const asked = readRequest(request, credentials, nowMs());
+  const asked = readRequest(request, [credentials, ...readers], nowMs());
   if (!asked.signing && !publicRead) throw new S3Error("AccessDenied", "The request is not signed.");
   const owner = credentials.accessKeyId;
   const name = findOperation(asked, owner);
   const isRead = name === "GetObject" || name === "HeadObject";
+  const isReader = asked.signing && asked.signing.accessKeyId !== owner;
+  if (isReader && OPERATIONS[name].method !== "GET" && OPERATIONS[name].method !== "HEAD") {
+    throw new S3Error("AccessDenied", `This pair of keys may only read, and ${name} does not.`);
+  }
   if (!asked.signing && !isRead) throw new S3Error("AccessDenied", "Only objects can be read without a signature.");
   if (name !== "ListBuckets" && name !== "CreateBucket") backend.checkBucket(asked.bucket);
   sendContinue({ request, response });

@@ -49,14 +49,14 @@ function refusePreflight({ method, headers }: IncomingMessage): void {
 /**
  * Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, or what `checkSignature` throws.
  */
-export function readRequest(request: IncomingMessage, credentials: Credentials, nowMs: number): S3Request {
+export function readRequest(request: IncomingMessage, pairs: readonly Credentials[], nowMs: number): S3Request {
   const [path = "", ...rest] = (request.url ?? "/").split("?");
   const query = rest.join("?");
   const [, bucket = "", ...segments] = path.split("/");
   const { method = "GET" } = request;
   refusePreflight(request);
   const signed = { method, path, query, headers: request.headersDistinct };
-  const signing = checkSignature(signed, credentials, nowMs);
+  const signing = checkSignature(signed, pairs, nowMs);
   const isPresigned = signing !== undefined && request.headers.authorization === undefined;
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) headers[name] = String(value);

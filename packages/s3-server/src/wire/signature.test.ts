@@ -66,7 +66,7 @@ describe("a signature of the documentation", () => {
     ["list", LIST],
     ["presigned GET", PRESIGNED],
   ])("is accepted: %s", (_name, request) => {
-    expect(checkSignature(request, CREDENTIALS, NOW_MS)).toBeDefined();
+    expect(checkSignature(request, [CREDENTIALS], NOW_MS)).toBeDefined();
   });
 
   test.each([
@@ -75,7 +75,7 @@ describe("a signature of the documentation", () => {
     ["another header", { ...GET, headers: { ...GET.headers, range: "bytes=0-8" } }],
     ["another query", { ...LIST, query: "max-keys=3&prefix=J" }],
   ])("does not fit %s", (_name, request) => {
-    expect(() => checkSignature(request, CREDENTIALS, NOW_MS)).toThrow(
+    expect(() => checkSignature(request, [CREDENTIALS], NOW_MS)).toThrow(
       expect.objectContaining({ code: "SignatureDoesNotMatch" }),
     );
   });
@@ -85,13 +85,13 @@ describe("a signature of the documentation", () => {
     ["x-amz-acl", { ...GET, headers: { ...GET.headers, "x-amz-acl": "public-read" } }],
     ["x-amz-copy-source", { ...PRESIGNED, headers: { ...PRESIGNED.headers, "x-amz-copy-source": "/other/key" } }],
   ])("is refused beside a header that is not signed: %s", (name, request) => {
-    expect(() => checkSignature(request, CREDENTIALS, NOW_MS)).toThrow(
+    expect(() => checkSignature(request, [CREDENTIALS], NOW_MS)).toThrow(
       expect.objectContaining({ code: "AccessDenied", message: expect.stringContaining(name) }),
     );
   });
 
   test("is refused 16 minutes early or late, and after the expiry of a presigned URL", () => {
-    const at = (request: SignedRequest, ms: number) => () => checkSignature(request, CREDENTIALS, NOW_MS + ms);
+    const at = (request: SignedRequest, ms: number) => () => checkSignature(request, [CREDENTIALS], NOW_MS + ms);
     const minute = 60_000;
     expect(at(GET, 14 * minute)).not.toThrow();
     expect(at(GET, 16 * minute)).toThrow(expect.objectContaining({ code: "RequestTimeTooSkewed" }));
@@ -106,7 +106,7 @@ describe("a signature of the documentation", () => {
     const at = (date?: string) => () => {
       const { range: _range, "x-amz-date": _date, ...rest } = GET.headers;
       const headers = { ...rest, authorization: signed, ...(date !== undefined && { date }) };
-      checkSignature({ ...GET, headers }, CREDENTIALS, NOW_MS);
+      checkSignature({ ...GET, headers }, [CREDENTIALS], NOW_MS);
     };
     expect(at("Fri, 24 May 2013 00:00:00 GMT")).not.toThrow();
     expect(at("20130524T000000Z")).not.toThrow();
@@ -116,7 +116,7 @@ describe("a signature of the documentation", () => {
   });
 
   test("a request without one is anonymous", () => {
-    expect(checkSignature({ ...GET, headers: { host: "x" } }, CREDENTIALS, NOW_MS)).toBeUndefined();
+    expect(checkSignature({ ...GET, headers: { host: "x" } }, [CREDENTIALS], NOW_MS)).toBeUndefined();
   });
 });
 
@@ -148,7 +148,7 @@ describe("signed chunks of the documentation", () => {
   );
 
   async function decode(encoded: Buffer, partBytes: number): Promise<Buffer> {
-    const signing = checkSignature(request, CREDENTIALS, NOW_MS);
+    const signing = checkSignature(request, [CREDENTIALS], NOW_MS);
     const parts = (async function* () {
       for (let at = 0; at < encoded.length; at += partBytes) yield encoded.subarray(at, at + partBytes);
     })();

@@ -18,6 +18,7 @@ export interface SignedRequest {
 
 /** Signs streamed chunks: the key and the scope of the request, and its signature as the first seed. */
 export interface SigningContext {
+  readonly accessKeyId: string;
   readonly key: Buffer;
   readonly date: string;
   readonly scope: string;
@@ -41,14 +42,15 @@ const PRESIGNED_SECONDS_MAX = 7 * 24 * 3600;
  */
 export function checkSignature(
   request: SignedRequest,
-  credentials: Credentials,
+  pairs: readonly Credentials[],
   nowMs: number,
 ): SigningContext | undefined {
   refuseOtherSignatures(request);
   const claim = claimInHeader(request) ?? claimInQuery(request);
   if (!claim) return undefined;
   const [accessKeyId, day, region, service, terminator] = claim.credential;
-  if (accessKeyId !== credentials.accessKeyId) {
+  const credentials = pairs.find((pair) => pair.accessKeyId === accessKeyId);
+  if (!credentials) {
     throw new S3Error("InvalidAccessKeyId", "The access key id does not exist in our records.");
   }
   if (!day || !region || service !== "s3" || terminator !== "aws4_request" || !claim.date.startsWith(day)) {
@@ -68,7 +70,7 @@ export function checkSignature(
   if (!isSigned) {
     throw new S3Error("SignatureDoesNotMatch", "The signature we calculated does not match the one you provided.");
   }
-  return { key, date: claim.date, scope, signature: claim.signature };
+  return { accessKeyId: credentials.accessKeyId, key, date: claim.date, scope, signature: claim.signature };
 }
 
 /** Signature Version 2, and two signatures at once. */

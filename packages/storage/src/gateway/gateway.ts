@@ -12,6 +12,8 @@ import { FolderJournal, takeFolder, type UploadFolder } from "./upload-journal.t
 export interface GatewayOptions {
   /** The pair of keys that clients sign with. */
   readonly credentials: Credentials;
+  /** Further pairs, by which clients may only read. Default: none. */
+  readonly readers?: readonly Credentials[] | undefined;
   /** 0 for any free port. */
   readonly port: number;
   readonly host: string;

@@ -12,7 +12,7 @@ import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import { printResult } from "../../ui/output.ts";
-import { KEY_ID, SECRET } from "./names.ts";
+import { KEY_ID, READER_KEY_ID, READER_SECRET, SECRET } from "./names.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -24,7 +24,13 @@ const GRACE_MS = 30_000;
 
 /** Runs `agarose gateway`. The command ends with exit code 0 on SIGINT and SIGTERM; a second signal ends it at once. */
 export async function gateway(options: GatewayCommandOptions): Promise<void> {
-  const credentials = credentialsOf(process.env);
+  const { env } = process;
+  const credentials = credentialsOf(env, KEY_ID, SECRET);
+  const isRead = env[READER_KEY_ID] || env[READER_SECRET];
+  const readers = isRead ? [credentialsOf(env, READER_KEY_ID, READER_SECRET)] : [];
+  if (readers[0]?.accessKeyId === credentials.accessKeyId) {
+    throw new AgaroseError("USAGE", `${READER_KEY_ID} and ${KEY_ID} are the same: choose another key id for readers`);
+  }
   await withContext(options, WRITING, async (context) => {
     const opened: DeploymentParts[] = [];
     const reload = async (): Promise<DeploymentParts> => {
@@ -38,6 +44,7 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
       uploads: options.uploads === undefined ? undefined : { dir: options.uploads, lock: lockFolder },
       spoolBytes: options.spool,
       credentials,
+      readers,
       context,
       reload,
     });
@@ -48,10 +55,10 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
   });
 }
 
-/** The keys of clients. Throws USAGE without them: a gateway is never open to all. */
-function credentialsOf(env: NodeJS.ProcessEnv): Credentials {
-  const { [KEY_ID]: accessKeyId, [SECRET]: secretAccessKey } = env;
+/** A pair of keys of clients. Throws USAGE without it: a gateway is never open to all. */
+function credentialsOf(env: NodeJS.ProcessEnv, keyId: string, secret: string): Credentials {
+  const { [keyId]: accessKeyId, [secret]: secretAccessKey } = env;
   if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey };
-  const absent = accessKeyId ? SECRET : KEY_ID;
+  const absent = accessKeyId ? secret : keyId;
   throw new AgaroseError("USAGE", `${absent} is not set: choose the keys that clients of the gateway sign with`);
 }

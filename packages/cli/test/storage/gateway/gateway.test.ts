@@ -7,6 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import {
+  CopyObjectCommand,
+  CreateMultipartUploadCommand,
   DeleteBucketCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
@@ -16,6 +18,7 @@ import {
   ListObjectsCommand,
   ListObjectsV2Command,
   PutObjectCommand,
+  PutObjectTaggingCommand,
   S3Client,
   type PutObjectCommandInput,
 } from "@aws-sdk/client-s3";
@@ -542,6 +545,43 @@ describe("access", () => {
     await expect(asking).rejects.toMatchObject({ name: "InvalidAccessKeyId" });
     unknown.destroy();
     expect((await fetch(`${gateway.url}/${Bucket}/folder/a%20b.bin`)).status).toBe(403);
+  });
+
+  test("a pair of keys that may only read does that, and nothing else", async () => {
+    const readers = [{ accessKeyId: "reader", secretAccessKey: "reader-secret" }];
+    const other = await gatewayOver(world, { readers });
+    const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1, endpoint: other.url };
+    const reader = new S3Client({ ...shared, credentials: readers[0]! });
+    const writer = new S3Client({ ...shared, credentials: GATEWAY_KEYS });
+    const object = { Bucket, Key: "folder/a b.bin" };
+    const copied = { Bucket, Key: "read/only", CopySource: `${Bucket}/folder/a%20b.bin` };
+    try {
+      const { Body } = await reader.send(new GetObjectCommand(object));
+      expect(Buffer.from(await Body!.transformToByteArray()).equals(body)).toBe(true);
+      await reader.send(new HeadObjectCommand(object));
+      expect((await reader.send(new ListObjectsV2Command({ Bucket }))).Contents!.length).toBeGreaterThan(0);
+      const denied = { name: "AccessDenied", message: expect.stringContaining("may only read") };
+      await expect(reader.send(new PutObjectCommand({ ...object, Body: "x" }))).rejects.toMatchObject(denied);
+      await expect(reader.send(new CopyObjectCommand(copied))).rejects.toMatchObject(denied);
+      await expect(reader.send(new DeleteObjectCommand(object))).rejects.toMatchObject(denied);
+      const deleted = { Bucket, Delete: { Objects: [{ Key: object.Key }] } };
+      await expect(reader.send(new DeleteObjectsCommand(deleted))).rejects.toMatchObject(denied);
+      await expect(reader.send(new CreateMultipartUploadCommand(object))).rejects.toMatchObject(denied);
+      const tagged = { ...object, Tagging: { TagSet: [] } };
+      await expect(reader.send(new PutObjectTaggingCommand(tagged))).rejects.toMatchObject(denied);
+      const presigned = { endpoint: other.url, bucket: Bucket, key: object.Key, credentials: readers[0]! };
+      expect((await fetch(await presign({ ...presigned, method: "GET" }))).status).toBe(200);
+      const url = await presign({ ...presigned, method: "PUT" });
+      expect((await fetch(url, { method: "PUT", body: "x" })).status).toBe(403);
+      const forged = { ...presigned, credentials: { ...readers[0]!, secretAccessKey: GATEWAY_KEYS.secretAccessKey } };
+      expect((await fetch(await presign({ ...forged, method: "GET" }))).status).toBe(403);
+      await writer.send(new PutObjectCommand({ Bucket, Key: "read/only", Body: "x" }));
+      expect((await get("folder/a b.bin")).bytes.equals(body)).toBe(true);
+    } finally {
+      reader.destroy();
+      writer.destroy();
+      await other.close(0);
+    }
   });
 
   test("another bucket is NoSuchBucket, and what is not there NotImplemented", async () => {
