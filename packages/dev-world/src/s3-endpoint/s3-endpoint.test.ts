@@ -123,7 +123,7 @@ test("without public reads an anonymous GET is refused", async () => {
 
 test("an operation that is not supported says so", async () => {
   const { server } = await start();
-  const answer = await fetch(`${server.url}/${BUCKET}/x?tagging`);
+  const answer = await fetch(`${server.url}/${BUCKET}/x?torrent`);
   expect([answer.status, await answer.text()]).toEqual([501, expect.stringContaining("NotImplemented")]);
 });
 
