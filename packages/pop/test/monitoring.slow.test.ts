@@ -167,6 +167,8 @@ const promtool = (...args: string[]): string => execFileSync("promtool", args, {
 test.skipIf(isSkipped)(`promtool accepts the alerts, and they fire when they should${reason}`, () => {
   expect(promtool("check", "rules", ALERTS)).toContain("SUCCESS");
   expect(promtool("test", "rules", "alerts.test.yml")).toContain("SUCCESS");
+  expect(promtool("check", "rules", "scrub-alerts.yml")).toContain("SUCCESS");
+  expect(promtool("test", "rules", "scrub-alerts.test.yml")).toContain("SUCCESS");
 });
 
 test.skipIf(isSkipped)(`promtool accepts each expression of the dashboard${reason}`, async () => {

@@ -23,12 +23,16 @@ const ANSWER_MS_MAX = 60_000;
 const RETRIES = { retries: 2, initRetryMs: 100 };
 const AWS_REGION = "us-east-1";
 
-/** Opens the bucket of every region. @throws CONFIG_INVALID where a variable with its keys is not set. */
-export function openStores(config: Config): Store[] {
+/**
+ * Opens the bucket of every region. `onRequest` is called with each request, retries included.
+ *
+ * @throws CONFIG_INVALID where a variable with its keys is not set.
+ */
+export function openStores(config: Config, onRequest: () => void): Store[] {
   return config.regions.map((region) => {
     const source = region.credentials ?? config.providers[region.provider]?.credentials ?? config.credentials;
     const names = source && "env" in source ? source.env : undefined;
-    const store = new FetchStore(region, clientOf(region, names));
+    const store = new FetchStore(region, clientOf(region, onRequest, names));
     return region.conditionalWrites === false ? new ReadWriteReadStore(store) : store;
   });
 }
@@ -43,14 +47,18 @@ interface KeyNames {
 /** The variables that AWS's own tools read, where the configuration names none. */
 const DEFAULT_NAMES: KeyNames = { accessKeyId: "AWS_ACCESS_KEY_ID", secretAccessKey: "AWS_SECRET_ACCESS_KEY" };
 
-function clientOf({ name, awsRegion }: RegionConfig, names: KeyNames = DEFAULT_NAMES): AwsClient {
+function clientOf(
+  { name, awsRegion }: RegionConfig,
+  onRequest: () => void,
+  names: KeyNames = DEFAULT_NAMES,
+): AwsClient {
   const valueOf = (variable: string): string => {
     const value = process.env[variable];
     if (value) return value;
     const message = `region ${name} takes its keys from ${variable}, which is not set: wrangler secret put ${variable}`;
     throw new AgaroseError("CONFIG_INVALID", message, { region: name, variable });
   };
-  return new AwsClient({
+  const client = new AwsClient({
     accessKeyId: valueOf(names.accessKeyId),
     secretAccessKey: valueOf(names.secretAccessKey),
     ...(names.sessionToken && { sessionToken: valueOf(names.sessionToken) }),
@@ -58,6 +66,13 @@ function clientOf({ name, awsRegion }: RegionConfig, names: KeyNames = DEFAULT_N
     region: awsRegion ?? AWS_REGION,
     ...RETRIES,
   });
+  // Each try is signed on its own.
+  const sign = client.sign.bind(client);
+  client.sign = (...request) => {
+    onRequest();
+    return sign(...request);
+  };
+  return client;
 }
 
 /** A bucket behind an S3 endpoint. */

@@ -16,18 +16,26 @@ test("options are spelled as those of the command", () => {
   const spelled = { prefix: "a/", every: "6h", age: "30d", sample: "1%", bandwidth: "10MB/s", budget: "5" };
   expect(parseOptions(spelled, configWith({}))).toEqual({
     prefix: "a/",
+    everyMs: 21_600_000,
+    concurrency: 16,
+    requests: Infinity,
     objectsPerPart: 1_000,
     stepsMax: 9_000,
     deep: { everyMs: 21_600_000, ageMs: 2_592_000_000, share: 0.01, bytesPerSecond: 10_000_000, usd: 5 },
   });
 });
 
-test.each([{ age: "soon" }, { sample: "2" }, { bandwidth: "10" }, { objectsPerPart: 0 }, { stepsMax: 2 }])(
-  "%j is refused",
-  (options) => {
-    expect(() => parseOptions(options, configWith({}))).toThrow(expect.objectContaining({ code: "USAGE" }));
-  },
-);
+test.each([
+  { age: "soon" },
+  { sample: "2" },
+  { bandwidth: "10" },
+  { objectsPerPart: 0 },
+  { stepsMax: 3 },
+  { concurrency: 1.5 },
+  { requests: Number.NaN },
+])("%j is refused", (options) => {
+  expect(() => parseOptions(options, configWith({}))).toThrow(expect.objectContaining({ code: "USAGE" }));
+});
 
 test.each([
   ["credentials", { credentials: { profile: "work" } }],

@@ -9,7 +9,7 @@ import { parseDuration, parseMoney, parseRate, parseShare } from "@agarose/stora
 export interface ScrubberOptions {
   /** Only objects whose keys begin with this. */
   readonly prefix?: string;
-  /** How often the Cron Trigger begins a walk, such as `1d`, its default. It decides what `age` reads in each walk. */
+  /** How often the schedule begins a walk, such as `1d`, its default. It decides what `age` reads in each walk. */
   readonly every?: string;
   /** Read another part of the objects in full in each walk, so that each is read within this, such as `30d`. */
   readonly age?: string;
@@ -19,11 +19,15 @@ export interface ScrubberOptions {
   readonly bandwidth?: string;
   /** Read no more of that in a walk than this many dollars buy, by `egressUsdPerGb`. */
   readonly budget?: string;
-  /** Objects of a part, which is one step of the Workflow. Default: 1,000. */
+  /** Ranges of keys that are walked over side by side. Default: 16. */
+  readonly concurrency?: number;
+  /** Requests to buckets, after which a walk stops until the schedule continues it. Default: no limit. */
+  readonly requests?: number;
+  /** Objects of a part, which is one step of a Workflow. Default: 1,000. */
   readonly objectsPerPart?: number;
   /**
-   * Steps of one Workflow. A walk that needs more is continued by the next Cron Trigger. Default: 9,000, because
-   * Cloudflare ends a Workflow at 10,000 steps unless its limit is raised.
+   * Steps of one Workflow. A range that needs more is continued by another Workflow. Default: 9,000, because Cloudflare
+   * ends a Workflow at 10,000 steps unless its limit is raised.
    */
   readonly stepsMax?: number;
 }
@@ -31,48 +35,51 @@ export interface ScrubberOptions {
 /** `ScrubberOptions`, parsed. */
 export interface Settings {
   readonly prefix?: string;
+  readonly everyMs: number;
+  readonly concurrency: number;
+  /** Infinity: no limit. */
+  readonly requests: number;
   readonly objectsPerPart: number;
   readonly stepsMax: number;
   readonly deep: {
     readonly ageMs?: number;
-    readonly everyMs?: number;
+    readonly everyMs: number;
     readonly share?: number;
     readonly bytesPerSecond?: number;
     readonly usd?: number;
   };
 }
 
-const OBJECTS_PER_PART = 1_000;
-const STEPS_MAX = 9_000;
-/** One for where to begin, one for a part, one for the report. */
-const STEPS_MIN = 3;
+/** The whole numbers among the options: default, least and most. */
+const NUMBERS = {
+  concurrency: [16, 1, 1_000],
+  requests: [Infinity, 1, Infinity],
+  objectsPerPart: [1_000, 1, 100_000],
+  // Of a parent: one for which walk, one to cut it, one to start ranges, one to see how they end.
+  stepsMax: [9_000, 4, 25_000],
+} as const;
 
 /** Throws USAGE for an option that cannot be read, CONFIG_INVALID for a configuration that needs files or commands. */
 export function parseOptions(options: ScrubberOptions, config: Config): Settings {
   checkSources(config);
-  const {
-    prefix,
-    every,
-    age,
-    sample,
-    bandwidth,
-    budget,
-    objectsPerPart = OBJECTS_PER_PART,
-    stepsMax = STEPS_MAX,
-  } = options;
-  if (!Number.isInteger(objectsPerPart) || objectsPerPart < 1) {
-    throw new AgaroseError("USAGE", `objectsPerPart is ${objectsPerPart}: write a whole number above 0`);
-  }
-  if (!Number.isInteger(stepsMax) || stepsMax < STEPS_MIN) {
-    throw new AgaroseError("USAGE", `stepsMax is ${stepsMax}: write a whole number from ${STEPS_MIN} on`);
-  }
+  const { prefix, every = "1d", age, sample, bandwidth, budget } = options;
+  const numberOf = (name: keyof typeof NUMBERS): number => {
+    const [none, min, max] = NUMBERS[name];
+    const value = options[name] ?? none;
+    if ((Number.isInteger(value) || value === none) && value >= min && value <= max) return value;
+    throw new AgaroseError("USAGE", `${name} is ${value}: write a whole number from ${min} to ${max}`);
+  };
+  const everyMs = parseDuration()(every);
   return {
     ...(prefix !== undefined && { prefix }),
-    objectsPerPart,
-    stepsMax,
+    everyMs,
+    concurrency: numberOf("concurrency"),
+    requests: numberOf("requests"),
+    objectsPerPart: numberOf("objectsPerPart"),
+    stepsMax: numberOf("stepsMax"),
     deep: {
       ...(age !== undefined && { ageMs: parseDuration()(age) }),
-      ...(every !== undefined && { everyMs: parseDuration()(every) }),
+      everyMs,
       ...(sample !== undefined && { share: parseShare(sample) }),
       ...(bandwidth !== undefined && { bytesPerSecond: parseRate(bandwidth) }),
       ...(budget !== undefined && { usd: parseMoney(budget) }),

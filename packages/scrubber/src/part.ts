@@ -1,31 +1,44 @@
 /**
- * A part of a walk: one step of the Workflow, from where the part before it ended.
+ * A part of a range: one step of a child, from where the part before it ended.
  */
 import { loadCodec } from "@agarose/ec-wasm";
 import { encoderOf } from "./codec.ts";
 import { Fence } from "@agarose/storage/commit/fence";
 import type { Config } from "@agarose/storage/config/config";
 import { signerOf, trustOf } from "@agarose/storage/config/signing";
-import type { Cursor } from "@agarose/storage/listing/walk-cursor";
+import { bucketsOf, type Cursor } from "@agarose/storage/listing/walk-cursor";
 import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
-import { NO_TOTALS, type Totals } from "@agarose/storage/maintenance/scrub/totals";
+import type { Totals } from "@agarose/storage/maintenance/scrub/totals";
 import { withNewBreaker, writeContextOf } from "@agarose/storage/commit/write-context";
 import { openStores, PUT_BYTES_MAX } from "./fetch-store.ts";
+import type { Position, Task } from "./ledger.ts";
 import type { Settings } from "./options.ts";
-
-/** Where a walk is between two parts. The Workflow keeps it, so it is plain JSON. */
-export interface Position {
-  /** The last key that is done. Undefined at the start. */
-  readonly after?: string;
-  readonly totals: Totals;
-  readonly isEnd: boolean;
-}
-
-/** Before the first part. */
-export const START: Position = { totals: NO_TOTALS, isEnd: false };
 
 /** Repairs of a part. Each takes some 20 requests to each of the regions, and Workers limit those of an invocation. */
 const DAMAGED_MAX = 100;
+/** Manifests that are read at a time: six requests of an invocation may wait for their answers. */
+const LOOKS = 6;
+/** Of what a ledger keeps. A version that keeps something else begins at the first key. */
+const FORMAT = 1;
+
+/** What a walk is over: a cursor of another one means nothing to it. */
+export function scopeOf(config: Config, { prefix = "" }: Settings): string {
+  return JSON.stringify([FORMAT, prefix, bucketsOf(config.regions)]);
+}
+
+/** What asks the regions, and how many requests it has sent. */
+export function contextOf(config: Config) {
+  let requests = 0;
+  const sign = signerOf(config);
+  const context = writeContextOf({
+    config,
+    stores: openStores(config, () => void requests++),
+    trust: trustOf(config),
+    ...(sign && { sign }),
+    signal: new AbortController().signal,
+  });
+  return { context, requests: () => requests };
+}
 
 /**
  * Walks over the next part, and logs each damaged object as a line of JSON.
@@ -34,26 +47,31 @@ const DAMAGED_MAX = 100;
  */
 export async function scrubPart(
   config: Config,
-  { prefix, deep, objectsPerPart }: Settings,
-  from: Position,
+  { prefix, deep, objectsPerPart, concurrency }: Settings,
+  { position: from, until, behind, usd = 0 }: Task,
   startMs: number,
-): Promise<Position> {
-  const stores = openStores(config);
+): Promise<{ readonly position: Position; readonly requests: number }> {
+  const { context, requests } = contextOf(config);
   const cursor = new PartCursor(from);
-  const sign = signerOf(config);
-  const context = writeContextOf({
-    config,
-    stores,
-    trust: trustOf(config),
-    ...(sign && { sign }),
-    signal: new AbortController().signal,
-  });
-  const { usd } = deep;
   const totals = await scrubObjects(
     {
       ...(prefix !== undefined && { prefix }),
-      deep: { ...deep, startMs, ...(usd !== undefined && { usd: Math.max(0, usd - from.totals.readUsd) }) },
-      part: { cursor, objectsMax: objectsPerPart, damagedMax: DAMAGED_MAX, width: 1 },
+      deep: {
+        ...deep,
+        startMs,
+        ...(deep.usd !== undefined && { usd }),
+        ...(deep.bytesPerSecond !== undefined && { bytesPerSecond: deep.bytesPerSecond / concurrency }),
+      },
+      part: {
+        cursor,
+        until,
+        behind,
+        objectsMax: objectsPerPart,
+        damagedMax: DAMAGED_MAX,
+        // What is looked at behind the end of a part is looked at again, which must not cost money.
+        looks: deep.usd === undefined ? LOOKS : 1,
+        width: 1,
+      },
       chunkBytesMax: PUT_BYTES_MAX,
       onWarning: (line) => console.warn(line),
       onRepair: (outcome) => Promise.resolve(console.log(JSON.stringify(outcome))),
@@ -67,7 +85,7 @@ export async function scrubPart(
       widths: new Set(),
     },
   );
-  return { ...cursor.position, totals };
+  return { position: { ...cursor.position, totals }, requests: requests() };
 }
 
 /** A cursor in memory. */

@@ -5,7 +5,8 @@ import { metricsOf } from "@agarose/storage/maintenance/scrub/metrics";
 import { Hono } from "hono";
 import { bearerAuth } from "hono/bearer-auth";
 import { timingSafeEqual } from "hono/utils/buffer";
-import { begin, currentWalk, lastWalk, openWalk, type OpenWalk, type ScrubberEnv } from "./walks.ts";
+import type { Progress } from "./ledger.ts";
+import { claim, ledgerOf, stateOf, type ScrubberEnv } from "./walks.ts";
 
 const TOKEN_LENGTH_MIN = 16;
 
@@ -20,37 +21,41 @@ app.use(async ({ env, json }, next) => {
 app.use(
   bearerAuth<{ Bindings: ScrubberEnv }>({ verifyToken: (token, { env }) => timingSafeEqual(token, env.ADMIN_TOKEN!) }),
 );
-app.get("/v1/scrub", async ({ env, json }) =>
-  json({
-    current: (await currentWalk(env)) ?? null,
-    open: (await openWalk(env)) ?? null,
-    last: (await lastWalk(env)) ?? null,
-  }),
-);
+app.get("/v1/scrub", async ({ env, json }) => {
+  const ledger = ledgerOf(env);
+  const [parent, open, last] = await Promise.all([ledger.parent(), ledger.progress(), ledger.last()]);
+  const current = parent === undefined ? undefined : await stateOf(env, parent);
+  return json({ current: current ?? null, open: open ?? null, last: last ?? null });
+});
 app.post("/v1/scrub", async ({ env, json }) => {
-  const { id, isNew } = await begin(env);
+  const own = crypto.randomUUID();
+  const id = await claim(env, own);
+  const isNew = id === own;
+  if (isNew) await env.SCRUB.create({ id });
   return json({ id, isNew }, isNew ? 201 : 200);
 });
 app.get("/metrics", async ({ env, text }) => {
-  const [last, open] = await Promise.all([lastWalk(env), openWalk(env)]);
+  const ledger = ledgerOf(env);
+  const [last, open] = await Promise.all([ledger.last(), ledger.progress()]);
   return text(`${last ? metricsOf(last.totals, last) : ""}${openMetrics(open)}`, 200, {
     "content-type": "text/plain; version=0.0.4",
   });
 });
 
 /** The gauges of a walk that has not reached its end; 0 while there is none. */
-function openMetrics(open: OpenWalk | undefined): string {
+function openMetrics(open: Progress | undefined): string {
   const gauges = [
-    [
-      "open_walk_start_timestamp_seconds",
-      "When the walk began that has not reached its end.",
-      (open?.startMs ?? 0) / 1000,
-    ],
-    ["open_walk_objects", "Objects that this walk has looked at.", open?.position.totals.objects ?? 0],
+    ["start_timestamp_seconds", "When the walk began that has not reached its end.", (open?.startMs ?? 0) / 1000],
+    ["objects", "Objects that this walk has looked at.", open?.totals.objects ?? 0],
+    ["ranges", "Ranges of keys that it has.", open?.ranges ?? 0],
+    ["ranges_done", "Ranges that it has been over.", open?.rangesDone ?? 0],
+    ["ranges_failed", "Ranges whose Workflow failed last.", open?.failed.length ?? 0],
+    ["requests", "Requests to buckets since the schedule began or continued it.", open?.requests ?? 0],
   ] as const;
   return gauges
     .map(([name, help, value]) => {
-      return `# HELP agarose_scrub_${name} ${help}\n# TYPE agarose_scrub_${name} gauge\nagarose_scrub_${name} ${value}\n`;
+      const metric = `agarose_scrub_open_walk_${name}`;
+      return `# HELP ${metric} ${help}\n# TYPE ${metric} gauge\n${metric} ${value}\n`;
     })
     .join("");
 }

@@ -18,6 +18,21 @@ declare module "cloudflare:workers" {
   export interface WorkflowStep {
     do<T>(name: string, run: () => Promise<T>): Promise<T>;
     do<T>(name: string, options: StepOptions, run: () => Promise<T>): Promise<T>;
+    sleep(name: string, ms: number): Promise<void>;
+  }
+
+  /** What of the storage of a Durable Object is used. */
+  export interface DurableStorage {
+    get(name: string): Promise<unknown>;
+    put(name: string, value: unknown): Promise<void>;
+    list(options: { readonly prefix: string }): Promise<Map<string, unknown>>;
+    delete(names: string[]): Promise<number>;
+  }
+
+  export abstract class DurableObject<Env = unknown> {
+    protected readonly ctx: { readonly storage: DurableStorage };
+    protected readonly env: Env;
+    constructor(context: never, env: Env);
   }
 
   export abstract class WorkflowEntrypoint<Env> {

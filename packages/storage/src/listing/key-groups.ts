@@ -60,6 +60,10 @@ export interface ListingOptions {
   readonly kinds?: readonly Kind[];
   /** The key after which to begin. */
   readonly after?: string;
+  /** A text behind which names begin, in place of `after`: a place between keys. */
+  readonly from?: string;
+  /** The last key to list. Default: there is none. */
+  readonly until?: string | undefined;
   /** Leaves out the keys of other shards. Default: there are none. */
   readonly shard?: Shard | undefined;
   /** Timers of deadlines. Default: the system's. */
@@ -89,14 +93,15 @@ export async function* keyGroups(
   stores: readonly Store[],
   prefix: string,
   signal: AbortSignal,
-  { kinds = KINDS_DEFAULT, after, shard, clock = systemClock, onFailure }: ListingOptions = {},
+  { kinds = KINDS_DEFAULT, after, from, until, shard, clock = systemClock, onFailure }: ListingOptions = {},
 ): AsyncGenerator<KeyGroup> {
-  const passed = after === undefined ? undefined : groupOf(after);
+  const passed = after === undefined ? from : groupOf(after);
+  const last = until === undefined ? undefined : groupOf(until);
   const cursors = kinds.flatMap((kind) =>
     stores.map((store): Cursor => {
       const silence = new SilenceLimit(clock, signal);
-      const from = passed === undefined ? undefined : `${PREFIXES[kind]}${passed}`;
-      const names = store.list(`${PREFIXES[kind]}${encodeKey(prefix)}`, silence.signal, from);
+      const start = passed === undefined ? undefined : `${PREFIXES[kind]}${passed}`;
+      const names = store.list(`${PREFIXES[kind]}${encodeKey(prefix)}`, silence.signal, start);
       return { kind, store, silence, objects: names[Symbol.asyncIterator](), last: "", names: 0, next: undefined };
     }),
   );
@@ -106,6 +111,7 @@ export async function* keyGroups(
       await advance(cursor, shard);
       // Not every store begins where it is asked to.
       while (cursor.next && cursor.next.group <= (passed ?? "")) await advance(cursor, shard);
+      if (last !== undefined && cursor.next && cursor.next.group > last) cursor.next = undefined;
     } catch (error) {
       signal.throwIfAborted();
       if (!onFailure) throw error;

@@ -27,6 +27,8 @@ export interface KeyListingOptions {
   readonly kinds?: readonly Kind[];
   /** The key after which to begin. */
   readonly after?: string | undefined;
+  /** The last key to list. */
+  readonly until?: string | undefined;
 }
 
 /** The keys that have a manifest or a tombstone in a region that answers, in constant memory. */
@@ -46,11 +48,12 @@ export class KeyListing {
   /** In order of their names. Rejects with the error of the first region when none can be listed. */
   async *groups(): AsyncGenerator<KeyGroup> {
     const { stores, signal, breaker, clock, shard } = this.#context;
-    const { kinds = [], after } = this.#options;
+    const { kinds = [], after, until } = this.#options;
     const errors: AgaroseError[] = [];
     const listing = keyGroups(stores, this.#prefix, signal, {
       kinds: ["manifests", ...kinds],
       ...(after !== undefined && { after }),
+      until,
       clock,
       shard,
       onFailure: ({ region: { name } }, error) => {

@@ -5,6 +5,7 @@ import { readFile, rm } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { writeWholeFile } from "../files/whole-file.ts";
 import type { Store } from "../buckets/store.ts";
+import type { RegionConfig } from "../config/config.ts";
 
 /** Where a walk is, and what it has found up to there. */
 export interface Cursor<T> {
@@ -57,7 +58,7 @@ export class WalkCursor<T> implements Cursor<T> {
     stores: readonly Store[],
     none: T,
   ): Promise<WalkCursor<T>> {
-    const buckets = bucketsOf(stores);
+    const buckets = bucketsOf(stores.map(({ region }) => region));
     const text = path === undefined ? undefined : await readOptional(path);
     if (path === undefined || text === undefined) return new WalkCursor<T>(path, walk, buckets, undefined);
     const saved = parse<T>(text);
@@ -97,8 +98,8 @@ export class WalkCursor<T> implements Cursor<T> {
 }
 
 /** The buckets of a deployment, in any order of its regions. */
-function bucketsOf(stores: readonly Store[]): string {
-  const names = stores.map(({ region: { endpoint, bucket } }) => `${endpoint.replace(/\/$/, "")}/${bucket}`);
+export function bucketsOf(regions: readonly Pick<RegionConfig, "endpoint" | "bucket">[]): string {
+  const names = regions.map(({ endpoint, bucket }) => `${endpoint.replace(/\/$/, "")}/${bucket}`);
   return names.toSorted().join(" ");
 }
 

@@ -40,6 +40,8 @@ export interface Walk<R, T> {
   readonly settle?: (totals: T, isEnd: boolean) => Promise<T | undefined>;
   /** Where the walk is, in place of the cursor file. */
   readonly cursor?: Cursor<T> | undefined;
+  /** The last key of the walk. Default: there is none. */
+  readonly until?: string | undefined;
   /** Whether to stop after this result: what it left to do is done, and the cursor passes it. Default: never. */
   readonly isEnough?: (totals: T) => boolean;
 }
@@ -47,8 +49,8 @@ export interface Walk<R, T> {
 /**
  * Walks, and returns what all results come to, those of an earlier run that was killed or stopped included.
  *
- * @throws NO_QUORUM at its end when so few regions could be listed that keys may be missing. The cursor then stays
- *   where more regions answered.
+ * @throws NO_QUORUM at its end, or where it has enough, when so few regions could be listed that keys may be missing.
+ *   The cursor then stays where more regions answered.
  */
 export async function walkObjects<R, T>(walk: Walk<R, T>, none: T, context: RegionParts): Promise<T> {
   const { options, objectsAtATime, kinds, act, add, onResult, settle = (totals) => Promise.resolve(totals) } = walk;
@@ -66,7 +68,7 @@ export async function walkObjects<R, T>(walk: Walk<R, T>, none: T, context: Regi
       context.stores,
       none,
     ));
-  const listing = new KeyListing(prefix, context, { after: cursor.after, ...(kinds && { kinds }) });
+  const listing = new KeyListing(prefix, context, { after: cursor.after, until: walk.until, ...(kinds && { kinds }) });
   let totals = cursor.totals ?? none;
   const items = isListed ? listing.groups() : keys.map((key) => ({ key }));
   const results = mapOrdered<{ key: string } | KeyGroup, { key: string; result: R | undefined }>(
@@ -87,6 +89,7 @@ export async function walkObjects<R, T>(walk: Walk<R, T>, none: T, context: Regi
     if (!isListed || listing.complete) await cursor.pass(key, totals);
     if (!isLast) continue;
     if (isListed) listing.warn(walk.onWarning);
+    if (isListed) listing.requireComplete();
     return totals;
   }
   totals = (await settle(totals, true)) ?? totals;

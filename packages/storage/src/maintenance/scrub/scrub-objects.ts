@@ -35,8 +35,14 @@ export interface ScrubPart {
   readonly objectsMax: number;
   /** The part ends with so many damaged objects, which are repaired then. */
   readonly damagedMax: number;
-  /** Objects that are looked at, and repaired, at a time. */
+  /** Objects that are looked at, at a time. */
+  readonly looks: number;
+  /** Objects that are repaired at a time. */
   readonly width: number;
+  /** The last key of the walk. Default: there is none. */
+  readonly until?: string | undefined;
+  /** Keys that PoPs have found regions to lack. Default: each part asks the PoPs. */
+  readonly behind?: readonly string[];
 }
 
 const OBJECTS_AT_A_TIME = 16;
@@ -55,7 +61,7 @@ export async function scrubObjects(options: ScrubOptions, context: DeploymentPar
     context,
   );
   // What PoPs have found regions to lack: they cannot write to the repair queue.
-  const behind = new Set(await keysBehind(context.config.pops));
+  const behind = new Set(part?.behind ?? (await keysBehind(context.config.pops)));
   const look = async (group: KeyGroup): Promise<Found> => {
     const { key } = group;
     const isQueued = group.repairs.length > 0 || behind.has(key);
@@ -73,7 +79,7 @@ export async function scrubObjects(options: ScrubOptions, context: DeploymentPar
     options,
     onWarning: options.onWarning,
     kinds: [...quickKinds(context.config), "repairs"],
-    objectsAtATime: part?.width ?? OBJECTS_AT_A_TIME,
+    objectsAtATime: part?.looks ?? OBJECTS_AT_A_TIME,
     async act(_key, group) {
       options.onGroup?.(group!);
       const found = await look(group!);
@@ -87,6 +93,7 @@ export async function scrubObjects(options: ScrubOptions, context: DeploymentPar
     settle: (totals, isEnd) => span.settle(totals, isEnd),
     ...(part && {
       cursor: part.cursor,
+      until: part.until,
       isEnough: ({ objects }) => objects - objectsBefore >= part.objectsMax || span.size >= part.damagedMax,
     }),
   };

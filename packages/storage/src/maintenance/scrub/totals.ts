@@ -6,7 +6,7 @@ import { stateOf, unreachableRegions, withUnreachable } from "../../objects/verd
 import type { ObjectVerdict } from "../../objects/verify-object.ts";
 import type { RepairOutcome } from "../../repair/repair-outcome.ts";
 import type { ReadCost } from "./deep-reads.ts";
-import { countRedundancy } from "./redundancy.ts";
+import { countRedundancy, type Redundancy } from "./redundancy.ts";
 
 /** An object of the walk. */
 export interface Found {
@@ -65,6 +65,27 @@ export const NO_TOTALS: Totals = {
   left: {},
   regionsUnreachable: [],
 };
+
+/** What two parts of a walk have found and done. */
+export function addTotals(a: Totals, b: Totals): Totals {
+  return {
+    objects: a.objects + b.objects,
+    repaired: a.repaired + b.repaired,
+    damaged: a.damaged + b.damaged,
+    failed: a.failed + b.failed,
+    unchecked: a.unchecked + b.unchecked,
+    readBytes: a.readBytes + b.readBytes,
+    readUsd: a.readUsd + b.readUsd,
+    unread: a.unread + b.unread,
+    found: addCounts(a.found, b.found),
+    left: addCounts(a.left, b.left),
+    regionsUnreachable: withUnreachable(a.regionsUnreachable, b.regionsUnreachable),
+  };
+}
+
+function addCounts(a: Redundancy, b: Redundancy): Redundancy {
+  return Object.entries(b).reduce((sum, [name, count]) => ({ ...sum, [name]: (sum[name] ?? 0) + count }), a);
+}
 
 /** Adds an object as it was found. */
 export function addFound(totals: Totals, { verdict, read, isUnread = false }: Found): Totals {
