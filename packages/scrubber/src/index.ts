@@ -1,6 +1,6 @@
 /**
- * A Worker that heals without anybody looking. On schedule, a Workflow cuts the keys into ranges, and starts another one
- * for each, several at a time. Those walk over their ranges part by part, and repair what is damaged.
+ * A Worker that heals without anybody looking. On schedule, a Workflow cuts the keys into ranges, and starts another
+ * one for each, several at a time. Those walk over their ranges part by part, and repair what is damaged.
  */
 import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
 import { parseConfig } from "@agarose/storage/config/config";
@@ -24,8 +24,11 @@ export interface Scrubber {
   readonly ScrubState: typeof Ledger;
 }
 
-/** A part that fails begins again where the last one ended. What it has repaired is sound by then. */
-const RETRIES = { retries: { limit: 5, delay: "1 minute", backoff: "exponential" }, timeout: "1 hour" } as const;
+/**
+ * A part that fails begins again where the last one ended. What it has repaired is sound by then. It may take long,
+ * when full reads are slowed down, and every request has a deadline of its own.
+ */
+const RETRIES = { retries: { limit: 5, delay: "1 minute", backoff: "exponential" }, timeout: "1 day" } as const;
 /** Between two looks at the children. */
 const [WAIT_MS_MIN, WAIT_MS_MAX] = [1_000, 60_000];
 /** A look is late by no more than this share of the time that the parent has run. */
@@ -119,7 +122,7 @@ export function createScrubber(config: object, options: ScrubberOptions = {}): S
           const goesOn = await step.do(`part ${part}`, RETRIES, async () => {
             const task = await ledger.take(child);
             if (!task) return false;
-            const { position, requests: spent } = await scrubPart(parsed, settings, task, task.startMs);
+            const { position, requests: spent } = await scrubPart(parsed, settings, task);
             return ledger.pass(child, task.position, position, { spent, max });
           });
           if (!goesOn) return;

@@ -55,6 +55,7 @@ test("ranges are walked over as many at a time as allowed, the damaged ones firs
   });
   expect(await ledger.take(first.start[1]!)).toEqual({
     startMs: 1_000,
+    ranges: 4,
     behind: ["g"],
     position: { after: "f", totals: NO_TOTALS, isEnd: false },
   });

@@ -1,6 +1,7 @@
 /**
- * The open walk: its ranges, who walks each of them, and how far. A Durable Object keeps it, one call at a time, so that
- * an instance that comes back from the dead, or a step that runs twice, changes nothing that has gone on without it.
+ * The open walk: its ranges, who walks each of them, and how far. A Durable Object keeps it, one call at a time, so
+ * that an instance that comes back from the dead, or a step that runs twice, changes nothing that has gone on without
+ * it.
  */
 import { DurableObject } from "cloudflare:workers";
 import { AgaroseError } from "@agarose/core";
@@ -56,6 +57,8 @@ interface Range extends KeyRange {
 export interface Task extends Pick<Range, "until" | "behind" | "position"> {
   /** When the walk began: it decides what is read in full. */
   readonly startMs: number;
+  /** Ranges of the walk. */
+  readonly ranges: number;
   /** Dollars of full reads that are left to the range. */
   readonly usd?: number;
 }
@@ -202,6 +205,7 @@ export class Ledger extends DurableObject {
     const { until, behind, position, usd } = range;
     return {
       startMs: open.startMs,
+      ranges: open.ranges,
       ...(until !== undefined && { until }),
       behind,
       position,
@@ -210,8 +214,8 @@ export class Ledger extends DurableObject {
   }
 
   /**
-   * Takes note of a part: a child has walked on from `from`. Returns whether it goes on. A part that was done before, or
-   * whose range another child has, counts for nothing.
+   * Takes note of a part: a child has walked on from `from`. Returns whether it goes on. A part that was done before,
+   * or whose range another child has, counts for nothing.
    *
    * @throws INTERNAL when the part ends outside of the range.
    */

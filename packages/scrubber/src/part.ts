@@ -48,11 +48,11 @@ export function contextOf(config: Config) {
 export async function scrubPart(
   config: Config,
   { prefix, deep, objectsPerPart, concurrency }: Settings,
-  { position: from, until, behind, usd = 0 }: Task,
-  startMs: number,
+  { position: from, until, behind, startMs, ranges, usd = 0 }: Task,
 ): Promise<{ readonly position: Position; readonly requests: number }> {
   const { context, requests } = contextOf(config);
   const cursor = new PartCursor(from);
+  const { bytesPerSecond } = deep;
   const totals = await scrubObjects(
     {
       ...(prefix !== undefined && { prefix }),
@@ -60,7 +60,7 @@ export async function scrubPart(
         ...deep,
         startMs,
         ...(deep.usd !== undefined && { usd }),
-        ...(deep.bytesPerSecond !== undefined && { bytesPerSecond: deep.bytesPerSecond / concurrency }),
+        ...(bytesPerSecond !== undefined && { bytesPerSecond: bytesPerSecond / Math.min(ranges, concurrency) }),
       },
       part: {
         cursor,

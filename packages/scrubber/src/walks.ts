@@ -41,8 +41,8 @@ export async function stateOf(env: ScrubberEnv, id: string) {
 }
 
 /**
- * Makes the Workflow `id` lead the walk, unless another one does, and returns which one does now. `concurrency.limit` of
- * the binding would not do: a walk that is still under way would be followed by those that waited for it.
+ * Makes the Workflow `id` lead the walk, unless another one does, and returns which one does now. `concurrency.limit`
+ * of the binding would not do: a walk that is still under way would be followed by those that waited for it.
  */
 export async function claim(env: ScrubberEnv, id: string): Promise<string> {
   const ledger = ledgerOf(env);

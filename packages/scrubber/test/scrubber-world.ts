@@ -152,7 +152,7 @@ export async function startScrubberWorld(world: WorldOptions = {}) {
     /** What the Worker has logged. */
     logs,
     async state(): Promise<{
-      readonly current: { readonly id: string; readonly status: string } | null;
+      readonly current: { readonly id: string; readonly status: string; readonly error?: unknown } | null;
       readonly open: Progress | null;
       readonly last: EndedWalk | null;
     }> {
@@ -163,13 +163,14 @@ export async function startScrubberWorld(world: WorldOptions = {}) {
     /** Has the schedule begin a walk, and continue it whenever its parent has ended, to the end of the walk. */
     async walkedBySchedule() {
       const startMs = Date.now();
-      let [ranges, running, parents] = [0, 0, 0];
+      let [ranges, running, parents, errors] = [0, 0, 0, ""];
       for (;;) {
         const { open, current, last } = await this.state();
         ranges = Math.max(ranges, open?.ranges ?? 0);
         running = Math.max(running, open?.rangesRunning ?? 0);
-        if (last && last.startMs >= startMs) return { ...last, ranges, running, parents };
+        if (last && last.startMs >= startMs) return { ...last, ranges, running, parents, errors };
         if (parents === 0 || (open && ["complete", "errored"].includes(current!.status))) {
+          errors += JSON.stringify(current?.error ?? "");
           await this.schedule();
           parents++;
         }

@@ -41,6 +41,8 @@ interface Piece {
 
 /** A page of ListObjectsV2, so that a sample is one request to each region. */
 const SAMPLE_NAMES = 1_000;
+/** One may have lost what it had. Where one cannot be listed, another takes its place. */
+const REGIONS_SAMPLED = 3;
 /** Names have characters from `!` to `~`. */
 const [LEAST, BASE] = [0x21, 95];
 /** The greatest of them. What is behind it is no character of XML, in which servers repeat where a listing begins. */
@@ -74,7 +76,7 @@ export function rangesOf(cuts: readonly string[]): KeyRange[] {
 }
 
 /**
- * Cuts for ranges of about as many objects, by samples of the listings of all regions. Ranges with too many are cut in
+ * Cuts for ranges of about as many objects, by samples of the listings of some regions. Ranges with too many are cut in
  * the middle of their names, again and again.
  *
  * @throws what the last region threw, when none can be listed.
@@ -88,17 +90,24 @@ export async function cutKeys(
   /** The names behind `from` and up to `until`. */
   const sample = async (from: string, until: string | undefined): Promise<Pick<Piece, "names" | "isWhole">> => {
     const names: string[] = [];
+    let isAgain = false;
     const onFailure = (store: Store, error: AgaroseError): void => {
+      isAgain = true;
       if (answering.delete(store)) onWarning(`warning: ${store.region.name} is not sampled: ${error.message}`);
       if (answering.size === 0) throw error;
     };
-    const groups = keyGroups([...answering], prefix, signal, { kinds: ["manifests"], from, clock, onFailure });
+    const groups = keyGroups([...answering].slice(0, REGIONS_SAMPLED), prefix, signal, {
+      kinds: ["manifests"],
+      from,
+      clock,
+      onFailure,
+    });
     for await (const { key } of groups) {
       const name = groupOf(key);
       if (until !== undefined && name > until) break;
       if (names.push(name) === Math.min(SAMPLE_NAMES, objectsMin)) return { names, isWhole: false };
     }
-    return { names, isWhole: true };
+    return isAgain ? sample(from, until) : { names, isWhole: true };
   };
   /** A text that at most one name of the piece is behind, with as much of `last` as it can have. */
   const topAbove = async (last: string, { top, until }: Piece): Promise<string> => {
