@@ -3,6 +3,7 @@
  * docs/reference/request-costs.md has between its markers, and `scripts/docs/figures.test.ts` compares the pages that
  * quote it. `test/operation-costs.slow.test.ts` counts the operations.
  */
+import { NEAREST_MAX } from "@agarose/solver/cooperation";
 import { SLOTS } from "@agarose/solver/planner";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
@@ -79,6 +80,16 @@ export const SCRUB = {
   manifestGets: 1,
   /** A listing names so many objects at once, of manifests and of chunks. */
   listedPerRequest: 1_000,
+};
+
+/** Requests of a PoP in a period, as `peers-many.slow.workerd.test.ts` counts them. */
+export const PEERS = {
+  /** To each neighbour, and to each PoP beyond that is measured. */
+  probes: 4,
+  /** To each neighbour, whose Durable Object takes them: what changed, and the end of its turn. */
+  messages: 2,
+  /** Of more than ten PoPs. */
+  farMeasured: 2,
 };
 
 /** The date of the prices. */
@@ -341,6 +352,37 @@ export function costsByObjects(): string {
   ].join("\n");
 }
 
+/** PoPs, and how many neighbours each has on average: as `node packages/lab/bench/peers.ts` places them in cities. */
+const COOPERATING = [
+  { pops: 3, neighbours: 2 },
+  { pops: 10, neighbours: NEAREST_MAX },
+  { pops: 30, neighbours: 11 },
+];
+
+/** The requests between cooperating PoPs and their price beyond what is included, in Markdown. */
+export function cooperationTable(): string {
+  const cost = (pops: number, neighbours: number): [requests: number, usd: number] => {
+    const far = Math.min(PEERS.farMeasured, pops - 1 - neighbours);
+    const probes = (neighbours + far) * PEERS.probes * pops * PERIODS;
+    const messages = neighbours * PEERS.messages * pops * PERIODS;
+    const { requestsPerMillion, objectRequestsPerMillion } = PRICES;
+    return [
+      probes + messages,
+      perMillion(probes + messages, 0, requestsPerMillion) + perMillion(messages, 0, objectRequestsPerMillion),
+    ];
+  };
+  const rows = COOPERATING.map(({ pops, neighbours }) => {
+    const [[requests, usd], [all, allUsd]] = [cost(pops, neighbours), cost(pops, pops - 1)];
+    const cells = [pops, neighbours, count(requests), dollars(usd), dollars(usd / pops), count(all), dollars(allUsd)];
+    return `| ${cells.join(" | ")} |`;
+  });
+  return [
+    "| PoPs | neighbours of each | requests a month | a month | a PoP | if all talked to all | a month |",
+    "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ...rows,
+  ].join("\n");
+}
+
 const COPIES = [
   { name: "one copy", factor: 1, mayFail: 0 },
   { name: "two copies", factor: 2, mayFail: 1 },
@@ -363,4 +405,6 @@ export function storageRows(): string[][] {
   ]);
 }
 
-if (argv[1] && import.meta.url === pathToFileURL(argv[1]).href) console.log(`${costTable()}\n\n${costsByObjects()}`);
+if (argv[1] && import.meta.url === pathToFileURL(argv[1]).href) {
+  console.log([costTable(), costsByObjects(), cooperationTable()].join("\n\n"));
+}

@@ -24,6 +24,9 @@ export interface CacheEventsSettings {
   readonly othersMax?: number;
 }
 
+/** After so many periods all that is held is stated again, whatever the peers have received. */
+const DIGEST_PERIODS = 10;
+
 interface Entry {
   chunks: readonly number[];
   hits: number;
@@ -46,6 +49,10 @@ export class CacheEvents {
   readonly #others = new Map<string, Entry>();
   /** Keys that the next message reports: true when the held chunks changed, false for a mere read. */
   readonly #news = new Map<string, boolean>();
+  /** Keys whose chunks have changed since the last digest. */
+  readonly #changed = new Set<string>();
+  #digestMs: number | undefined;
+  #periodsSinceDigest = 0;
   #lastStatedMs = -Infinity;
 
   constructor(node: string, settings: CacheEventsSettings = {}) {
@@ -68,6 +75,7 @@ export class CacheEvents {
   recordHeld(key: string, chunks: readonly number[], nowMs: number): void {
     const now = asNumber(nowMs, "nowMs");
     this.#store(key, { ...this.#entryOf(key, now), chunks: [...asChunks(chunks, "chunks")] });
+    this.#changed.add(key);
     this.#announce(key, true, now);
   }
 
@@ -82,7 +90,26 @@ export class CacheEvents {
 
   /** Returns a complete message of all that is held: for a new peer, and at intervals to repair lost messages. */
   digest(nowMs: number): CacheMessage {
-    return this.#compose([...this.#held.keys()], asNumber(nowMs, "nowMs"), true);
+    const digest = this.#compose([...this.#held.keys()], asNumber(nowMs, "nowMs"), true);
+    this.#changed.clear();
+    this.#digestMs = digest.statedMs;
+    this.#periodsSinceDigest = 0;
+    return digest;
+  }
+
+  /** When the last digest was made; undefined before the first one. */
+  get digestMs(): number | undefined {
+    return this.#digestMs;
+  }
+
+  /**
+   * Returns the message of a period: all that has changed since the last digest, which repairs lost messages as it
+   * does. It is a digest if one is wanted, due or as short.
+   */
+  ofPeriod(nowMs: number, isDigestWanted: boolean): CacheMessage {
+    const isDue = this.#digestMs === undefined || ++this.#periodsSinceDigest >= DIGEST_PERIODS;
+    if (isDigestWanted || isDue || this.#changed.size >= this.#held.size) return this.digest(nowMs);
+    return this.#compose([...this.#changed], asNumber(nowMs, "nowMs"), false);
   }
 
   /** Keys of the next message. It drops reads beyond `statementsMax`, those of the fewest hits first. */

@@ -1,6 +1,7 @@
 /** The messages of cooperating caches, what the peers hold, and whose turn it is. */
 export { CacheEvents, type CacheEventsSettings } from "./cache-events.ts";
 export { parseCacheMessage, type CacheMessage, type CacheStatement } from "./cache-message.ts";
+export { NEAREST_MAX, nearestPeers, neighboursOf, peersToMeasure, type PeerDistance } from "./neighbours.ts";
 export { ObjectsInCache } from "./objects-in-cache.ts";
 export type { PeerMessage, PopularityDigest } from "./peer-message.ts";
 export { PeerTable, type PeerRecord } from "./peer-table.ts";

@@ -55,6 +55,11 @@ export class ObjectsInCache {
     return isNews;
   }
 
+  /** Returns the time of the newest complete message of a node, on its clock; -Infinity without one. */
+  completeMs(node: string): number {
+    return this.#nodes.get(node)?.completeMs ?? -Infinity;
+  }
+
   /** Drops a peer that is gone, with all it held. A later message of that peer counts again. */
   forget(node: string): void {
     this.#nodes.delete(node);

@@ -14,9 +14,15 @@ export interface PeerMessage {
   readonly turn: number;
   /** The number of the configuration that the sender last published. */
   readonly configuration: number;
-  /** Versions and their chunks; `isComplete` in the digest of each period. */
+  /** Versions and their chunks: all of them (`isComplete`), all that changed since `base`, or the latest changes. */
   readonly cache: CacheMessage;
-  /** With a digest. */
+  /** When the sender stated last all that it holds, on its clock: a receiver that missed it asks for another. */
+  readonly base?: number | undefined;
+  /** Whether the sender has missed the receiver's digest. Default: false. */
+  readonly lacksDigest?: boolean | undefined;
+  /** Whether the receiver is one of the sender's nearest peers. Default: true. */
+  readonly isNear?: boolean | undefined;
+  /** Once a period. */
   readonly popularity?: PopularityDigest | undefined;
 }
 

@@ -19,6 +19,10 @@ export interface PeerRecord {
   /** From the newest digest. */
   readonly popularity: PopularityDigest | undefined;
   readonly popularityMs: number;
+  /** From the newest message. */
+  readonly base: number | undefined;
+  readonly lacksDigest: boolean;
+  readonly isNear: boolean;
   /** When the newest message came, on this PoP's clock. */
   readonly receivedMs: number;
 }
@@ -30,6 +34,9 @@ const UNKNOWN: PeerRecord = {
   configuration: 0,
   popularity: undefined,
   popularityMs: Number.NEGATIVE_INFINITY,
+  base: undefined,
+  lacksDigest: false,
+  isNear: false,
   receivedMs: Number.NEGATIVE_INFINITY,
 };
 
@@ -43,7 +50,7 @@ export class PeerTable {
 
   /** Merges a message. Returns false when it says nothing new: a replay, or one that a later message overtook. */
   merge(message: PeerMessage, nowMs: number): boolean {
-    const { cache, turn, configuration, popularity } = message;
+    const { cache, turn, configuration, popularity, base, lacksDigest = false, isNear = true } = message;
     const { node, epoch, statedMs } = cache;
     const isNews = this.cache.merge(cache);
     const known = this.#records.get(node) ?? UNKNOWN;
@@ -59,7 +66,7 @@ export class PeerTable {
     this.#records.set(node, {
       ...before,
       ...turns,
-      ...(isNewest ? { statedMs, configuration, receivedMs: nowMs } : {}),
+      ...(isNewest ? { statedMs, configuration, receivedMs: nowMs, base, lacksDigest, isNear } : {}),
       ...(isNewPopularity ? { popularity, popularityMs: statedMs } : {}),
     });
     return isNews || isNewest || isNewPopularity;
@@ -68,6 +75,17 @@ export class PeerTable {
   /** Returns what a peer has said, or undefined before its first message. */
   record(pop: string): PeerRecord | undefined {
     return this.#records.get(pop);
+  }
+
+  /** Returns whether the digest that a peer's changes build on has not arrived. */
+  lacksDigest(pop: string): boolean {
+    const { base } = this.#records.get(pop) ?? UNKNOWN;
+    return base !== undefined && this.cache.completeMs(pop) < base;
+  }
+
+  /** Returns whether a peer has said within three periods that it counts this PoP among its nearest. */
+  isNearFor(pop: string, nowMs: number): boolean {
+    return (this.#records.get(pop) ?? UNKNOWN).isNear && !this.isSilent(pop, nowMs);
   }
 
   /** Returns whether a peer has sent no message for three periods. */

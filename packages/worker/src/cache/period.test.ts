@@ -215,6 +215,15 @@ test("a period ends within its budget, and several of them finish the work", asy
   expect(state.ledger.get(manifest.version)!.done).toBe(40);
 });
 
+test("a period that has waited for its turn has so much less time to fill, and the next one finishes the work", async () => {
+  const { options, stripesInKv } = await setUp(5);
+  const late = await runPeriod({ ...options(), turn: { mayChange: true, waitedMs: 45_000 } });
+  expect(late).toMatchObject({ written: 0, errors: [] });
+  expect(late!.left).toBeGreaterThan(0);
+  expect(await runPeriod({ ...options(), turn: { mayChange: true, waitedMs: 1_000 } })).toMatchObject({ written: 5 });
+  expect(stripesInKv()).toBe(5);
+});
+
 test("the budget holds in the worst case too: regions that fail are asked, and then the others instead", async () => {
   const { buckets, options, manifest } = await setUp(40);
   const bucketNames = [...buckets.objects.keys()].filter((name) => /^r[01]\/chunks/.test(name));

@@ -20,7 +20,7 @@ import { planPeriod, type PeriodPlan } from "./period-plan.ts";
 import { publishConfiguration } from "./publish.ts";
 import { WriteBudget } from "./write-budget.ts";
 
-/** A period starts no new work after this; the rest of the minute is for finishing. */
+/** A period starts no new work after this, with its wait for its turn; the rest of the minute is for finishing. */
 const WORK_MS = 45_000;
 /** A period or purge that takes longer counts as killed. */
 export const LEASE_MS = 120_000;
@@ -54,7 +54,8 @@ export async function runPeriod(context: PeriodContext): Promise<PeriodReport | 
   const observed = (await observe(context, snapshot).catch(onError)) ?? snapshot;
   const { regions } = observed;
   const plan = (await planPeriod(context, books, observed).catch(onError)) ?? undefined;
-  const written = plan && (await write(context, books, regions, plan, startMs + WORK_MS));
+  const untilMs = startMs + WORK_MS - (context.turn.waitedMs ?? 0);
+  const written = plan && (await write(context, books, regions, plan, untilMs));
   let { epoch } = snapshot;
   const onPublished = (configuration: Configuration): void => {
     epoch = configuration.epoch;

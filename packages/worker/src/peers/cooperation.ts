@@ -3,7 +3,7 @@
  * After any failure the PoP continues as if it were on its own.
  */
 import type { Clock, FetchPort } from "@agarose/core";
-import { peerView, type PeerView } from "@agarose/solver/cooperation";
+import { NEAREST_MAX, peerView, type PeerView } from "@agarose/solver/cooperation";
 import { timedMs } from "../runtime/async.ts";
 import { log } from "../runtime/log.ts";
 import { durableObject, type PlaceBinding } from "../runtime/durable-objects.ts";
@@ -30,6 +30,8 @@ export interface OwnTurn {
   readonly peers?: PeerView;
   /** Whether this period may change what others depend on. */
   readonly mayChange: boolean;
+  /** How much of the period has passed. Default: 0. */
+  readonly waitedMs?: number;
 }
 
 /** What taking a turn needs. */
@@ -63,9 +65,11 @@ export async function takeTurn(options: TurnOptions): Promise<OwnTurn> {
   const { env, settings, clock, fetch, snapshot, costMsPerByte } = options;
   const { pop, peers: configured, delta } = settings;
   if (!configured) return ALONE;
+  const startMs = clock.now();
   try {
+    const measured = await toMeasure(env, configured.pops);
     const [probes, popular, regions] = await Promise.all([
-      Promise.all(configured.pops.map((peer) => probe(peer, fetch, clock))),
+      Promise.all(measured.map((peer) => probe(peer, fetch, clock))),
       popularKeys(env, POPULAR_MAX),
       popState(env).regions(),
     ]);
@@ -78,7 +82,11 @@ export async function takeTurn(options: TurnOptions): Promise<OwnTurn> {
     });
     // Fills of this period ask peers for what they hold now, not for what KV showed last.
     snapshot.set(inForce);
-    return { peers: peerView({ pop, peers, cacheMs: EDGE_LATENCY.meanMs, delta, costMsPerByte }), mayChange: isOurs };
+    return {
+      peers: peerView({ pop, peers, cacheMs: EDGE_LATENCY.meanMs, delta, costMsPerByte }),
+      mayChange: isOurs,
+      waitedMs: clock.now() - startMs,
+    };
   } catch (error) {
     log("warn", "period without peers", { pop, error });
     return ALONE;
@@ -99,6 +107,13 @@ export async function notifyPeers(
   } catch (error) {
     log("warn", "notifying peers failed", { pop, error });
   }
+}
+
+/** All peers, as long as all are neighbours. */
+async function toMeasure(env: PeerStateBinding, pops: readonly Peer[]): Promise<readonly Peer[]> {
+  if (pops.length <= NEAREST_MAX) return pops;
+  const names = new Set(await peerState(env).toMeasure());
+  return pops.filter(({ name }) => names.has(name));
 }
 
 /**

@@ -23,7 +23,7 @@ const REQUESTS_MAX = 1e9;
 /** A quarter of a message's bytes, because a character of a key may take four. */
 const KEY_CHARACTERS_MAX = 64 * 1024;
 
-/** Returns as much of a digest as a message may hold. A shortened digest does not claim to be complete. */
+/** Returns as much of a period's message as one may hold. A shortened digest does not claim to be complete. */
 export function boundedDigest(digest: CacheMessage): CacheMessage {
   if (digest.statements.length <= STATEMENTS_MAX) return digest;
   return { ...digest, isComplete: false, statements: digest.statements.slice(0, STATEMENTS_MAX) };
@@ -48,6 +48,9 @@ const messageSchema = v.object({
   turn: count,
   configuration: count,
   cache: v.unknown(),
+  base: v.optional(v.pipe(v.number(), v.finite())),
+  lacksDigest: v.optional(v.boolean()),
+  isNear: v.optional(v.boolean()),
   popularity: v.optional(
     v.object({
       popular: v.pipe(

@@ -2,8 +2,9 @@
  * This PoP among its peers, in one Durable Object: what they have said, what to say to them, and which PoP's turn it
  * is. KV only distributes these decisions.
  *
- * The object gathers cache events for 200 ms (C2P, ICDCN'15, section 3.2). Each period it sends a digest, which repairs
- * everything that was lost. A message states facts rather than changes, so a late or repeated one does no harm.
+ * The object gathers cache events for 200 ms (C2P, ICDCN'15, section 3.2). Each period it sends all that has changed
+ * since its last digest, which repairs everything that was lost, and at times a digest. A message states facts rather
+ * than changes, so a late or repeated one does no harm. It talks to its neighbours alone (`neighbours.ts`).
  */
 import { DurableObject } from "cloudflare:workers";
 import { systemClock } from "@agarose/core";
@@ -12,10 +13,14 @@ import {
   CacheEvents,
   type CacheMessage,
   isFirst,
+  nearestPeers,
+  neighboursOf,
   nextTurn,
+  type PeerDistance,
   type PopularityDigest,
   type PeerMessage,
   type PeerReport,
+  peersToMeasure,
   PeerTable,
 } from "@agarose/solver/cooperation";
 import type { RegionEstimate } from "@agarose/solver/planner";
@@ -79,6 +84,7 @@ export interface PeerStatus {
 type Place = RegionEstimate & ProbeHealth;
 
 const GATHER_MS = 200;
+const PERIOD_MS = 60_000;
 /** KV takes one write a second per key. */
 const VIEW_INTERVAL_MS = 1_100;
 
@@ -90,6 +96,8 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   readonly #facts: Facts;
   readonly #table = new PeerTable();
   readonly #events: CacheEvents;
+  /** The nearest peers as they were told. */
+  #toldNear: readonly string[] = [];
   /** Resolves when the next message has arrived. */
   #received = Promise.withResolvers<void>();
 
@@ -120,13 +128,22 @@ export class PeerState extends DurableObject<PeerStateEnv> {
     return this.inForce();
   }
 
-  /** Sends the peers a digest. Resolves when it is this PoP's turn, or when `waitMs` milliseconds have passed. */
+  /** Returns the names of the peers to measure in the period that begins. */
+  toMeasure(): string[] {
+    return peersToMeasure(this.#distances(), this.#neighbours(), Math.floor(Date.now() / PERIOD_MS));
+  }
+
+  /** Sends the peers what changed. Resolves when it is this PoP's turn, or when `waitMs` milliseconds have passed. */
   async beginTurn({ popular, regions, probes, waitMs }: TurnRequest): Promise<Turn> {
-    const places = probes.map((probe) => this.#observe(probe));
-    this.#send(boundedDigest(this.#events.digest(this.#tick())), {
+    for (const probe of probes) this.#observe(probe);
+    // A neighbour that has missed a digest needs another one: what changed since builds on it.
+    const isDigestWanted = this.#neighbours().some((name) => this.#table.record(name)?.lacksDigest);
+    this.#send(boundedDigest(this.#events.ofPeriod(this.#tick(), isDigestWanted)), {
       popular: boundedKeys(popular),
       regions,
-      peers: places.map(asSource),
+      peers: this.#neighbours()
+        .flatMap((name) => this.#place(name) ?? [])
+        .map(asSource),
     });
     await this.#publishSoon();
     const isOurs = await this.#turn(waitMs);
@@ -152,7 +169,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   /** Returns what `/v1/status` shows of the peers; `turn` is this PoP's own ticket. */
   status(): { readonly turn: number; readonly peers: PeerStatus[] } {
     const now = Date.now();
-    const peers = (this.#peers?.pops ?? []).map(({ name }): PeerStatus => {
+    const peers = this.#neighbours().map((name): PeerStatus => {
       const { meanMs = 0, down = true } = this.#place(name) ?? {};
       const { turn = 0, configuration = 0 } = this.#table.record(name) ?? {};
       const objects = [...this.#table.cache.contentsOf(name)].length;
@@ -199,11 +216,20 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   }
 
   #tickets() {
-    return this.#table.tickets(this.#names(), Date.now());
+    return this.#table.tickets(this.#neighbours(), Date.now());
   }
 
-  #names(): string[] {
-    return (this.#peers?.pops ?? []).map(({ name }) => name);
+  #distances(): PeerDistance[] {
+    return (this.#peers?.pops ?? []).map(({ name }) => {
+      const place = this.#place(name);
+      return { name, meanMs: place?.usualMs === undefined ? place && Infinity : place.meanMs };
+    });
+  }
+
+  /** The peers that this PoP cooperates with. */
+  #neighbours(): string[] {
+    const now = Date.now();
+    return neighboursOf(this.#distances(), (name) => this.#table.isNearFor(name, now));
   }
 
   /** Returns a time that only grows, even when the clock goes back. */
@@ -220,8 +246,21 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   #send(cache: CacheMessage, popularity?: PopularityDigest): void {
     const { turn } = this.#ticket();
     const configuration = this.#facts.get("configuration") ?? 0;
-    for (const peer of this.#peers?.pops ?? []) {
-      const message: PeerMessage = { to: peer.name, turn, configuration, cache, ...(popularity ? { popularity } : {}) };
+    const nearest = nearestPeers(this.#distances());
+    // Whoever is no longer near learns of it once.
+    const receivers = new Set([...this.#neighbours(), ...this.#toldNear]);
+    this.#toldNear = nearest;
+    for (const peer of this.#peers?.pops.filter(({ name }) => receivers.has(name)) ?? []) {
+      const message: PeerMessage = {
+        to: peer.name,
+        turn,
+        configuration,
+        cache,
+        base: this.#events.digestMs,
+        ...(this.#table.lacksDigest(peer.name) && { lacksDigest: true }),
+        ...(!nearest.includes(peer.name) && { isNear: false }),
+        ...(popularity ? { popularity } : {}),
+      };
       const sending = sendMessage({
         peer,
         message,
@@ -253,7 +292,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   /** Peers that answer probes and have sent a message recently. */
   #reports(): PeerReport[] {
     const now = Date.now();
-    return this.#names().flatMap((name) => {
+    return this.#neighbours().flatMap((name) => {
       const place = this.#place(name);
       if (!place || place.down || this.#table.isSilent(name, now)) return [];
       const { popularity } = this.#table.record(name)!;

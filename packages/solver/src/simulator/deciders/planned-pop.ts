@@ -30,6 +30,7 @@ export class PlannedPop {
   readonly #caches: Caches;
   readonly #policy: string;
   readonly #shapes: readonly ObjectShape[];
+  readonly #neighbours: readonly number[];
   readonly #popularity: PeriodPopularity;
   readonly #table = new PeerTable();
   #counts: Uint32Array;
@@ -40,12 +41,25 @@ export class PlannedPop {
   #configuration = 0;
   #statedMs = 0;
 
-  /** `shapes`: all objects, which all PoPs share. */
-  constructor(pop: number, caches: Caches, policy: string, shapes: readonly ObjectShape[]) {
+  /** `shapes`: all objects, which all PoPs share. `neighbours`: the PoPs that this one cooperates with. */
+  constructor(
+    pop: number,
+    caches: Caches,
+    {
+      policy,
+      shapes,
+      neighbours,
+    }: {
+      readonly policy: string;
+      readonly shapes: readonly ObjectShape[];
+      readonly neighbours: readonly number[];
+    },
+  ) {
     this.pop = pop;
     this.#caches = caches;
     this.#policy = policy;
     this.#shapes = shapes;
+    this.#neighbours = neighbours;
     this.#popularity = new PeriodPopularity(shapes.length, ALPHA);
     this.#counts = new Uint32Array(shapes.length);
     this.#asked = new Uint32Array(shapes.length);
@@ -99,7 +113,7 @@ export class PlannedPop {
       .toSorted((a, b) => popularity[b]! - popularity[a]!)
       .slice(0, POPULAR_MAX)
       .map((o) => [this.#shapes[o]!.key, popularity[o]!] as const);
-    const peers = world.pops.flatMap(({ name }, q) => (q === this.pop ? [] : this.#distanceTo(name, q)));
+    const peers = this.#neighbours.flatMap((q) => this.#distanceTo(world.pops[q]!.name, q));
     const cache = { node: this.#name, epoch: 1, statedMs: this.#statedMs, isComplete, statements };
     const base = { to: "all", turn: this.#turn, configuration: this.#configuration, cache };
     return isComplete ? { ...base, popularity: { popular, regions: this.#regions, peers } } : base;
@@ -189,14 +203,17 @@ export class PlannedPop {
 
   #tickets(nowMs: number): Ticket[] {
     const { pops } = this.#caches.world;
-    const others = pops.filter((_, q) => q !== this.pop).map(({ name }) => name);
-    return this.#table.tickets(others, nowMs);
+    return this.#table.tickets(
+      this.#neighbours.map((q) => pops[q]!.name),
+      nowMs,
+    );
   }
 
   #view(nowMs: number): PeerView {
     const { world } = this.#caches;
-    const peers = world.pops.flatMap(({ name }, q): PeerReport[] => {
-      if (q === this.pop || this.#table.isSilent(name, nowMs)) return [];
+    const peers = this.#neighbours.flatMap((q): PeerReport[] => {
+      const { name } = world.pops[q]!;
+      if (this.#table.isSilent(name, nowMs)) return [];
       const held = new Map(this.#table.cache.contentsOf(name));
       const popularity = this.#table.record(name)?.popularity;
       return this.#distanceTo(name, q).map(({ meanMs, sdMs }) => ({ name, meanMs, sdMs, held, popularity }));

@@ -4,9 +4,10 @@
  * Messages take their time, so a view may be outdated.
  */
 
-import { refuseUnknown } from "../../json-fields.ts";
+import { asInteger, refuseUnknown } from "../../json-fields.ts";
 import { ALL_POLICY_NAMES } from "../../policies/compared.ts";
 import { SolverError } from "../../errors.ts";
+import { NEAREST_MAX, nearestPeers } from "../../cooperation/neighbours.ts";
 import type { PeerMessage } from "../../cooperation/peer-message.ts";
 import type { Random } from "../../random.ts";
 import type { Caches } from "../cache-state.ts";
@@ -44,12 +45,14 @@ export class TurnDecider implements Decider {
         },
       );
     }
-    refuseUnknown(settings, ["delayMs", "lossProbability"], `${policy}.`);
+    refuseUnknown(settings, ["delayMs", "lossProbability", "nearest"], `${policy}.`);
     const { pops } = caches.world;
     const shapes = shapesOf(caches);
     this.wantsTruth = policy === "clairvoyant";
-    this.#pops = pops.map((_, pop) => new PlannedPop(pop, caches, policy, shapes));
-    this.#wire = new Wire(pops, parseWire(settings, policy), random);
+    const { nearest = NEAREST_MAX } = settings;
+    const neighbours = neighboursIn(caches, asInteger(nearest, `${policy}.nearest`, 1));
+    this.#pops = pops.map((_, pop) => new PlannedPop(pop, caches, { policy, shapes, neighbours: neighbours[pop]! }));
+    this.#wire = new Wire(pops, parseWire(settings, policy), random, neighbours);
   }
 
   /** Messages sent so far, by sender, counting each recipient. */
@@ -137,4 +140,15 @@ export class TurnDecider implements Decider {
       }
     }
   }
+}
+
+/** Returns the PoPs that each cooperates with, as deployed ones find them once all have measured all. */
+function neighboursIn({ world }: Caches, max: number): number[][] {
+  const nearest = world.pops.map((_, pop) => {
+    const others = world.pops.flatMap((_other, q) =>
+      q === pop ? [] : [{ name: String(q), meanMs: world.peerLatency(pop, q).meanMs }],
+    );
+    return new Set(nearestPeers(others, max).map(Number));
+  });
+  return nearest.map((own, pop) => [...nearest.keys()].filter((q) => own.has(q) || nearest[q]!.has(pop)));
 }

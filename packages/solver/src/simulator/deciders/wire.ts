@@ -29,12 +29,20 @@ export class Wire<M> {
   readonly #pops: readonly PopSpec[];
   readonly #settings: WireSettings;
   readonly #random: Random;
+  readonly #receivers: readonly (readonly number[])[];
   #travelling: Arrival<M>[] = [];
 
-  constructor(pops: readonly PopSpec[], settings: WireSettings, random: Random) {
+  /** `receivers`: of each PoP, those that its messages go to. Default: all others. */
+  constructor(
+    pops: readonly PopSpec[],
+    settings: WireSettings,
+    random: Random,
+    receivers: readonly (readonly number[])[] = pops.map((_, pop) => [...pops.keys()].filter((to) => to !== pop)),
+  ) {
     this.#pops = pops;
     this.#settings = settings;
     this.#random = random;
+    this.#receivers = receivers;
     this.sent = new Float64Array(pops.length);
   }
 
@@ -43,11 +51,11 @@ export class Wire<M> {
     return this.#travelling.reduce((next, { arrivesMs }) => Math.min(next, arrivesMs), Infinity);
   }
 
-  /** Sends a message to every other PoP. */
+  /** Sends a message to every receiver. */
   send(from: number, message: M, nowMs: number): void {
     const { delayMs, lossProbability } = this.#settings;
-    for (const [to, { name }] of this.#pops.entries()) {
-      if (to === from) continue;
+    for (const to of this.#receivers[from]!) {
+      const { name } = this.#pops[to]!;
       this.sent[from]! += 1;
       if (this.#random.next() < lossProbability) continue;
       const travelMs = delayMs ?? (this.#pops[from]!.peerLatencyMs[name] ?? UNKNOWN_LATENCY_MS) / 2;
