@@ -1,5 +1,5 @@
 /** How a PoP caches, as its variables say. */
-import { pricesInMs, type MsPrices } from "@agarose/solver/planner";
+import { pricesInMs, SLOTS, type MsPrices } from "@agarose/solver/planner";
 import { POLICY_NAMES } from "@agarose/solver/policies";
 import { amount, choice, flag, parseVariables, wholeNumber } from "../runtime/variables.ts";
 import type { ConfiguredRegion } from "../regions/region-settings.ts";
@@ -11,6 +11,8 @@ export interface CacheSettings {
   readonly cacheBytes: number;
   /** One of the solver's policies, or `off`: cache nothing, and evict what is cached. */
   readonly policy: string;
+  /** Objects that the policy distinguishes. */
+  readonly knownObjects: number;
   /** Seconds between two exchanges; 0: none, and reads use no probable chunks. */
   readonly exchangeSeconds: number;
   /** Whether the cache holds parity rows that no region has, instead of copies of stored chunks. */
@@ -42,6 +44,11 @@ export const CACHE_VARIABLES = {
     "The policy that decides what to cache; `off` caches nothing and evicts what is cached.",
     POLICIES,
     "adaptive",
+  ),
+  KNOWN_OBJECTS: wholeNumber(
+    "How many objects the policy distinguishes. Memory and the time of a period grow with it (docs/internals/policies-measured.md): a Worker has 128 MB.",
+    SLOTS,
+    1_000_000,
   ),
   EXCHANGE_SECONDS: wholeNumber(
     "How often the PoP exchanges what it keeps in the Cache API between two periods, and 0 for never. Those chunks are " +
@@ -83,6 +90,7 @@ export function parseCacheSettings(env: object): CacheSettings {
   return {
     cacheBytes: Math.min(variables.CACHE_BYTES, bytesFor(variables.BUDGET_USD_PER_MONTH, storageUsdPerGbMonth)),
     policy: variables.POLICY,
+    knownObjects: Math.max(1, variables.KNOWN_OBJECTS),
     exchangeSeconds: variables.EXCHANGE_SECONDS,
     functional: variables.FUNCTIONAL,
     recovered: variables.RECOVERED,

@@ -3,7 +3,7 @@
  * budget.
  */
 import type { Manifest } from "@agarose/core/format";
-import { type CachePlan, type ObjectShape, type PlannedContents, type Savings, SLOTS } from "@agarose/solver/planner";
+import { type CachePlan, type ObjectShape, type PlannedContents, type Savings } from "@agarose/solver/planner";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
 import { FRONT_TTL_SECONDS } from "../read/chunk-cache.ts";
@@ -34,8 +34,13 @@ export interface PeriodPlan {
   readonly savings: () => Savings | undefined;
 }
 
-/** Keys that a period looks up: the most popular ones, those not yet cached as planned, and those popular at peers. */
+/**
+ * Keys that a period looks up: the most popular ones, those not yet cached as planned, and those popular at peers. Half
+ * of the popular ones are left to keys that the policy does not know, and most others take turns, so that new versions
+ * are noticed.
+ */
 const LOOKED_UP_MAX = 300;
+const RENEWED_EACH_PERIOD = 100;
 const UNSETTLED_MAX = 100;
 const AT_PEERS_MAX = 100;
 /** Keys that the report of a period names, for `scrub` to choose from. */
@@ -58,7 +63,7 @@ export async function planPeriod(
 ): Promise<PeriodPlan> {
   const { findManifest } = monitor;
   const { peers, mayChange } = turn;
-  const counted = await monitor.closePeriod(SLOTS);
+  const counted = await monitor.closePeriod(settings.knownObjects);
   const afford = (planned: Parameters<typeof diffCache>[1]): AffordableChange => {
     if (isExchange) return NO_CHANGE;
     const change = diffCache([...ledger.values()], planned);
@@ -85,6 +90,7 @@ export async function planPeriod(
     {
       policy: settings.policy,
       capacityBytes: settings.cacheBytes,
+      slots: settings.knownObjects,
       cacheMs: (cacheLatency.again ?? EDGE_LATENCY).meanMs,
       firstRead: cacheLatency.first && { ms: cacheLatency.first.meanMs, periods: FRONT_TTL_SECONDS / PERIOD_SECONDS },
       delta: settings.delta,
@@ -100,7 +106,7 @@ export async function planPeriod(
     : [
         ...planner.unsettled(ledger).slice(0, UNSETTLED_MAX),
         ...[...(peers?.requests.keys() ?? [])].slice(0, AT_PEERS_MAX),
-        ...asked.slice(0, LOOKED_UP_MAX + ABSENT_MAX),
+        ...popularKeys(asked, (key) => planner.knows(key), system.now()),
       ];
   const foundMax = keys.length - ABSENT_MAX;
   const { objects, manifests, absent } = await lookUp(keys, {
@@ -141,6 +147,19 @@ export async function planPeriod(
     },
     savings: () => planner.savings((version) => ledger.get(version)?.chunks ?? [], egressOf(settings.regions)),
   };
+}
+
+/** Returns which of the keys a period looks up, most popular first. */
+export function popularKeys(asked: readonly string[], isKnown: (key: string) => boolean, nowMs: number): string[] {
+  const all = LOOKED_UP_MAX + ABSENT_MAX;
+  if (asked.length <= all) return [...asked];
+  const { known = [], other = [] } = Object.groupBy(asked, (key) => (isKnown(key) ? "known" : "other"));
+  const turns = known.slice(RENEWED_EACH_PERIOD);
+  const left = all - Math.min(known.length, RENEWED_EACH_PERIOD);
+  const renewed = Math.min(turns.length, left - Math.min(other.length, all / 2));
+  const first = (Math.floor(nowMs / (PERIOD_SECONDS * 1_000)) * renewed) % Math.max(1, turns.length);
+  const inTurn = [...turns.slice(first), ...turns.slice(0, first)].slice(0, renewed);
+  return [...known.slice(0, RENEWED_EACH_PERIOD), ...other.slice(0, left - renewed), ...inTurn];
 }
 
 /** Returns the number of a PoP: peers have different numbers, and other PoPs most likely do. */

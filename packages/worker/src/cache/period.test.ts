@@ -147,6 +147,7 @@ async function setUp(stripes: number) {
       regions: REGIONS.map((name) => ({ name, url: `http://b/${name}`, popUrl: `http://b/${name}` })),
       cacheBytes: 1e9,
       policy: "exact",
+      knownObjects: 16,
       exchangeSeconds: 0,
       spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
       fillEgressBytesPerDay: 1e9,

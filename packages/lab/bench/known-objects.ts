@@ -1,0 +1,161 @@
+/**
+ * How many objects a PoP needs to know, and what each number costs: prints the tables of
+ * docs/internals/policies-measured.md. Objects of 18 kB are requested by Zipf 0.9 out of ten million, and the cache has
+ * room for 1 GB.
+ *
+ * Usage: node --expose-gc packages/lab/bench/known-objects.ts PERIODS KNOWN...
+ */
+
+import { seededRandom } from "@agarose/solver/random";
+import {
+  type CachedObject,
+  type CachePlan,
+  type ObjectShape,
+  Planner,
+  type PlannedContents,
+  type PlannerOptions,
+  type PlannerState,
+} from "@agarose/solver/planner";
+
+const OBJECTS = 10_000_000;
+const EXPONENT = 0.9;
+const OBJECT_BYTES = 18_000;
+const CAPACITY_BYTES = 1e9;
+const K = 3;
+const M = 1;
+/** What a PoP replays in a period at most; a busy PoP has more. */
+const PERIOD_REQUESTS = 20_000;
+const PERIODS = 250;
+const REGIONS = ["fra", "lon", "iad", "sfo"].map((name, r) => ({ name, meanMs: 20 + 40 * r, sdMs: 4, down: false }));
+
+/** Cumulative weights by rank. */
+const cumulative = new Float64Array(OBJECTS);
+let total = 0;
+for (let rank = 0; rank < OBJECTS; rank++) cumulative[rank] = total += (rank + 1) ** -EXPONENT;
+
+function draw(random: () => number): number {
+  const target = random() * total;
+  let low = 0;
+  for (let high = OBJECTS - 1; low < high;) {
+    const middle = (low + high) >> 1;
+    if (cumulative[middle]! > target) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function shapeOf(rank: number): ObjectShape {
+  const bytes = Math.round(OBJECT_BYTES * (0.5 + ((rank * 2_654_435_761) % 1_000) / 1_000));
+  const chunkBytes = Math.ceil(bytes / K);
+  return {
+    key: `photos/2026/11/${rank}.jpg`,
+    version: `${rank.toString(16).padStart(32, "0")}`,
+    k: K,
+    m: M,
+    placement: REGIONS.map(({ name }) => name),
+    stripes: 1,
+    chunkBytes,
+    shardBytes: chunkBytes,
+  };
+}
+
+const OPTIONS: Omit<PlannerOptions, "slots"> = {
+  policy: "adaptive",
+  capacityBytes: CAPACITY_BYTES,
+  cacheMs: 5,
+  delta: 1,
+  functionalPop: 0,
+};
+
+/** Requests of a period by rank. */
+function requestsOf(random: () => number, requests: number): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (let i = 0; i < requests; i++) {
+    const rank = draw(random);
+    counts.set(rank, (counts.get(rank) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** What a busy PoP is asked between two exchanges. */
+const EXCHANGE_REQUESTS = Math.round(PERIOD_REQUESTS / 12);
+
+type Ledger = ReadonlyMap<string, CachedObject>;
+
+const ledgerOf = (planned: readonly PlannedContents[]): Ledger =>
+  new Map(planned.map(({ object, chunks }) => [object.version, { stripes: 1, chunks, target: chunks, done: 1 }]));
+
+const cpuMs = (run: () => void): number => {
+  const begun = process.cpuUsage();
+  run();
+  const { user, system } = process.cpuUsage(begun);
+  return (user + system) / 1e3;
+};
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+
+const heapMb = (): number => {
+  (globalThis as { gc?: () => void }).gc?.();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return (heapUsed + arrayBuffers) / 1e6;
+};
+
+/** A PoP that knows the most popular objects already, and then plans period after period. */
+function play(known: number, periods: number): string[] {
+  const beforeMb = heapMb();
+  const random = seededRandom(1);
+  const next = (): number => random.next();
+  const planner = new Planner({ ...OPTIONS, slots: known });
+  let ledger: Ledger = new Map();
+  let nowMs = 0;
+  let state: PlannerState | undefined;
+  const times = { period: [] as number[], exchange: [] as number[], state: [] as number[] };
+  let hits = 0;
+  let reads = 0;
+  const plan = (counts: ReadonlyMap<number, number>, isExchange: boolean): void => {
+    nowMs += isExchange ? 5_000 : 55_000;
+    const objects = new Map<string, ObjectShape>();
+    const requests = Array.from(counts, ([rank, count]) => {
+      const shape = shapeOf(rank);
+      if (!planner.knows(shape.key)) objects.set(shape.key, shape);
+      return { key: shape.key, requests: count, popularity: 0.8 * count };
+    }).toSorted((a, b) => b.popularity - a.popularity);
+    let made: CachePlan;
+    times[isExchange ? "exchange" : "period"].push(
+      cpuMs(() => {
+        made = planner.plan({ nowMs, requests, objects, regions: REGIONS, ledger, isExchange });
+      }),
+    );
+    if (made!.error !== undefined) throw made!.error;
+    if (isExchange) return;
+    ledger = ledgerOf(made!.planned);
+    if (nowMs < 60_000 * periods) return;
+    times.state.push(cpuMs(() => (state = made.state)));
+  };
+  plan(new Map(Array.from({ length: known }, (_, rank) => [rank, 1])), false);
+  for (let period = 1; period <= periods; period++) {
+    plan(requestsOf(next, EXCHANGE_REQUESTS), true);
+    const counts = requestsOf(next, PERIOD_REQUESTS);
+    for (const [rank, count] of counts) {
+      if (period <= 0.9 * periods) break;
+      reads += count;
+      if (ledger.get(shapeOf(rank).version)?.chunks.length === K) hits += count;
+    }
+    plan(counts, false);
+  }
+  const bytes = state ? JSON.stringify(state.slots).length + (state.snapshot?.length ?? 0) : 0;
+  state = undefined;
+  return [
+    known.toLocaleString("en"),
+    (heapMb() - beforeMb).toFixed(0),
+    median(times.period.slice(-10)).toFixed(0),
+    median(times.exchange.slice(-10)).toFixed(0),
+    (bytes / 1e6).toFixed(1),
+    times.state.at(-1)?.toFixed(0) ?? "",
+    ledger.size.toLocaleString("en"),
+    `${((100 * hits) / reads / (cumulative[Math.floor(CAPACITY_BYTES / OBJECT_BYTES)]! / total)).toFixed(0)}%`,
+  ];
+}
+
+const [periods = PERIODS, ...numbers] = process.argv.slice(2).map(Number);
+for (const known of numbers) console.log(`| ${play(known, periods).join(" | ")} |`);
