@@ -3,7 +3,7 @@
  */
 import { hash } from "node:crypto";
 import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
-import { readRegion, type RegionManifest } from "../regions/region-survey.ts";
+import { readRegion, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { majorityOf, type RegionParts, type WriteContext } from "../commit/write-context.ts";
 import { readRecord, type ReadHow } from "../objects/manifests.ts";
 import type { KeyGroup } from "./key-groups.ts";
@@ -66,6 +66,18 @@ async function listedRecord(
  * the MD5 that a majority has listed is known to be theirs, whatever the region is.
  */
 export async function recordOf(etag: string, key: string, context: RegionParts): Promise<ManifestRecord | undefined> {
+  return (await manifestOf(etag, key, context))?.record;
+}
+
+/** What all regions hold under a key whose manifest they list by one ETag; undefined where none sends that. */
+export async function listedSurvey(etag: string, key: string, context: RegionParts): Promise<Survey | undefined> {
+  const found = await manifestOf(etag, key, context);
+  if (!found) return undefined;
+  const regions = context.stores.map((store) => ({ ...found, store, etag }));
+  return { regions, newest: found.record, generation: found.record!.generation };
+}
+
+async function manifestOf(etag: string, key: string, context: RegionParts): Promise<RegionManifest | undefined> {
   const md5 = etag.replaceAll('"', "").toLowerCase();
   if (!/^[\da-f]{32}$/.test(md5)) return undefined;
   // Spread over the regions by key.
@@ -78,5 +90,5 @@ export async function recordOf(etag: string, key: string, context: RegionParts):
   // The listing may be older than what the region has now, and a region may say anything of what it sends.
   const isGood = ({ record, bytes }: RegionManifest): boolean => record !== undefined && hash("md5", bytes!) === md5;
   const outcomes = await askRegions(awaited, read, { enough: 1, isGood }, context);
-  return outcomes.flatMap(({ value }) => (value && isGood(value) ? value.record! : []))[0];
+  return outcomes.flatMap(({ value }) => (value && isGood(value) ? value : []))[0];
 }

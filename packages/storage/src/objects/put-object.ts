@@ -41,6 +41,7 @@ import { encryptSource } from "../encryption/encrypted-source.ts";
 import { shownManifest } from "../encryption/opened.ts";
 import { secretsOf } from "../encryption/secrets-of.ts";
 import { hasDrainedLeaves, keptRegions, layoutOf } from "../layout/object-layout.ts";
+import { listedSurvey } from "../listing/listed-object.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { compressSource, mayCompress, type CompressionWish } from "../upload/compressed-source.ts";
 import { examineContent } from "../upload/examined-content.ts";
@@ -76,6 +77,8 @@ export interface PutObject {
    * seen all the same.
    */
   readonly isAbsent?: boolean;
+  /** The ETag by which all regions listed its manifest shortly before. Then one of them is read in place of all. */
+  readonly etag?: string | undefined;
   /** The right to a generation that a batch has claimed for it, of a key that had none. Default: it claims one. */
   readonly lease?: BatchLease | undefined;
   /** Whether to compress it. Default: as the configuration says. */
@@ -200,10 +203,12 @@ function memoized<T>(make: () => Promise<T>): () => Promise<T> {
   return () => (made ??= make());
 }
 
-function surveyFor({ key, onlyIf, isAbsent }: PutObject, context: WriteContext): Promise<Survey> {
+async function surveyFor({ key, onlyIf, isAbsent, etag }: PutObject, context: WriteContext): Promise<Survey> {
   // A condition that what only a minority holds meets or fails would be one by what nobody has acknowledged.
   if (onlyIf) return settledSurvey(key, context);
-  return isAbsent ? Promise.resolve(emptySurvey(context.stores)) : surveyRegions(key, context);
+  if (isAbsent) return emptySurvey(context.stores);
+  const listed = etag === undefined ? undefined : await listedSurvey(etag, key, context);
+  return listed ?? surveyRegions(key, context);
 }
 
 /** What a put decides before it claims a generation. */

@@ -13,7 +13,7 @@ import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { putObject, type PutObject, type PutResult } from "@agarose/storage/objects/put-object";
 import { isFirst } from "@agarose/storage/commit/generations";
-import { findAbsentKeys } from "@agarose/storage/listing/absent-keys";
+import { listKeys } from "@agarose/storage/listing/list-keys";
 import type { DeploymentParts } from "@agarose/storage/parts";
 import { contentTypeOf, isDescribedAs } from "@agarose/storage/upload/content-type";
 import { sha256Of } from "@agarose/storage/upload/file-hash";
@@ -47,10 +47,10 @@ export async function put({ paths, ...options }: PutOptions): Promise<number> {
     try {
       const sizes = await sizesOf(files);
       const keys = files.map(({ key }) => key);
-      const absent = await findAbsentKeys(keys, context);
+      const { absent, etags } = await listKeys(keys, context);
       const store = (file: InputFile, parts: DeploymentParts, known: KnownKey): Promise<PutResult> => {
         const own = headersOf(file.key, context.config.headers, headers);
-        return putFile(file, { headers: own, ...known }, options, parts, progress);
+        return putFile(file, { headers: own, etag: etags.get(file.key), ...known }, options, parts, progress);
       };
       const isAbsent = ({ key }: InputFile): boolean => absent.has(key);
       const reports = await withTransfers(options.jobs, context, (transfer) =>
@@ -127,7 +127,7 @@ async function planPut(
 
 async function putFile(
   { path, key }: InputFile,
-  own: Pick<PutObject, "headers"> & KnownKey,
+  own: Pick<PutObject, "headers" | "etag"> & KnownKey,
   options: Omit<PutOptions, "paths">,
   context: DeploymentParts,
   progress: Progress,

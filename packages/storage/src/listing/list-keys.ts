@@ -1,26 +1,34 @@
 /**
- * Which keys nothing was ever stored under, by listings: one request for a thousand keys in place of one for each.
+ * What the regions hold under many keys, by listings: one request for a thousand keys in place of one for each.
  */
 import type { AgaroseError } from "@agarose/core";
 import { encodeKey } from "@agarose/core/format";
 import { majorityOf, type RegionParts } from "../commit/write-context.ts";
 import type { Store } from "../buckets/store.ts";
 import { keyGroups } from "./key-groups.ts";
+import { commonEtag } from "./listed-object.ts";
 
 /** Below it, looking at each key is as quick. */
 const KEYS_MIN = 10;
 /** So many others may be listed for each key. A page of a listing has a thousand. */
 const LISTED_PER_KEY = 100;
 
+/** What listings say of keys, as it was a moment ago. */
+export interface ListedKeys {
+  /** Nothing was ever stored under these: a majority of the regions does not list them. */
+  readonly absent: ReadonlySet<string>;
+  /** The ETag of the manifest that all regions list. */
+  readonly etags: ReadonlyMap<string, string>;
+}
+
 /**
- * The keys of `keys` that a majority of the regions does not list, as it was a moment ago. It leaves out what it does
- * not know: all keys when too many regions fail, and the last ones when the listing is long.
+ * Lists `keys`. It leaves out what it does not know: all keys when too many regions fail, and the last ones when the
+ * listing is long.
  */
-export async function findAbsentKeys(
-  keys: readonly string[],
-  { stores, clock, breaker, signal }: RegionParts,
-): Promise<ReadonlySet<string>> {
-  if (keys.length < KEYS_MIN) return new Set();
+export async function listKeys(keys: readonly string[], context: RegionParts): Promise<ListedKeys> {
+  const { stores, clock, breaker, signal } = context;
+  const etags = new Map<string, string>();
+  if (keys.length < KEYS_MIN) return { absent: new Set(), etags };
   const absent = new Set(keys);
   let failures = 0;
   let isRefused = false;
@@ -32,14 +40,17 @@ export async function findAbsentKeys(
   };
   let listed = 0;
   const options = { kinds: ["manifests"], clock, onFailure } as const;
-  for await (const { key } of keyGroups(stores, commonPrefix(keys), signal, options)) {
-    absent.delete(key);
+  for await (const group of keyGroups(stores, commonPrefix(keys), signal, options)) {
+    const { key, manifests } = group;
+    const etag = manifests.length === stores.length ? commonEtag(group, context) : undefined;
+    if (absent.delete(key) && etag !== undefined) etags.set(key, etag);
     if (++listed < LISTED_PER_KEY * keys.length) continue;
     // Listings are in the order of the names, so nothing is known of what follows.
     for (const one of keys) if (`${encodeKey(one)}@` > `${encodeKey(key)}@`) absent.delete(one);
     break;
   }
-  return !isRefused && stores.length - failures >= majorityOf(stores) ? absent : new Set();
+  const isKnown = !isRefused && stores.length - failures >= majorityOf(stores);
+  return { absent: isKnown ? absent : new Set(), etags };
 }
 
 function commonPrefix(keys: readonly string[]): string {
