@@ -5,6 +5,7 @@ import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { isTombstone, type Manifest } from "@agarose/core/format";
+import { ClaimRemovals } from "../commit/claim-removals.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf } from "../commit/write-context.ts";
 import { isRemoved, KeyListing } from "../listing/keys.ts";
@@ -297,16 +298,21 @@ async function storeSettled(file: LocalFile, known: KnownKey, job: SyncJob, cont
 }
 
 async function removeAll(job: SyncJob, keys: readonly string[], context: SyncContext): Promise<void> {
+  const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
   const removing = mapOrdered(keys, REMOVED_AT_A_TIME, async (key) => {
     try {
-      if (!job.dryRun) await removeObject(key, context);
+      if (!job.dryRun) await removeObject(key, parts);
       await context.report({ key, outcome: "removed" });
     } catch (error) {
       context.signal.throwIfAborted();
       await context.report({ key, outcome: "failed", error: toAgaroseError(error) });
     }
   });
-  for await (const _ of removing);
+  try {
+    for await (const _ of removing);
+  } finally {
+    await parts.claimRemovals.flush();
+  }
 }
 
 function descriptionOf({ key }: LocalFile, { headers }: SyncJob, { config }: SyncContext): Described {

@@ -193,6 +193,30 @@ test("an object of two copies in six regions takes 9 requests at most when its k
   }
 });
 
+test("rm of many objects removes all claims at once, and sync --delete does", async () => {
+  for (const removal of [
+    ["rm", "--recursive", "upload-many", "--yes"],
+    ["sync", "upload-one", "upload-many/", "--delete", "--yes"],
+  ]) {
+    expect((await put()).code).toBe(0);
+    await mkdir(join(world.dir, "upload-one"), { recursive: true });
+    await writeFile(join(world.dir, "upload-one/0.bin"), "one");
+    let removals = 0;
+    for (const region of REGIONS) {
+      world.faults.set(region, ({ method, url }) => {
+        if (method === "POST" && url!.includes("delete=")) removals++;
+        return false;
+      });
+    }
+    expect((await world.run(removal)).code).toBe(0);
+    world.faults.clear();
+    // One for the chunk of each object in each region, and some for all claims.
+    expect(removals).toBeGreaterThan(0);
+    expect(removals).toBeLessThan(REGIONS.length * (FILES + FILES / 4));
+    expect(await world.names("claims/")).toEqual([]);
+  }
+});
+
 test("keys that another writer takes after the listing are put above it", async () => {
   const keys = Array.from({ length: FILES }, (_, file) => `upload-many/${file}.bin`);
   const manifests = await Promise.all(

@@ -5,6 +5,7 @@ import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
+import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { removableKeys } from "@agarose/storage/listing/keys";
 import { isRemovable, removeObject, type RemoveResult } from "@agarose/storage/objects/remove-object";
@@ -44,8 +45,13 @@ export async function rm({ keys: names, ...options }: RmOptions): Promise<number
     const keys = isMany ? await keysBelow(all ? [""] : names, context) : names;
     if (isMany && keys.length > 0) await confirm(dangerOf(keys, names, all), options, context.signal);
     const found: (RmReport | undefined)[] = [];
-    const removing = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, (key) => act(key, dryRun, context));
-    for await (const report of removing) found.push(report);
+    const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
+    const removing = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, (key) => act(key, dryRun, parts));
+    try {
+      for await (const report of removing) found.push(report);
+    } finally {
+      await parts.claimRemovals.flush();
+    }
     const reports = found.flatMap((report) => report ?? []);
     if (!isMany) refuseUnknown(keys[found.indexOf(undefined)]);
     const only = reports.length === 1 ? reports[0] : undefined;
