@@ -190,11 +190,16 @@ export class LineClient {
     }
   }
 
-  /** Reads a range. `onByte` may leave when bytes have come. */
+  /** Reads a range. The consumer takes nothing for `pauseMs` when a third has come. */
   async read(
     start: number,
     end: number,
-    { signal, isOrdered = true, delta = 1 }: { signal?: AbortSignal; isOrdered?: boolean; delta?: number } = {},
+    {
+      signal,
+      isOrdered = true,
+      delta = 1,
+      pauseMs = 0,
+    }: { signal?: AbortSignal; isOrdered?: boolean; delta?: number; pauseMs?: number } = {},
   ): Promise<LineRead> {
     const { clock } = this.#network;
     const { manifest } = this.#object;
@@ -210,9 +215,14 @@ export class LineClient {
     });
     let firstByteMs: number | undefined;
     const parts: Uint8Array[] = [];
+    let came = 0;
     for await (const part of body) {
       firstByteMs ??= clock.now() - startMs;
       parts.push(part);
+      const before = came;
+      came += part.length;
+      const third = (end - start) / 3;
+      if (pauseMs > 0 && before < third && came >= third) await clock.sleep(pauseMs);
     }
     return { firstByteMs: firstByteMs!, ms: clock.now() - startMs, bytes: Buffer.concat(parts) };
   }

@@ -144,3 +144,39 @@ test("a line that falls from 200 to 5 Mbit/s in the middle of a read brings litt
   // The stripe in which it falls may seem late, and another one before its new rate is known.
   expect(line.fetchedBytes).toBeLessThan(1.5 * bytes);
 });
+
+test.each([20, 1000])("a consumer that takes nothing for a minute goes on, on a line of %i Mbit/s", async (mbit) => {
+  const { line, client } = await warmed(large, mbit * MBIT);
+  const { bytes } = large.manifest;
+  const reads = [60_000, 0].map((pauseMs) => client.read(0, bytes, { pauseMs }));
+  const [paused, other] = await line.clock.run(Promise.all(reads));
+  for (const read of [paused!, other!]) expect(Buffer.compare(read.bytes, large.bytes)).toBe(0);
+  expect(paused!.ms).toBeGreaterThan(60_000);
+  expect(other!.ms).toBeLessThan(3 * copyMs(bytes, mbit * MBIT));
+  expect(line.fetchedBytes).toBeLessThan(2.3 * bytes);
+});
+
+test.each([20, 200])("two hundred seeks in ten seconds leave nothing behind, at %i Mbit/s", async (mbit) => {
+  const rate = mbit * MBIT;
+  const { line, client } = await warmed(large, rate);
+  const { bytes } = large.manifest;
+  let left = 0;
+  const seeks = Array.from({ length: 200 }, async (_, i) => {
+    await line.clock.sleep(50 * i);
+    const leave = new AbortController();
+    // Some leave before the head has come.
+    line.clock.after((i * 7) % 60, () => leave.abort());
+    const read = client.read(Math.floor((((i * 37) % 200) / 200) * bytes), bytes, { signal: leave.signal });
+    await read.catch(({ code }) => {
+      expect(code).toBe("ABORTED");
+      left++;
+    });
+  });
+  await line.clock.run(Promise.all(seeks));
+  expect(left).toBeGreaterThan(150);
+  expect(client.line.reads).toBe(0);
+  expect(client.records.filter(({ outcome }) => outcome === "pending")).toEqual([]);
+  const next = await line.clock.run(client.read(5_000_000, 5_100_000));
+  expect(Buffer.compare(next.bytes, large.bytes.subarray(5_000_000, 5_100_000))).toBe(0);
+  expect(next.ms).toBeLessThan(3 * copyMs(100_000, rate) + 100);
+});
