@@ -2,6 +2,8 @@
  * Small requests without most of the SDK's middleware, which takes more time than the rest of such a request: PUT, GET,
  * HEAD and DELETE of one object, with a body that is in memory. What remains of the client serves them: its retries,
  * signer, clock, keys and connections, and the middleware that is ours.
+ *
+ * It uses parts of the SDK that its types leave out, so the package depends on one exact version of it.
  */
 import type { Readable } from "node:stream";
 import { S3ServiceException, type S3Client } from "@aws-sdk/client-s3";

@@ -1,5 +1,5 @@
 /** The application that answers requests: one Hono router over the routes that a host has handlers for. */
-import { Hono } from "hono";
+import { Hono } from "hono/tiny";
 import type { H } from "hono/types";
 import type { RequestContext } from "../runtime/request-context.ts";
 import { noSuchRoute, refuse, type AppEnv, type Env } from "./http.ts";
