@@ -95,11 +95,11 @@ test("a sync under 256 descriptors has 16 objects under way, each with two conne
   for (let i = 0; i < 40; i++) await writeFile(join(world.dir, `many/${i}`), "x");
   const waiting: (() => void)[] = [];
   let most = 0;
-  // Claims are held until no more come. The region is not waited for longer than the others.
+  // Chunks are held until no more come. The region is not waited for longer than the others.
   const release = (): void => waiting.splice(0).forEach((go) => go());
   let timer: NodeJS.Timeout | undefined;
   world.faults.set("frankfurt", async (request, _response, name) => {
-    if (request.method !== "PUT" || !name.startsWith("claims/")) return false;
+    if (request.method !== "PUT" || !name.startsWith("chunks/")) return false;
     clearTimeout(timer);
     timer = setTimeout(release, 500);
     await new Promise<void>((resolve) => {

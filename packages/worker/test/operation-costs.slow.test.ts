@@ -140,7 +140,7 @@ test("an exchange writes few rows and calls few objects: as many as the costs ar
     for (const call of ["RequestMonitor.count", "PopState.recordUse", "PopState.observe"]) delete objectCalls[call];
     sum.calls += Object.values(objectCalls).reduce((all, count) => all + count, 0);
     sum.rows += rowsWritten;
-    return (sum.exchanges += objectCalls["PopState.endLease"] ?? 0);
+    return (sum.exchanges += (objectCalls["RequestMonitor.exchange"] ?? 0) / MONITOR_SHARDS);
   };
   await expect.poll(add, { timeout: 60_000, interval: 500 }).toBeGreaterThanOrEqual(2);
   // The first ones probe the regions and make the tables.

@@ -24,22 +24,14 @@ export function stripeError(
 ): AgaroseError {
   const details = { stripe, needed: k, received, failures, ...reason };
   const what = HAS_MESSAGES && `stripe ${stripe} of ${JSON.stringify(key)}`;
-  if ("available" in reason) {
-    return new AgaroseError(
-      "NOT_ENOUGH_CHUNKS",
-      HAS_MESSAGES &&
-        `${what} needs ${k} chunks and can get ${reason.available} (${received} received; ${summary(failures)}): ` +
-          "retry once its regions answer again, or configure those that are missing",
-      details,
-    );
-  }
-  return new AgaroseError(
-    "READ_TIMEOUT",
+  const message =
     HAS_MESSAGES &&
-      `${what} got ${received} of ${k} chunks in ${reason.timeoutMs} ms (${summary(failures)}): ` +
-        "retry, or allow more time",
-    details,
-  );
+    ("available" in reason
+      ? `${what} needs ${k} chunks and can get ${reason.available} (${received} received; ${summary(failures)}): ` +
+        "retry once its regions answer again, or configure those that are missing"
+      : `${what} got ${received} of ${k} chunks in ${reason.timeoutMs} ms (${summary(failures)}): ` +
+        "retry, or allow more time");
+  return new AgaroseError("available" in reason ? "NOT_ENOUGH_CHUNKS" : "READ_TIMEOUT", message, details);
 }
 
 function summary(failures: readonly FailedRequest[]): string {

@@ -149,8 +149,8 @@ export class RegionSource implements ChunkSource {
     const { status, body } = await fetch(url, { headers, signal }).catch((error: unknown) => {
       throw new AgaroseError(
         "SOURCE_FAILED",
-        HAS_MESSAGES && `region ${region.name} did not answer`,
-        { region: region.name },
+        HAS_MESSAGES && `region ${this.id} did not answer`,
+        { region: this.id },
         error,
       );
     });

@@ -45,17 +45,6 @@ export function instantOf({ clock, nowMs }: Pick<WriteContext, "clock" | "nowMs"
   return { timerMs: clock.now(), wallMs: nowMs() };
 }
 
-/**
- * Starts to measure whether a writer takes so long that a garbage collector can have taken it for dead. The clocks of
- * the regions count as well, because both of a virtual machine's can stop while it is paused.
- */
-export function startWatch(context: WriteContext): () => boolean {
-  const start = instantOf(context);
-  const aheadMs = (): number => Math.max(...context.stores.map(({ clockAheadMs = 0 }) => clockAheadMs));
-  const startAheadMs = aheadMs();
-  return () => isPast(start, LEASE_MS, context) || Math.abs(aheadMs() - startAheadMs) > LEASE_MS;
-}
-
 /** Whether more than `ms` have gone by since `start`, by either clock. */
 export function isPast(start: Instant, ms: number, context: Pick<WriteContext, "clock" | "nowMs">): boolean {
   const { timerMs, wallMs } = instantOf(context);

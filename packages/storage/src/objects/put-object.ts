@@ -31,7 +31,6 @@ import {
 } from "../commit/commit.ts";
 import type { BatchLease } from "../commit/batches.ts";
 import { keepMsOf } from "../commit/history.ts";
-import { startWatch } from "../commit/lease.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { emptySurvey, holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
@@ -287,7 +286,6 @@ async function storeNew(
     const made = { generation, upload, modified, leaves, missing, sha256, hashes: list.hashes };
     return sealManifest(draftManifest(draft, made), nodeSha256, context.sign);
   };
-  const mayLookDead = startWatch(context);
   const commit = await commitRecord(
     {
       key,
@@ -302,8 +300,7 @@ async function storeNew(
     context,
   );
   const expected = commit.record.sha256;
-  // No garbage collector deletes an upload before its claim is two hours old, so that few puts have to look.
-  const lost = mayLookDead() ? await restoreChunks(commit.record, { ...input, expected, list }, context) : [];
+  const lost = await restoreChunks(commit.record, { ...input, expected, list }, context);
   return finish("stored", commit, context, lost, draft.pageStripes ? list.lacking : []);
 }
 

@@ -132,7 +132,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a copy takes any generation that is free",
     edits: [
-      ["commit/claim.ts", "attempt > 1 && copies &&", "false &&"],
+      ["commit/claim.ts", "copies && generation > newest + 1 &&", "false &&"],
       [COMMIT, "if (copies && newest !== before.generation) throw replacedMeanwhile(key);", ""],
       [COMMIT, "if (copies) throw replacedMeanwhile(key);", ""],
       [COMMIT, "copies ? newest : undefined", "undefined"],
@@ -179,7 +179,11 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a writer removes claims that it has not seen",
     edits: [
-      [COMMIT, "leases.map(({ generation }) => generation)", "range(newest + 1, sealed.record.generation)"],
+      [
+        COMMIT,
+        "leases.filter((one) => one !== lease).map(({ generation }) => generation)",
+        "range(newest + 1, sealed.record.generation)",
+      ],
       [
         COMMIT,
         "/** The time of a record",

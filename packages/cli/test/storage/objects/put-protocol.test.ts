@@ -365,8 +365,6 @@ describe("regions that fail", () => {
     let removed: number;
     /** After the removal, these regions take no chunk. */
     let refusing: readonly string[];
-    /** A cleaner takes the chunks only of a put that seems to be dead, because it has slept since its claim. */
-    const slept = { nowMs: () => Date.now() + (removed > 0 ? 2 * 3_600_000 : 0) };
 
     beforeEach(() => {
       removed = 0;
@@ -388,7 +386,7 @@ describe("regions that fail", () => {
     afterEach(() => expect(removed).toBe(1));
 
     test("uploads them again", async () => {
-      expect(await world.put(key, randomBytes(5000), slept)).toMatchObject({ outcome: "stored", missing: [] });
+      expect(await world.put(key, randomBytes(5000))).toMatchObject({ outcome: "stored", missing: [] });
       world.faults.clear();
       expect(await world.verify(key)).toMatchObject({ sound: true });
     });
@@ -396,7 +394,7 @@ describe("regions that fail", () => {
     test("says which one a region does not take again, and leaves it to a repair", async () => {
       refusing = ["virginia"];
       const content = randomBytes(5000);
-      const { missing } = await world.put(key, content, slept);
+      const { missing } = await world.put(key, content);
       expect(missing).toHaveLength(1);
       expect(world.fired.get("virginia")).toBeGreaterThan(0);
       world.faults.clear();
@@ -405,7 +403,7 @@ describe("regions that fail", () => {
 
     test("is uncertain when too few of them are stored again, because its manifest is committed", async () => {
       refusing = REGIONS;
-      await expect(world.put(key, randomBytes(5000), slept)).rejects.toMatchObject({ code: "WRITE_UNCERTAIN" });
+      await expect(world.put(key, randomBytes(5000))).rejects.toMatchObject({ code: "WRITE_UNCERTAIN" });
     });
   });
 });

@@ -71,7 +71,7 @@ function queued(source: RegionSource, queue: FairQueue, slot: Slot): ChunkSource
         request.signal,
         slot,
       ),
-    release: (stripe) => source.release?.(stripe),
-    close: () => source.close?.(),
+    release: (stripe) => source.release(stripe),
+    close: () => source.close(),
   };
 }
