@@ -77,7 +77,7 @@ function requestsOf(random: () => number, requests: number): Map<number, number>
   return counts;
 }
 
-/** What a busy PoP is asked between two exchanges. */
+/** The requests of a busy PoP between two exchanges. */
 const EXCHANGE_REQUESTS = Math.round(PERIOD_REQUESTS / 12);
 
 type Ledger = ReadonlyMap<string, CachedObject>;

@@ -51,7 +51,7 @@ const CRON_MS = 60_000;
 /** Runs a world. Resolves once it has ended. */
 export async function runWorld(options: RunOptions): Promise<void> {
   const closers: (() => Promise<unknown>)[] = [];
-  // Whatever has started the world may be gone, and then nobody reads stderr. The world still removes its files.
+  // The process that started the world may be gone, and then nobody reads stderr. The world still removes its files.
   process.stderr.on("error", () => {});
   const stop = stopSignal();
   const unwatch = options.background ? () => {} : await watchStarter(stop.stop);

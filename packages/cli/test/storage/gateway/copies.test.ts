@@ -1,4 +1,4 @@
-/** What a copy at the gateway keeps, moves and refuses, and what is left of one that is interrupted. */
+/** The metadata and bytes of a copy at the gateway, its refusals, and the state after one that is interrupted. */
 import { randomBytes } from "node:crypto";
 import {
   CopyObjectCommand,
