@@ -27,6 +27,7 @@ const VERBS: Record<string, () => Promise<{ readonly command: CommandDefinition<
   verify: () => import("./commands/verify/index.ts"),
   repair: () => import("./commands/repair/index.ts"),
   scrub: () => import("./commands/scrub/index.ts"),
+  adopt: () => import("./commands/adopt/index.ts"),
   migrate: () => import("./commands/migrate/index.ts"),
   recode: () => import("./commands/recode/index.ts"),
   expire: () => import("./commands/expire/index.ts"),

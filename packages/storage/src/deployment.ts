@@ -38,6 +38,8 @@ import { readManifest, type Consistency } from "./objects/manifests.ts";
 import { putObject, type PutObject, type PutResult } from "./objects/put-object.ts";
 import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
 import type { ObjectVerdict } from "./objects/verify-object.ts";
+import type { AdoptOutcome } from "./origin/adopt-object.ts";
+import { adoptObjects, type AdoptOptions, type AdoptTotals } from "./origin/adopt-objects.ts";
 import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
 import type { RepairOutcome } from "./repair/repair-outcome.ts";
 import { syncFolder } from "./sync/sync-folder.ts";
@@ -236,6 +238,20 @@ export class Deployment {
   ): AsyncGenerator<RepairOutcome, RepairTotals> {
     return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
       repairObjects({ prefix, quick, dryRun, onOutcome, onWarning }, { ...this.#parts, signal }),
+    );
+  }
+
+  /**
+   * Stores the plain objects of `origin` whose names begin with `prefix`, where the regions know nothing of their keys,
+   * one outcome each. Of those that are known there is none, and a failure is an outcome too. The sums are returned at
+   * the end. It throws as `adoptObjects` does.
+   */
+  adopt(
+    prefix = "",
+    { dryRun = false, ...limits }: DryRun & Pick<AdoptOptions, "rate" | "jobs"> = {},
+  ): AsyncGenerator<AdoptOutcome, AdoptTotals> {
+    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
+      adoptObjects({ ...limits, prefix, dryRun, onOutcome }, { ...this.#parts, signal }),
     );
   }
 

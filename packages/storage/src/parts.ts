@@ -10,7 +10,8 @@ import { writeContextOf, type WriteContext, type WriteOptions } from "./commit/w
 import { signerOf, trustOf } from "./config/signing.ts";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
 import type { AdaptiveWidth } from "./listing/adaptive-pool.ts";
-import { openStores } from "./buckets/stores.ts";
+import type { S3Store } from "./buckets/s3-store.ts";
+import { openOrigin, openStores } from "./buckets/stores.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
 
 /** The parts of a deployment. A function takes those that it needs. */
@@ -19,15 +20,17 @@ export interface DeploymentParts extends WriteContext {
   readonly encoder: () => Promise<Encoder>;
   /** Of the transfers under way: each narrows when a store asks for fewer requests. */
   readonly widths: Set<AdaptiveWidth>;
+  /** The bucket of plain objects, where the configuration names one. */
+  readonly origin?: S3Store | undefined;
 }
 
 /** What a deployment can be opened with in place of the system's clock, and in place of the codec of Node. */
-export type GivenParts = WriteOptions & Partial<Pick<DeploymentParts, "codec" | "encoder" | "widths">>;
+export type GivenParts = WriteOptions & Partial<Pick<DeploymentParts, "codec" | "encoder" | "widths" | "origin">>;
 
 /** Fills in what is not given. */
 export function partsOf(given: GivenParts): DeploymentParts {
-  const { codec = loadCodec, encoder = loadEncoder, widths = new Set() } = given;
-  return { ...writeContextOf(given), codec, encoder, widths };
+  const { codec = loadCodec, encoder = loadEncoder, widths = new Set(), origin } = given;
+  return { ...writeContextOf(given), codec, encoder, widths, origin };
 }
 
 /** Opens the buckets of a configuration. Nothing is requested before the first read or write. */
@@ -38,17 +41,20 @@ export function openParts(
   { clock = systemClock, ...ports }: Pick<WriteOptions, "clock" | "nowMs" | "random" | "shard"> = {},
 ): DeploymentParts {
   const widths = new Set<AdaptiveWidth>();
-  const stores = openStores(config, { ...storeOptions, onThrottle: () => widths.forEach((width) => width.throttle()) });
+  const options = { ...storeOptions, onThrottle: () => widths.forEach((width) => width.throttle()) };
+  const stores = openStores(config, options);
+  const origin = openOrigin(config, options);
   const sign = signerOf(config);
   const keys = { trust: trustOf(config), ...(sign && { sign }) };
   // It asks nothing before a writer does. A look at the records must not be cut short by what other requests have met.
   const fence = new Fence({ config, stores, signal, clock, breaker: new Breaker(clock), ...keys });
-  return partsOf({ config, stores, ...keys, fence, signal, clock, widths, ...ports });
+  return partsOf({ config, stores, origin, ...keys, fence, signal, clock, widths, ...ports });
 }
 
 /** Closes the connections to its buckets. */
-export function closeParts({ stores }: Pick<DeploymentParts, "stores">): void {
+export function closeParts({ stores, origin }: Pick<DeploymentParts, "stores" | "origin">): void {
   for (const store of stores) store.close();
+  origin?.close();
 }
 
 let codec: Promise<Codec> | undefined;

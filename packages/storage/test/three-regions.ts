@@ -10,7 +10,8 @@ import { configOfFields } from "../src/config/config.ts";
 import { Deployment } from "../src/deployment.ts";
 import { openParts } from "../src/parts.ts";
 
-const KEYS = { accessKeyId: "storage", secretAccessKey: "storage-secret" };
+/** The one key pair of the endpoint. */
+export const KEYS = { accessKeyId: "storage", secretAccessKey: "storage-secret" };
 
 /** Names of the regions, which are those of their buckets. */
 export const REGIONS: readonly string[] = ["frankfurt", "dublin", "tokyo"];

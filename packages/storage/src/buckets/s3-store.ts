@@ -19,6 +19,7 @@ import {
 } from "@aws-sdk/client-s3";
 import type { AgaroseError, ErrorCode, FetchedResponse } from "@agarose/core";
 import { pullStream } from "@agarose/core/async";
+import { mayKeepHeader } from "@agarose/core/format";
 import type { RegionConfig } from "../config/config.ts";
 import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
 import {
@@ -38,6 +39,15 @@ import { StreamParts } from "./stream-parts.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
+/** Headers of an answer that readers look at, beside those that a manifest may carry. */
+const KEPT_HEADERS: ReadonlySet<string> = new Set([
+  "content-length",
+  "content-range",
+  "content-type",
+  "etag",
+  "last-modified",
+  "x-amz-server-side-encryption",
+]);
 const DELETE_MAX = 1000;
 /** S3 takes up to 5 GiB in one put, and 10,000 parts. */
 const PART_BYTES = 1024 ** 3;
@@ -79,12 +89,15 @@ export class S3Store implements Store {
     this.#requests = new SmallRequests(this.#client, region);
   }
 
-  async get(name: string, { range, signal }: GetOptions = {}): Promise<FetchedResponse> {
+  async get(
+    name: string,
+    { range, ifMatch, signal }: GetOptions = {},
+  ): Promise<FetchedResponse & { readonly headers: Headers }> {
     try {
-      const request = { method: "GET", name, ...(range && { headers: { range } }) } as const;
-      const { status, headers: all, body } = await this.#requests.send(request, signal);
-      const kept = ["content-length", "etag", "content-range"].filter((header) => all[header] !== undefined);
-      const headers = new Headers(kept.map((header) => [header, all[header]!]));
+      const asked = { ...(range && { range }), ...(ifMatch && { "if-match": ifMatch }) };
+      const { status, headers: all, body } = await this.#requests.send({ method: "GET", name, headers: asked }, signal);
+      const kept = Object.keys(all).filter((header) => KEPT_HEADERS.has(header) || mayKeepHeader(header));
+      const headers = new Headers(kept.map((header) => [header, all[header] ?? ""]));
       return { status, headers, body: webStreamOf(body) };
     } catch (error) {
       const failure = this.#failure(error, "SOURCE_FAILED", `for ${name}`);

@@ -10,7 +10,7 @@ export interface Store {
   readonly region: RegionConfig;
   /**
    * Sends a GET. Resolves with every HTTP status, and with the header `etag`; without one rejects (SOURCE_FAILED or
-   * CREDENTIALS_REFUSED).
+   * CREDENTIALS_REFUSED). An S3 store gives the headers that describe the object, too.
    */
   get(name: string, options?: GetOptions): Promise<FetchedResponse>;
   /** Length of an object in bytes; undefined when there is none. */
@@ -43,6 +43,8 @@ export interface Store {
 export interface GetOptions {
   /** Value of a Range header. */
   readonly range?: string;
+  /** Get only the object that has this ETag; the status is 412 otherwise. Some stores ignore it. */
+  readonly ifMatch?: string;
   readonly signal?: AbortSignal;
 }
 

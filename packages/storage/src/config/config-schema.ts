@@ -132,6 +132,12 @@ const publicKey = v.pipe(
   v.regex(/^ed25519:[A-Za-z0-9+/]{43}=$/, "is not a public key: `agarose keys new` makes one"),
 );
 
+const bucketName = v.pipe(
+  v.string(),
+  v.title("bucket name"),
+  v.regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "is not a bucket name"),
+);
+
 const region = v.pipe(
   v.strictObject({
     name: about(
@@ -144,10 +150,7 @@ const region = v.pipe(
     ),
     provider: about("Failure domain above regions, usually the cloud provider.", name),
     endpoint: about("S3 endpoint that the command line writes and reads through.", httpUrl),
-    bucket: about(
-      "Bucket that holds this region's chunks and manifests.",
-      v.pipe(v.string(), v.title("bucket name"), v.regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "is not a bucket name")),
-    ),
+    bucket: about("Bucket that holds this region's chunks and manifests.", bucketName),
     awsRegion: optional("Region name that requests are signed for.", text, "us-east-1"),
     url: optional("Base URL for reads without credentials. The default is `endpoint/bucket`.", httpUrl),
     private: optional(
@@ -200,6 +203,13 @@ const code = v.pipe(
   v.title('`"auto"` or object'),
 );
 
+const origin = v.strictObject({
+  endpoint: about("S3 endpoint of the bucket.", httpUrl),
+  bucket: about("Bucket with plain objects, whose names become keys. It is none of `regions`.", bucketName),
+  awsRegion: optional("Region name that requests are signed for.", text, "us-east-1"),
+  credentials: optional("Where the keys come from. Default: those of the whole file.", credentials),
+});
+
 /** The schema of `agarose.config.json`. */
 export const configSchema = v.pipe(
   v.strictObject({
@@ -215,6 +225,7 @@ export const configSchema = v.pipe(
         }, "names a region twice"),
       ),
     ),
+    origin: optional("Bucket of plain objects that `agarose adopt` brings into the regions.", origin),
     code: optional(
       "Erasure code of new objects. `auto` chooses by size. Objects of at most 16 KiB travel in their manifests, " +
         "and k grows with size. `agarose doctor` shows the codes.",
@@ -405,6 +416,11 @@ export const configSchema = v.pipe(
   v.check(
     ({ regions }) => regions.some(({ drain }) => drain !== true),
     "drains every region: leave `drain` out of those that stay",
+  ),
+  v.check(
+    ({ origin: from, regions }) =>
+      !regions.some((one) => one.endpoint === from?.endpoint && one.bucket === from.bucket),
+    "has an `origin` that is the bucket of a region: name the bucket of your plain objects",
   ),
   v.check(({ providers, regions }) => {
     const known = new Set(regions.map(({ provider }) => provider));

@@ -63,7 +63,7 @@ function withFilesBeside(path: string, config: Config): Config {
     source.credentialsFile === undefined ? source : { ...source, credentialsFile: beside(source.credentialsFile) };
   const withMoved = <T extends { readonly credentials?: CredentialSource | undefined }>(owner: T): T =>
     owner.credentials ? { ...owner, credentials: moved(owner.credentials) } : owner;
-  const { signing, regions, providers, encryption } = config;
+  const { signing, regions, origin, providers, encryption } = config;
   return withMoved({
     ...config,
     ...(signing?.keyFile !== undefined && { signing: { ...signing, keyFile: beside(signing.keyFile) } }),
@@ -72,6 +72,7 @@ function withFilesBeside(path: string, config: Config): Config {
       secrets: rule.secrets.map((secret) => (secret.file === undefined ? secret : { file: beside(secret.file) })),
     })),
     regions: regions.map(withMoved),
+    ...(origin && { origin: withMoved(origin) }),
     providers: Object.fromEntries(Object.entries(providers).map(([name, provider]) => [name, withMoved(provider)])),
   });
 }

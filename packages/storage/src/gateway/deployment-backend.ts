@@ -3,7 +3,6 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import {
   algorithmOfHeader,
-  checksumHeader,
   PART_LENGTHS,
   S3Error,
   type Backend,
@@ -40,7 +39,7 @@ import type { DeploymentParts } from "../parts.ts";
 import type { KnownRegions } from "../regions/known-regions.ts";
 import { fileSource, type Source } from "../upload/file-source.ts";
 import { partsSource } from "../upload/parts-source.ts";
-import { describedAsStored, headerText } from "../upload/object-headers.ts";
+import { describedAsStored, etagOfHeaders, headerOfEtag, headerText, MD5_HEADER } from "../upload/object-headers.ts";
 import { BUCKET } from "./bucket.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
 import { SortedKeys } from "./sorted-keys.ts";
@@ -68,8 +67,6 @@ function howOf({ consistency, knownRegions }: DeploymentContext): ReadHow {
 }
 
 const MANIFESTS_AT_A_TIME = 16;
-/** Where an object keeps its ETag, in base64, as S3 spells the checksum. */
-const MD5 = checksumHeader("MD5");
 
 /** Serves a deployment. */
 export class DeploymentBackend implements Backend {
@@ -189,7 +186,7 @@ export class DeploymentBackend implements Backend {
   }
 
   #storeNew({ key, etag, contentType, headers, onlyIf }: NewObject, source: Source): Promise<Validators> {
-    const kept = { ...keptMd5(etag), ...headers };
+    const kept = { ...headerOfEtag(etag), ...headers };
     const check = onlyIf && ((current: Manifest | undefined) => onlyIf(current && validatorsOf(current)));
     return this.#store({ key, source, contentType, headers: kept, force: false, ...(check && { onlyIf: check }) });
   }
@@ -198,7 +195,7 @@ export class DeploymentBackend implements Backend {
   async #copy(manifest: Manifest, { onlyIf, checksums, ...copy }: ObjectCopy): Promise<Validators> {
     const context = this.#context;
     const { headers } = await shownManifest(manifest, context.config);
-    const kept = Object.entries(headers).filter(([name]) => name === MD5 || name === PART_LENGTHS);
+    const kept = Object.entries(headers).filter(([name]) => name === MD5_HEADER || name === PART_LENGTHS);
     const check = onlyIf && ((current: Manifest | undefined) => onlyIf(current && validatorsOf(current)));
     const stored = {
       ...copy,
@@ -296,21 +293,13 @@ function validatorsOf(manifest: Tagged & Pick<Manifest, "modified">): Validators
  * the version with the suffix of an upload in parts, so that no client takes it for the MD5.
  */
 function etagOf({ version, headers = {} }: Tagged): string {
-  const [md5, ...parts] = headers[MD5]?.split("-") ?? [];
-  if (md5 === undefined) return `"${version}-1"`;
-  return `"${[Buffer.from(md5, "base64").toString("hex"), ...parts].join("-")}"`;
-}
-
-/** Returns the header by which an object keeps its ETag. */
-function keptMd5(etag: string): Record<string, string> {
-  const [md5, ...parts] = etag.split("-");
-  return { [MD5]: [Buffer.from(md5!, "hex").toString("base64"), ...parts].join("-") };
+  return etagOfHeaders(headers) ?? `"${version}-1"`;
 }
 
 /** Without the MD5 of an object whose client has not asked for that checksum. */
 function withoutOwnMd5(headers: Manifest["headers"]): Manifest["headers"] {
   const algorithms = Object.keys(headers).filter((name) => algorithmOfHeader(name) !== undefined);
   if (algorithms.length === 1 && headers["x-amz-checksum-type"] !== undefined) return headers;
-  const { [MD5]: _md5, ...others } = headers;
+  const { [MD5_HEADER]: _md5, ...others } = headers;
   return others;
 }

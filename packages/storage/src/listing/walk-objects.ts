@@ -16,19 +16,21 @@ export interface WalkOptions {
   readonly jobs?: number;
 }
 
-/** What to do with which keys. `R` is the result of one key, `T` what all results come to. */
-export interface Walk<R, T> {
+/** What to do with which keys. `R` is the result of one key, `T` what all results come to, `I` what a listing has. */
+export interface Walk<R, T, I extends { readonly key: string } = KeyGroup> {
   /** Says in the cursor file what this walk does. */
   readonly name: string;
   readonly keys: readonly string[];
   readonly options: WalkOptions;
+  /** Another listing than that of the regions: what comes after a key, in the order in which it comes. */
+  readonly items?: (after: string | undefined) => AsyncIterable<I>;
   /** Receives a warning of regions that cannot be listed. */
   readonly onWarning: (line: string) => void;
   /** What `act` needs listed of a key beside its manifests. */
   readonly kinds?: readonly Kind[];
   readonly objectsAtATime: number;
-  /** Undefined for a key of which nothing is to be said. `group` is what was listed, if the key was not given. */
-  readonly act: (key: string, group: KeyGroup | undefined) => Promise<R | undefined>;
+  /** Undefined for a key of which nothing is to be said. `item` is what was listed, if the key was not given. */
+  readonly act: (key: string, item: I | undefined) => Promise<R | undefined>;
   /** Adds a result to what was found so far. */
   readonly add: (totals: T, result: R) => T;
   /** Called with each result, in the order of the keys. The walk waits for it, so that results do not pile up. */
@@ -52,29 +54,35 @@ export interface Walk<R, T> {
  * @throws NO_QUORUM at its end, or where it has enough, when so few regions could be listed that keys may be missing.
  *   The cursor then stays where more regions answered.
  */
-export async function walkObjects<R, T>(walk: Walk<R, T>, none: T, context: RegionParts): Promise<T> {
+export async function walkObjects<R, T, I extends { readonly key: string } = KeyGroup>(
+  walk: Walk<R, T, I>,
+  none: T,
+  context: RegionParts,
+): Promise<T> {
   const { options, objectsAtATime, kinds, act, add, onResult, settle = (totals) => Promise.resolve(totals) } = walk;
   const { isEnough = () => false } = walk;
   const keys = givenKeys(walk.keys, options.prefix);
   const { shard } = context;
   if (keys.length > 0 && shard) throw new AgaroseError("USAGE", "give either keys or a shard");
   const prefix = options.prefix ?? "";
-  const isListed = keys.length === 0;
+  const isGiven = keys.length > 0;
+  const isListed = !isGiven && walk.items === undefined;
   const cursor: Cursor<T> =
     walk.cursor ??
     (await WalkCursor.open(
-      isListed ? options.cursor : undefined,
+      isGiven ? undefined : options.cursor,
       `${walk.name} ${prefix}${shard ? ` ${shard.index}/${shard.count}` : ""}`.trim(),
       context.stores,
       none,
     ));
   const listing = new KeyListing(prefix, context, { after: cursor.after, until: walk.until, ...(kinds && { kinds }) });
   let totals = cursor.totals ?? none;
-  const items = isListed ? listing.groups() : keys.map((key) => ({ key }));
-  const results = mapOrdered<{ key: string } | KeyGroup, { key: string; result: R | undefined }>(
-    items,
+  // The regions list groups, and `items` what the walk takes in their place.
+  const listed = walk.items?.(cursor.after) ?? (listing.groups() as unknown as AsyncIterable<I>);
+  const results = mapOrdered<{ readonly key: string }, { key: string; result: R | undefined }>(
+    isGiven ? keys.map((key) => ({ key })) : listed,
     options.jobs ?? objectsAtATime,
-    async (item) => ({ key: item.key, result: await act(item.key, "manifests" in item ? item : undefined) }),
+    async (item) => ({ key: item.key, result: await act(item.key, isGiven ? undefined : (item as I)) }),
   );
   for await (const { key, result } of results) {
     if (result !== undefined) {

@@ -74,3 +74,18 @@ function refused(header: string, problem: string): AgaroseError {
 export function isChecksum(name: string): boolean {
   return name.startsWith("x-amz-checksum-");
 }
+
+/** By which an object keeps the ETag that S3 clients know it by, in base64 as S3 spells the checksum. */
+export const MD5_HEADER = "x-amz-checksum-md5";
+
+/** The header for an ETag, with or without quotes: an MD5, and `-N` behind it where N parts were uploaded. */
+export function headerOfEtag(etag: string): Record<string, string> {
+  const [md5, ...parts] = etag.replaceAll('"', "").split("-");
+  return { [MD5_HEADER]: [Buffer.from(md5!, "hex").toString("base64"), ...parts].join("-") };
+}
+
+/** The ETag that the headers of an object keep, with its quotes. Undefined where they have none. */
+export function etagOfHeaders(headers: Readonly<Record<string, string>>): string | undefined {
+  const [md5, ...parts] = headers[MD5_HEADER]?.split("-") ?? [];
+  return md5 === undefined ? undefined : `"${[Buffer.from(md5, "base64").toString("hex"), ...parts].join("-")}"`;
+}

@@ -39,10 +39,14 @@ export const NOTHING_FOUND: GarbageReport = {
 /**
  * Searches, and marks and deletes on request.
  *
- * @throws SOURCE_FAILED, STORE_FAILED or CREDENTIALS_REFUSED when a region cannot be listed, and CLOCKS_DISAGREE before
- *   anything is marked or deleted.
+ * @throws USAGE to forget what was removed beside an origin, SOURCE_FAILED, STORE_FAILED or CREDENTIALS_REFUSED when a
+ *   region cannot be listed, and CLOCKS_DISAGREE before anything is marked or deleted.
  */
 export async function collectGarbage(search: GarbageSearch, parts: WriteContext): Promise<GarbageReport> {
+  if (search.forgets && parts.config.origin) {
+    const message = "the origin has objects that were removed here, and only their tombstones say so";
+    throw new AgaroseError("USAGE", `${message}: remove \`origin\` from the configuration before you forget them`);
+  }
   const report = structuredClone(search.resumed?.report ?? NOTHING_FOUND) as Mutable<GarbageReport>;
   const ageOf = search.removes ? await readRegionClocks(parts) : undefined;
   const context = { ...withNewBreaker(parts), ...search, trust: acceptUnsigned, ageOf };

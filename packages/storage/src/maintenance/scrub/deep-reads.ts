@@ -3,8 +3,9 @@
  */
 import { hash } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
-import { sleep, type WriteContext } from "../../commit/write-context.ts";
+import type { WriteContext } from "../../commit/write-context.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
+import { Pace } from "../../listing/pace.ts";
 
 /** What to read in full. Without a share and an age, nothing. */
 export interface DeepOptions {
@@ -41,8 +42,8 @@ export class DeepReads {
   readonly #prices: ReadonlyMap<string, number>;
   readonly #parts: number;
   readonly #part: number;
+  readonly #pace: Pace;
   #usd = 0;
-  #freeMs = Number.NEGATIVE_INFINITY;
   #last: Promise<unknown> = Promise.resolve();
 
   /** Throws USAGE when money is limited and a region has no price. */
@@ -57,6 +58,7 @@ export class DeepReads {
       );
     }
     this.#options = options;
+    this.#pace = new Pace(options.bytesPerSecond, context);
     this.#context = context;
     this.#prices = new Map(regions.map(({ name, egressUsdPerGb = 0 }) => [name, egressUsdPerGb]));
     const { ageMs, everyMs = DAY_MS } = options;
@@ -82,16 +84,7 @@ export class DeepReads {
 
   /** Runs `read` when those before it have ended, and the bandwidth has room. Rejects when the walk is aborted. */
   run<T>({ bytes }: ReadCost, read: () => Promise<T>): Promise<T> {
-    const { bytesPerSecond } = this.#options;
-    const { clock } = this.#context;
-    const result = this.#last.then(async () => {
-      if (bytesPerSecond !== undefined) {
-        const waitMs = this.#freeMs - clock.now();
-        if (waitMs > 0) await sleep(waitMs, this.#context);
-        this.#freeMs = clock.now() + (bytes / bytesPerSecond) * 1000;
-      }
-      return read();
-    });
+    const result = this.#last.then(() => this.#pace.pass(bytes)).then(read);
     this.#last = result.catch(() => {});
     return result;
   }

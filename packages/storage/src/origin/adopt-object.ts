@@ -1,0 +1,142 @@
+/**
+ * Brings one plain object of the origin into the regions, by the protocol of a put that must find nothing: an object
+ * that was put or removed there has precedence, whenever that happens.
+ */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { isTombstone, parseKey, type ManifestRecord } from "@agarose/core/format";
+import type { S3Store } from "../buckets/s3-store.ts";
+import type { ListedObject } from "../buckets/store.ts";
+import { replacedMeanwhile } from "../commit/commit.ts";
+import { shownManifest } from "../encryption/opened.ts";
+import type { Pace } from "../listing/pace.ts";
+import { readRecord } from "../objects/manifests.ts";
+import { putObject, type PutResult } from "../objects/put-object.ts";
+import { removeObject } from "../objects/remove-object.ts";
+import type { DeploymentParts } from "../parts.ts";
+import { fileSource } from "../upload/file-source.ts";
+import { headersOf } from "../upload/header-rules.ts";
+import { etagOfHeaders } from "../upload/object-headers.ts";
+import { copyOfOrigin, listedNow } from "./origin-object.ts";
+
+/** What came of one object of the origin. */
+export type AdoptOutcome = { readonly key: string; readonly bytes: number } & (
+  | { readonly outcome: "adopted"; readonly version: string; readonly generation: number }
+  /** Of a dry run: the regions know nothing of it. */
+  | { readonly outcome: "due" }
+  /** The regions have an object or a tombstone, which stays. */
+  | { readonly outcome: "known" }
+  /** The same, but somebody has written to the origin since then. */
+  | { readonly outcome: "newer"; readonly problem: string }
+  /** The origin has removed it since it was listed. */
+  | { readonly outcome: "gone" }
+  | { readonly outcome: "failed"; readonly error: AgaroseError }
+);
+
+/** How objects are adopted. */
+export interface AdoptHow {
+  readonly origin: S3Store;
+  /** Where copies wait, under names of their own. Undefined for a dry run. */
+  readonly folder: string | undefined;
+  readonly pace: Pace;
+}
+
+/** An object that changes each time it is read is left to the next run. */
+const ATTEMPTS_MAX = 3;
+
+/** Adopts a listed object. Rejects only when aborted. */
+export async function adoptObject(
+  listed: ListedObject,
+  how: AdoptHow,
+  context: DeploymentParts,
+): Promise<AdoptOutcome> {
+  const { name: key, bytes } = listed;
+  try {
+    parseKey(key);
+    const { record } = await readRecord(key, context, { isReadOnly: how.folder === undefined });
+    if (record) return await judgeKnown(record, listed, context);
+    if (how.folder === undefined) return { key, bytes, outcome: "due" };
+    return await adopt(listed, how.folder, how, context);
+  } catch (cause) {
+    context.signal.throwIfAborted();
+    return { key, bytes, outcome: "failed", error: toAgaroseError(cause) };
+  }
+}
+
+/** The clocks of the origin and of publishers decide only what is reported. */
+async function judgeKnown(record: ManifestRecord, listed: ListedObject, context: DeploymentParts) {
+  const { name: key, bytes, etag, modifiedMs } = listed;
+  const isNewer = modifiedMs > Date.parse(record.modified);
+  const kept = isTombstone(record) || !isNewer ? undefined : (await shownManifest(record, context.config)).headers;
+  if (!isNewer || (kept && etagOfHeaders(kept) === etag)) return { key, bytes, outcome: "known" } as const;
+  const was = isTombstone(record) ? "removed" : "stored";
+  const problem = `the origin has a version of ${new Date(modifiedMs).toISOString()}, the key was ${was} at ${record.modified}`;
+  return { key, bytes, outcome: "newer", problem } as const;
+}
+
+/** Adopts until the origin still has what was adopted, so that no write to it is lost that ended before. */
+async function adopt(
+  first: ListedObject,
+  folder: string,
+  how: AdoptHow,
+  context: DeploymentParts,
+): Promise<AdoptOutcome> {
+  const { name: key } = first;
+  let listed = first;
+  let own: number | undefined;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const put = await adoptOnce(listed, own, folder, how, context);
+    if (put === "known") return { key, bytes: listed.bytes, outcome: "known" };
+    if (put !== "changed") own = put.generation;
+    const now = await listedNow(key, how.origin, context.signal);
+    if (!now) {
+      if (own !== undefined) await removeObject(key, context, (newest) => requireGeneration(own, newest, key));
+      return { key, bytes: listed.bytes, outcome: "gone" };
+    }
+    const isSame = now.etag === listed.etag && now.bytes === listed.bytes;
+    if (put !== "changed" && isSame) {
+      const { bytes, version, generation } = put;
+      return { key, bytes, outcome: "adopted", version, generation };
+    }
+    listed = now;
+  }
+  const left = own === undefined ? "nothing is adopted" : "an older version is adopted";
+  const next = `${left}: stop what writes to the origin, then copy the object with \`agarose put\``;
+  const message = `the origin replaced ${JSON.stringify(key)} during each of ${ATTEMPTS_MAX} attempts, and ${next}`;
+  throw new AgaroseError("REPLACED_MEANWHILE", message, { key, attempts: ATTEMPTS_MAX });
+}
+
+async function adoptOnce(
+  listed: ListedObject,
+  own: number | undefined,
+  folder: string,
+  { origin, pace }: AdoptHow,
+  context: DeploymentParts,
+): Promise<PutResult | "changed" | "known"> {
+  const { name: key } = listed;
+  const path = join(folder, crypto.randomUUID());
+  try {
+    const copying = { signal: context.signal, pass: (bytes: number) => pace.pass(bytes) };
+    const described = await copyOfOrigin(listed, path, origin, copying).catch(unlessReplaced("changed"));
+    if (described === "changed") return described;
+    const { contentType, headers } = described;
+    const object = { key, source: fileSource(path), contentType, force: false };
+    const onlyIf = (_current: unknown, newest: ManifestRecord | undefined): void => requireGeneration(own, newest, key);
+    const put = putObject({ ...object, headers: headersOf(key, context.config.headers, headers), onlyIf }, context);
+    return await put.catch(unlessReplaced("known"));
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+function requireGeneration(own: number | undefined, newest: ManifestRecord | undefined, key: string): void {
+  if (newest?.generation !== own) throw replacedMeanwhile(key, {}, "it stays");
+}
+
+function unlessReplaced<const T extends string>(outcome: T): (cause: unknown) => T {
+  return (cause) => {
+    if (toAgaroseError(cause).code === "REPLACED_MEANWHILE") return outcome;
+    throw cause;
+  };
+}

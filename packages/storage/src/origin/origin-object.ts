@@ -1,0 +1,112 @@
+/**
+ * Plain objects of the bucket that a deployment begins with. A bucket may change, lie and hang, so nothing of an object
+ * counts before all of it has come, with the length and the ETag that were listed.
+ */
+import { createHash } from "node:crypto";
+import { open, rm } from "node:fs/promises";
+import { AgaroseError, toAgaroseError, type FetchedResponse } from "@agarose/core";
+import { mayKeepHeader } from "@agarose/core/format";
+import type { S3Store } from "../buckets/s3-store.ts";
+import type { ListedObject } from "../buckets/store.ts";
+import { replacedMeanwhile } from "../commit/commit.ts";
+import { writeAll } from "../files/whole-file.ts";
+import { headerOfEtag, headerText, type Described } from "../upload/object-headers.ts";
+
+/** How an object is brought. */
+export interface CopyHow {
+  readonly signal: AbortSignal;
+  /** Waits until so many bytes more may come. */
+  readonly pass: (bytes: number) => Promise<void>;
+}
+
+/** What the origin lists under a name now; undefined where there is nothing. It throws as `Store.list` does. */
+export async function listedNow(name: string, origin: S3Store, signal: AbortSignal): Promise<ListedObject | undefined> {
+  // It is the first of those that begin with it.
+  for await (const object of origin.list(name, signal)) return object.name === name ? object : undefined;
+  return undefined;
+}
+
+/**
+ * Writes a listed object into a new file at `path`, and returns what the origin says of it. Nothing is left when it
+ * throws.
+ *
+ * @throws REPLACED_MEANWHILE where the origin has another object by now, SOURCE_FAILED where it does not answer, ends
+ *   short or sends anything else, CREDENTIALS_REFUSED, and DISK_FULL.
+ */
+export async function copyOfOrigin(
+  listed: ListedObject,
+  path: string,
+  origin: S3Store,
+  { signal, pass }: CopyHow,
+): Promise<Described> {
+  const left = new AbortController();
+  const own = AbortSignal.any([signal, left.signal]);
+  const response = await origin.get(listed.name, { signal: own, ...(listed.etag && { ifMatch: listed.etag }) });
+  const file = await open(path, "wx", 0o600);
+  try {
+    checkHeaders(response, listed);
+    const md5 = createHash("md5");
+    let bytes = 0;
+    for await (const part of response.body ?? []) {
+      bytes += part.length;
+      if (bytes > listed.bytes) break;
+      md5.update(part);
+      await writeAll(part, path, (rest) => file.write(rest));
+      await pass(part.length);
+    }
+    if (bytes !== listed.bytes) {
+      const sent = bytes > listed.bytes ? "more" : bytes;
+      throw failed(listed, `sent ${sent} of ${listed.bytes} bytes`, { expected: listed.bytes, actual: bytes });
+    }
+    const etag = checkedEtag(md5.digest("hex"), response, listed);
+    return describedBy(response, etag);
+  } catch (error) {
+    left.abort();
+    await rm(path, { force: true });
+    signal.throwIfAborted();
+    throw toAgaroseError(error, "SOURCE_FAILED");
+  } finally {
+    await file.close();
+  }
+}
+
+function checkHeaders({ status, headers }: FetchedResponse, listed: ListedObject): void {
+  if (status === 412 || status === 404) throw changed(listed);
+  if (status !== 200) throw failed(listed, `answered ${status}`, { status });
+  const etag = headers.get("etag");
+  if (listed.etag !== undefined && etag !== null && etag !== listed.etag) throw changed(listed);
+  const length = headers.get("content-length");
+  if (length === null || Number(length) === listed.bytes) return;
+  throw failed(listed, `lists ${listed.bytes} bytes and sends ${length}`, { expected: listed.bytes, actual: length });
+}
+
+const ETAG = /^"?([\da-f]{32})(-\d+)?"?$/;
+
+/**
+ * The ETag of what was put at once is its MD5, unless the store has encrypted it by keys of its user. Returns the one
+ * that the object may keep.
+ */
+function checkedEtag(md5: string, { headers }: FetchedResponse, { etag = "", ...listed }: ListedObject): string {
+  const [, expected, parts] = ETAG.exec(etag) ?? [];
+  if (parts !== undefined || expected === md5) return etag;
+  const encryption = headers.get("x-amz-server-side-encryption") ?? "AES256";
+  if (expected === undefined || encryption !== "AES256") return md5;
+  throw failed(listed, `sent bytes with the MD5 ${md5}, not ${expected}`, { expected, actual: md5 });
+}
+
+function describedBy({ headers }: Awaited<ReturnType<S3Store["get"]>>, etag: string): Described {
+  const kept = [...headers].filter(([name]) => mayKeepHeader(name));
+  return {
+    contentType: headerText(headers.get("content-type") ?? "application/octet-stream"),
+    headers: { ...headerOfEtag(etag), ...Object.fromEntries(kept.map(([name, value]) => [name, headerText(value)])) },
+  };
+}
+
+function changed({ name }: ListedObject): AgaroseError {
+  return replacedMeanwhile(name, {}, "the origin has another object by now");
+}
+
+function failed({ name }: ListedObject, problem: string, details: Record<string, unknown>): AgaroseError {
+  const message = `the origin ${problem} for ${JSON.stringify(name)}: run the command again, or look at the object`;
+  return new AgaroseError("SOURCE_FAILED", message, { key: name, ...details });
+}
