@@ -1,7 +1,10 @@
 /** A gateway over six buckets, for tests. */
+import { S3Client } from "@aws-sdk/client-s3";
+import { BUCKET } from "@agarose/storage/gateway/bucket";
 import { startGateway, type Gateway, type GatewayOptions } from "@agarose/storage/gateway/gateway";
 import { lockFolder } from "@agarose/pop";
 import { partsOf } from "@agarose/storage/parts";
+import { presign, type PresignOptions } from "./presign.ts";
 import { startTestWorld, type World } from "./world.ts";
 
 /** The pair of keys of its clients. */
@@ -10,6 +13,7 @@ export const GATEWAY_KEYS = { accessKeyId: "client", secretAccessKey: "client-se
 export interface GatewayWorld {
   readonly world: World;
   readonly gateway: Gateway;
+  readonly client: S3Client;
   close(): Promise<void>;
 }
 
@@ -25,10 +29,13 @@ export async function startGatewayWorld({
 } = {}): Promise<GatewayWorld> {
   const world = await startTestWorld(options);
   const gateway = await gatewayOver(world, { credentials, spoolBytes });
+  const client = s3ClientOf(gateway, credentials);
   return {
     world,
     gateway,
+    client,
     async close() {
+      client.destroy();
       await gateway.close(0);
       await world.close();
     },
@@ -48,4 +55,15 @@ export function gatewayOver(
   const usual = { credentials: GATEWAY_KEYS, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
   const kept = uploads === undefined ? {} : { uploads: { dir: uploads, lock: lockFolder } };
   return startGateway({ ...usual, ...options, ...kept, context });
+}
+
+/** A client that signs with these keys, and tries each request once. */
+export function s3ClientOf({ url }: Pick<Gateway, "url">, credentials = GATEWAY_KEYS, maxAttempts = 1): S3Client {
+  return new S3Client({ region: "us-east-1", forcePathStyle: true, maxAttempts, endpoint: url, credentials });
+}
+
+/** A URL that a client has signed. Default: a GET of the bucket. */
+export function signed({ url }: Pick<Gateway, "url">, asked: Partial<PresignOptions>): Promise<string> {
+  const usual = { endpoint: url, bucket: BUCKET, key: "", method: "GET", credentials: GATEWAY_KEYS };
+  return presign({ ...usual, ...asked });
 }

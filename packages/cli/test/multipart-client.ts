@@ -5,11 +5,11 @@ import {
   CreateMultipartUploadCommand,
   GetObjectCommand,
   ListMultipartUploadsCommand,
-  S3Client,
+  type S3Client,
   UploadPartCommand,
   type CompletedPart,
 } from "@aws-sdk/client-s3";
-import { GATEWAY_KEYS } from "./gateway.ts";
+import { s3ClientOf } from "./gateway.ts";
 
 /** The least length of a part that is not the last one. */
 export const PART_BYTES = 5 * 1024 * 1024;
@@ -25,9 +25,8 @@ export interface Created {
 export class MultipartClient {
   readonly #client: S3Client;
 
-  constructor(endpoint: string) {
-    const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1, credentials: GATEWAY_KEYS };
-    this.#client = new S3Client({ ...shared, endpoint });
+  constructor(gateway: { readonly url: string }) {
+    this.#client = s3ClientOf(gateway);
   }
 
   async create(Key: string): Promise<Created> {

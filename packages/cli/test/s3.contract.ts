@@ -9,7 +9,8 @@ import { manifestName } from "@agarose/core/format";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { S3Endpoint, S3EndpointOptions } from "@agarose/dev-world/s3-endpoint";
 import { S3Store } from "@agarose/storage/buckets/s3-store";
-import { presign } from "./presign.ts";
+import { s3ClientOf } from "./gateway.ts";
+import { presign, type PresignOptions } from "./presign.ts";
 
 const CREDENTIALS = { accessKeyId: "AKIAAGAROSETEST", secretAccessKey: "a/secret+with=signs" };
 /** The checksums that every server of ours takes, by algorithms that are not theirs. */
@@ -74,8 +75,9 @@ export function s3Contract(
     await server.close();
   });
 
-  const clientWith = (credentials: typeof CREDENTIALS): s3.S3Client =>
-    new s3.S3Client({ endpoint: server.url, region: "us-east-1", forcePathStyle: true, credentials, maxAttempts: 1 });
+  const clientWith = (credentials: typeof CREDENTIALS): s3.S3Client => s3ClientOf(server, credentials);
+  const urlOf = (method: string, key: string, more: Partial<PresignOptions> = {}) =>
+    presign({ endpoint: server.url, bucket: BUCKET, key, method, credentials: CREDENTIALS, ...more });
   const put = (key: string, body: Uint8Array | string, more: Partial<s3.PutObjectCommandInput> = {}) =>
     client.send(new s3.PutObjectCommand({ Bucket: BUCKET, Key: key, Body: body, ...more }));
   const get = async (key: string, more: Partial<s3.GetObjectCommandInput> = {}) => {
@@ -329,27 +331,22 @@ export function s3Contract(
         [{ "if-none-match": "*" }, 304],
       ] as const) {
         const headers = { ...condition, "x-amz-checksum-mode": "ENABLED" };
-        const url = await presign({
-          endpoint: server.url,
-          bucket: BUCKET,
-          key: "checksum/conditional",
-          method: "GET",
-          credentials: CREDENTIALS,
-          headers,
-        });
+        const url = await urlOf("GET", "checksum/conditional", { headers });
         const answer = await fetch(url, { headers });
         expect([answer.status, answer.headers.get("x-amz-checksum-crc32")]).toEqual([status, null]);
       }
     });
 
     test("a malformed Content-MD5 is InvalidDigest, and a wrong one BadDigest", async () => {
-      const urlOf = () =>
-        presign({ endpoint: server.url, bucket: BUCKET, key: "md5", method: "PUT", credentials: CREDENTIALS });
       for (const [md5, code] of [
         ["AWS HAHAHA", "InvalidDigest"],
         ["rL0Y20zC+Fzt72VPzMSk2A==", "BadDigest"],
       ] as const) {
-        const answer = await fetch(await urlOf(), { method: "PUT", headers: { "content-md5": md5 }, body: "bar" });
+        const answer = await fetch(await urlOf("PUT", "md5"), {
+          method: "PUT",
+          headers: { "content-md5": md5 },
+          body: "bar",
+        });
         expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining(`<Code>${code}</Code>`)]);
       }
     });
@@ -366,13 +363,7 @@ export function s3Contract(
           "a weak tag": `W/${ETag}`,
           "an older date": "Thu, 01 Jan 2015 00:00:00 GMT",
         };
-        const url = await presign({
-          endpoint: server.url,
-          bucket: BUCKET,
-          key: "continued",
-          method: "GET",
-          credentials: CREDENTIALS,
-        });
+        const url = await urlOf("GET", "continued");
         const ask = async (ifRange: string) => {
           const answer = await fetch(url, { headers: { range: "bytes=500-", "if-range": ifRange } });
           return [answer.status, await answer.text()];
@@ -671,9 +662,6 @@ export function s3Contract(
   });
 
   describe("presigned URLs", () => {
-    const urlOf = (method: string, key: string, more: { expiresIn?: number; signingDate?: Date } = {}) =>
-      presign({ endpoint: server.url, bucket: BUCKET, key, method, credentials: CREDENTIALS, ...more });
-
     test("one for PUT stores, one for GET reads, also a range", async () => {
       const key = "presigned/ä & b+c.txt";
       const stored = await fetch(await urlOf("PUT", key), { method: "PUT", body: "presigned body" });

@@ -1,4 +1,5 @@
 /** What a case of a verb is, and what the cases share. */
+import { manifestName, type Manifest } from "@agarose/core/format";
 import type { Dice } from "@agarose/storage/testing";
 import type { ConfigChange, KillWorld, Seen } from "./kill-world.ts";
 
@@ -32,12 +33,18 @@ export function bytesOf(key: string, dice: Dice): Buffer {
   return Buffer.from(`${key} ${dice.next()} `.repeat(dice.pick([1_000, 5_000, 8_000])));
 }
 
-/** Throws unless an object has all of its chunks and manifests. */
-export function soundOf(world: KillWorld, key: string): () => Promise<void> {
+/** Throws unless an object has all of its chunks and manifests, or what `check` throws for the latter. */
+export function soundOf(world: KillWorld, key: string, check?: (manifest: Manifest) => void): () => Promise<void> {
   return async () => {
     const verdict = await world.verify(key);
     if (!verdict.sound) throw new Error(`${key} is damaged: ${JSON.stringify(verdict)}`);
+    check?.(await manifestOf(world, key));
   };
+}
+
+/** The manifest of a key in the first region. */
+export async function manifestOf(world: KillWorld, key: string): Promise<Manifest> {
+  return JSON.parse((await read(world, 0, manifestName(key))).toString()) as Manifest;
 }
 
 /** What a region holds under a name. */

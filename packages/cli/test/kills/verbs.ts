@@ -5,8 +5,8 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
-import { bytesOf, COPY_DEAD_HOURS, read, soundOf, type Case, type Prepare } from "./case.ts";
-import { ENCRYPTED_VERBS } from "./encrypted-verbs.ts";
+import type { Dice } from "@agarose/storage/testing";
+import { bytesOf, COPY_DEAD_HOURS, manifestOf, read, soundOf, type Case, type Prepare } from "./case.ts";
 import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld } from "./kill-world.ts";
 
 const MARK_OLD_HOURS = 48;
@@ -120,25 +120,15 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
   },
 
   "scrub of a hot object": async (world, key, dice) => {
-    const own = bytesOf(key, dice);
-    await world.put(key, own);
-    world.hot.push(key);
-    const seen = seenAs(own);
-    const atEnd = async (): Promise<void> => {
-      const { extra } = JSON.parse((await read(world, 0, manifestName(key))).toString()) as Manifest;
-      if (extra?.placement.join() !== "r0") throw new Error(`the extra chunks are in ${extra?.placement.join()}`);
-      await soundOf(world, key)();
-    };
-    return {
-      args: ["scrub", "--prefix", key],
+    const own = await sameAfter(["scrub", "--prefix", key], world, key, dice, {
       config: { heats: true },
-      before: [seen],
-      after: seen,
-      kills: 1,
       afterKill: soundOf(world, key),
-      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
-      atEnd,
-    };
+      check({ extra }) {
+        if (extra?.placement.join() !== "r0") throw new Error(`the extra chunks are in ${extra?.placement.join()}`);
+      },
+    });
+    world.hot.push(key);
+    return own;
   },
 
   repair: async (world, key, dice) => {
@@ -149,7 +139,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     const name = manifestName(key);
     const oldManifest = old ? await read(world, 0, name) : undefined;
     const { upload } = await world.put(key, own);
-    const manifest = JSON.parse((await read(world, 0, name)).toString()) as { placement: string[] };
+    const manifest = await manifestOf(world, key);
     if (oldManifest) {
       // Two of three regions have missed the put.
       for (const store of world.stores.slice(1)) {
@@ -179,7 +169,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     const objects = ["a", "b", "c"].map((name) => `${key}/${name}`);
     for (const object of objects) {
       const { upload } = await world.put(object, own);
-      const manifest = JSON.parse((await read(world, 0, manifestName(object))).toString()) as { placement: string[] };
+      const manifest = await manifestOf(world, object);
       const lost = dice.below(3);
       const store = world.stores.find(({ region }) => region.name === manifest.placement[lost])!;
       await store.remove([chunkName(object, upload, lost)]);
@@ -199,43 +189,21 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     };
   },
 
-  recode: async (world, key, dice) => {
-    const own = bytesOf(key, dice);
-    await world.put(key, own);
-    const seen = seenAs(own);
-    return {
-      args: ["recode", key, "--code", "1+2"],
-      before: [seen],
-      after: seen,
-      kills: 1,
-      // What takes the place of one generation only waits until the claim of a writer that died is two hours old.
-      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
-      atEnd: async () => {
-        await soundOf(world, key)();
-        const { k } = JSON.parse((await read(world, 0, manifestName(key))).toString()) as { k: number };
+  recode: (world, key, dice) =>
+    sameAfter(["recode", key, "--code", "1+2"], world, key, dice, {
+      check({ k }) {
         if (k !== 1) throw new Error(`recode left k = ${k}`);
       },
-    };
-  },
+    }),
 
   "recode for a region that drains": async (world, key, dice) => {
-    const own = bytesOf(key, dice);
-    await world.put(key, own);
-    const seen = seenAs(own);
     const drains = dice.pick(world.stores).region.name;
-    return {
-      args: ["recode", key, "--code", "1+1"],
+    return sameAfter(["recode", key, "--code", "1+1"], world, key, dice, {
       config: { drains },
-      before: [seen],
-      after: seen,
-      kills: 1,
-      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
-      atEnd: async () => {
-        await soundOf(world, key)();
-        const manifest = JSON.parse((await read(world, 0, manifestName(key))).toString()) as { placement: string[] };
-        if (manifest.placement.includes(drains)) throw new Error(`recode left a chunk in ${drains}`);
+      check({ placement }) {
+        if (placement.includes(drains)) throw new Error(`recode left a chunk in ${drains}`);
       },
-    };
+    });
   },
 
   get: async (world, key, dice) => {
@@ -318,8 +286,54 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     };
   },
 
-  ...ENCRYPTED_VERBS,
+  "put of an encrypted key": async (world, key, dice) => {
+    const own = await VERBS["put"]!(world, key, dice);
+    return { ...own, kills: 2, atEnd: soundOf(world, key, checkEncrypted) };
+  },
+
+  "get of an encrypted key": (world, key, dice) => VERBS["get"]!(world, key, dice),
+
+  "recode of an encrypted key": (world, key, dice) =>
+    sameAfter(["recode", key, "--code", "1+2"], world, key, dice, {
+      check(manifest) {
+        checkEncrypted(manifest);
+        if (manifest.k !== 1) throw new Error(`recode left k = ${manifest.k}`);
+      },
+    }),
+
+  "keys apply of an encrypted key to another secret": async (world, key, dice) => {
+    let before: string | undefined;
+    const own = await sameAfter(["keys", "apply", key], world, key, dice, {
+      config: { secret: "second" },
+      check(manifest) {
+        checkEncrypted(manifest);
+        if (manifest.encryption?.secret === before) throw new Error(`${key} is still encrypted by ${before}`);
+      },
+    });
+    before = (await manifestOf(world, key)).encryption?.secret;
+    return own;
+  },
 };
+
+function checkEncrypted({ encryption }: Manifest): void {
+  if (!encryption) throw new Error("it is not encrypted at the end");
+}
+
+/** A verb that stores an object again, which every reader sees as it was. */
+async function sameAfter(
+  args: readonly string[],
+  world: KillWorld,
+  key: string,
+  dice: Dice,
+  { check, ...more }: Pick<Case, "config" | "afterKill"> & { readonly check: (manifest: Manifest) => void },
+): Promise<Case> {
+  const own = bytesOf(key, dice);
+  await world.put(key, own);
+  const seen = seenAs(own);
+  // What takes the place of one generation only waits until the claim of a writer that died is two hours old.
+  const beforeRetry = (): Promise<void> => world.age("claims", key, COPY_DEAD_HOURS);
+  return { args, before: [seen], after: seen, kills: 1, beforeRetry, atEnd: soundOf(world, key, check), ...more };
+}
 
 /** Brings `old` back. `own` is what the key holds, if anything. */
 function restoreOf(world: KillWorld, key: string, args: readonly string[], [old, own]: readonly Buffer[]): Case {

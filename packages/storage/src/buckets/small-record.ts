@@ -3,6 +3,7 @@
  */
 import { AgaroseError, type FetchedResponse } from "@agarose/core";
 import { readChecked } from "@agarose/core/sources";
+import type { Store } from "./store.ts";
 
 /** Claims, entries of the repair queue and marks are a line of JSON. */
 const RECORD_BYTES_MAX = 16 * 1024;
@@ -16,6 +17,23 @@ export function readRecord(response: FetchedResponse, name: string, bytesMax = R
     const message = `${name} has ${bytes} bytes or more where at most ${bytesMax} are expected: something else is there`;
     throw new AgaroseError("SOURCE_FAILED", message, { name, bytes, max: bytesMax });
   });
+}
+
+/** The text of a record; "" where it is gone. Rejects when its region does not say: SOURCE_FAILED. */
+export async function recordText(
+  store: Store,
+  name: string,
+  what: string,
+  signal: AbortSignal,
+  bytesMax?: number,
+): Promise<string> {
+  const response = await store.get(name, { signal });
+  const { status } = response;
+  if (status === 404) return "";
+  if (status === 200) return readRecordText(response, name, bytesMax);
+  const region = store.region.name;
+  const message = `region ${region} answered ${status} for the ${what} ${name}: retry later`;
+  throw new AgaroseError("SOURCE_FAILED", message, { region, status });
 }
 
 /** `readRecord` as text. */

@@ -8,7 +8,7 @@
  */
 import { manifestName } from "@agarose/core/format";
 import { AgaroseError } from "@agarose/core";
-import { readRecordText } from "../buckets/small-record.ts";
+import { recordText } from "../buckets/small-record.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
 import { askRegions, type Outcome } from "../regions/ask-regions.ts";
 import { batchAfter } from "./generations.ts";
@@ -245,16 +245,7 @@ export async function batchesIn(
 
 /** Nothing where it is gone, or where it is none. */
 async function readBatch(store: Store, name: string, signal: AbortSignal): Promise<ListedBatch["entries"]> {
-  const response = await store.get(name, { signal });
-  const { status } = response;
-  const text = status === 200 ? await readRecordText(response, name, BATCH_BYTES_MAX) : "";
-  if (status !== 200 && status !== 404) {
-    const region = store.region.name;
-    throw new AgaroseError("SOURCE_FAILED", `region ${region} answered ${status} for the batch ${name}: retry later`, {
-      region,
-      status,
-    });
-  }
+  const text = await recordText(store, name, "batch", signal, BATCH_BYTES_MAX);
   try {
     const { claims } = JSON.parse(text) as { readonly claims: readonly (readonly [string, number, string])[] };
     return new Map(claims.map(([key, generation, upload]) => [key, { generation, upload }]));

@@ -5,7 +5,7 @@
  * one conditional write of a name succeeds, so no second writer can have it.
  */
 import { AgaroseError } from "@agarose/core";
-import { readRecordText } from "../buckets/small-record.ts";
+import { recordText } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed, type Outcome } from "../regions/ask-regions.ts";
 import { batchesIn } from "./batches.ts";
@@ -205,7 +205,7 @@ async function claimIn(store: Store, name: string, body: string, signal: AbortSi
   } catch (error) {
     if (!isConditionFailed(error)) throw error;
     // An earlier try of the same request may have succeeded without our knowing.
-    return (await readText(store, name, signal)) === body;
+    return (await recordText(store, name, "claim", signal)) === body;
   }
 }
 
@@ -222,23 +222,12 @@ interface ClaimContent {
 /** What a claim says; nothing when it is none, or gone. Rejects when its region does not say: SOURCE_FAILED. */
 async function readClaim({ store, name, upload }: ListedClaim, signal: AbortSignal): Promise<ClaimContent> {
   if (upload !== undefined) return { upload };
-  const text = await readText(store, name, signal);
+  const text = await recordText(store, name, "claim", signal);
   try {
     return (JSON.parse(text) as object | null) ?? {};
   } catch {
     return {};
   }
-}
-
-/** "" when the claim is gone. Rejects when the region does not say: SOURCE_FAILED. */
-async function readText(store: Store, name: string, signal: AbortSignal): Promise<string> {
-  const response = await store.get(name, { signal });
-  const { status } = response;
-  if (status === 404) return "";
-  if (status === 200) return readRecordText(response, name);
-  const region = store.region.name;
-  const message = `region ${region} answered ${status} for the claim ${name}: retry later`;
-  throw new AgaroseError("SOURCE_FAILED", message, { region, status });
 }
 
 function noQuorum(key: string, outcomes: readonly Outcome<unknown>[], needed: number): AgaroseError {

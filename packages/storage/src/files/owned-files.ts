@@ -60,7 +60,8 @@ async function removeLeftovers(
   }
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process runs, of this user or of another. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -7,6 +7,7 @@ import { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { receiveBody, S3Error, type BodyFile, type ChecksumAlgorithm, type Received } from "@agarose/s3-server";
+import { isAlive } from "../files/owned-files.ts";
 import { writeAll } from "../files/whole-file.ts";
 
 const NAME = /^agarose-gateway-(\d+)-/;
@@ -119,13 +120,4 @@ export class Spool {
 
 function newFolder(parent: string): Promise<string> {
   return mkdtemp(join(parent, `agarose-gateway-${process.pid}-`));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }

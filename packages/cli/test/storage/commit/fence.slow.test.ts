@@ -1,12 +1,12 @@
 /** Keys in force and the identity of buckets: what writers are refused for, and what holds none of them up. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { systemClock } from "@agarose/core";
 import { acceptUnsigned } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startGateway } from "@agarose/storage/gateway/gateway";
-import { GATEWAY_KEYS } from "../../gateway.ts";
+import { GATEWAY_KEYS, s3ClientOf } from "../../gateway.ts";
 import { DOWN, REGIONS, startTestWorld, type RunResult, type World } from "../../world.ts";
 import { loadConfig } from "@agarose/storage/config/config";
 import { WRITING } from "../../../src/lib/context.ts";
@@ -255,9 +255,7 @@ describe("a gateway that was started before a rotation", () => {
     };
     const usual = { credentials: GATEWAY_KEYS, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
     const gateway = await startGateway({ ...usual, context: opened[0]!, reload });
-    const shared = { region: "us-east-1", forcePathStyle: true, endpoint: gateway.url, credentials: GATEWAY_KEYS };
-    const client = new S3Client({ ...shared, maxAttempts: 1 });
-    const patient = new S3Client({ ...shared, maxAttempts: 5 });
+    const [client, patient] = [s3ClientOf(gateway), s3ClientOf(gateway, GATEWAY_KEYS, 5)];
     const command = () => new PutObjectCommand({ Bucket: "agarose", Key: "page", Body: "by a client" });
     try {
       await client.send(command());

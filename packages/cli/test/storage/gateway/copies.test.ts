@@ -5,34 +5,27 @@ import {
   GetObjectCommand,
   HeadObjectCommand,
   PutObjectCommand,
-  S3Client,
   type CopyObjectCommandInput,
   type PutObjectCommandInput,
 } from "@aws-sdk/client-s3";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
-import { presign } from "../../presign.ts";
+import { GATEWAY_KEYS, signed, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
 import { DOWN, REGIONS, type World } from "../../world.ts";
 import { BUCKET as Bucket } from "@agarose/storage/gateway/bucket";
 
 let started: GatewayWorld;
 let world: World;
-let client: S3Client;
+let client: GatewayWorld["client"];
 
 beforeAll(async () => {
   started = await startGatewayWorld();
-  ({ world } = started);
-  const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1 };
-  client = new S3Client({ ...shared, endpoint: started.gateway.url, credentials: GATEWAY_KEYS });
+  ({ world, client } = started);
 });
 afterEach(() => {
   world.faults.clear();
   world.fired.clear();
 });
-afterAll(async () => {
-  client.destroy();
-  await started.close();
-});
+afterAll(() => started.close());
 
 const put = (Key: string, Body: Uint8Array | string, more: Partial<PutObjectCommandInput> = {}) =>
   client.send(new PutObjectCommand({ Bucket, Key, Body, ...more }));
@@ -164,16 +157,9 @@ test("a gateway that is killed in the middle of a copy leaves no object, and the
     killSignal: "SIGKILL",
     onStdout: (text) => printed.resolve(String(text)),
   });
-  const { url: endpoint } = JSON.parse(await printed.promise) as { url: string };
+  const gateway = JSON.parse(await printed.promise) as { url: string };
   const headers = { "x-amz-copy-source": `${Bucket}/killed/from` };
-  const url = await presign({
-    endpoint,
-    bucket: Bucket,
-    key: "killed/to",
-    credentials: GATEWAY_KEYS,
-    method: "PUT",
-    headers,
-  });
+  const url = await signed(gateway, { key: "killed/to", method: "PUT", headers });
   await expect(fetch(url, { method: "PUT", headers }).then((answer) => answer.text())).rejects.toThrow();
   await ended;
   world.faults.clear();

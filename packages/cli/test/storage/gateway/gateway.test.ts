@@ -19,26 +19,22 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
   PutObjectTaggingCommand,
-  S3Client,
   type PutObjectCommandInput,
 } from "@aws-sdk/client-s3";
 import { MANIFEST_BYTES_MAX } from "@agarose/core/format";
-import { presign } from "../../presign.ts";
-import { GATEWAY_KEYS, gatewayOver, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
+import { GATEWAY_KEYS, gatewayOver, s3ClientOf, signed, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
 import { DOWN, manifestName, REGIONS, type World } from "../../world.ts";
-import type { Gateway } from "@agarose/storage/gateway/gateway";
+import { BUCKET as Bucket } from "@agarose/storage/gateway/bucket";
 
-const Bucket = "agarose";
 const body = randomBytes(20_000);
 let started: GatewayWorld;
 let world: World;
-let gateway: Gateway;
-let client: S3Client;
+let gateway: GatewayWorld["gateway"];
+let client: GatewayWorld["client"];
 
 beforeAll(async () => {
   started = await startGatewayWorld({ spoolBytes: 16 * 1024 * 1024 });
-  ({ world, gateway } = started);
-  client = clientWith(GATEWAY_KEYS);
+  ({ world, gateway, client } = started);
   await world.put("folder/a b.bin", body, { contentType: "image/png", headers: { "cache-control": "max-age=60" } });
 });
 
@@ -47,15 +43,7 @@ afterEach(() => {
   world.fired.clear();
 });
 
-afterAll(async () => {
-  client.destroy();
-  await started.close();
-});
-
-function clientWith(credentials: typeof GATEWAY_KEYS): S3Client {
-  const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1 };
-  return new S3Client({ ...shared, endpoint: gateway.url, credentials });
-}
+afterAll(() => started.close());
 
 async function get(Key: string, more: { Range?: string; IfNoneMatch?: string; IfMatch?: string } = {}) {
   const answer = await client.send(new GetObjectCommand({ Bucket, Key, ...more }));
@@ -256,8 +244,7 @@ describe("writes", () => {
 
   test("a body that breaks off stores nothing", async () => {
     const key = "short/a";
-    const presigned = { endpoint: gateway.url, bucket: Bucket, key, credentials: GATEWAY_KEYS };
-    const { pathname, search, port } = new URL(await presign({ ...presigned, method: "PUT" }));
+    const { pathname, search, port } = new URL(await signed(gateway, { key, method: "PUT" }));
     const head = [
       `PUT ${pathname}${search} HTTP/1.1`,
       `host: 127.0.0.1:${port}`,
@@ -281,8 +268,7 @@ describe("writes", () => {
   test("a spool that was cleaned away, as temporary folders are by age, is made again", async () => {
     const uploads = await mkdtemp(join(tmpdir(), "agarose-cleaned-"));
     const other = await gatewayOver(world, { uploads });
-    const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1 };
-    const own = new S3Client({ ...shared, endpoint: other.url, credentials: GATEWAY_KEYS });
+    const own = s3ClientOf(other);
     const spools = async (): Promise<string[]> =>
       (await readdir(uploads)).filter((name) => name.startsWith("agarose-gateway-"));
     try {
@@ -479,15 +465,7 @@ describe("a list that takes long", () => {
       });
     }
     const query = { "list-type": "2", prefix: "list/" };
-    const presigned = {
-      endpoint: gateway.url,
-      bucket: Bucket,
-      key: "",
-      credentials: GATEWAY_KEYS,
-      method: "GET",
-      query,
-    };
-    const answer = await fetch(await presign(presigned));
+    const answer = await fetch(await signed(gateway, { query }));
     expect(held, "the fault fired").toBeGreaterThan(0);
     return { answer, release: () => void (isHeld = false) };
   }
@@ -509,9 +487,8 @@ describe("a list that takes long", () => {
 });
 
 test("100-continue comes once the head is good, and another expectation is ignored as S3 does", async () => {
-  const presigned = { endpoint: gateway.url, bucket: Bucket, key: "expect", credentials: GATEWAY_KEYS, method: "PUT" };
   const send = async (expected: string, query = {}): Promise<string> => {
-    const { pathname, search, port } = new URL(await presign({ ...presigned, query }));
+    const { pathname, search, port } = new URL(await signed(gateway, { key: "expect", method: "PUT", query }));
     const socket = connect(Number(port), "127.0.0.1");
     const head = [
       `PUT ${pathname}${search} HTTP/1.1`,
@@ -536,11 +513,11 @@ test("100-continue comes once the head is good, and another expectation is ignor
 
 describe("access", () => {
   test("a wrong secret, an unknown key and no signature are refused", async () => {
-    const wrong = clientWith({ ...GATEWAY_KEYS, secretAccessKey: "wrong" });
+    const wrong = s3ClientOf(gateway, { ...GATEWAY_KEYS, secretAccessKey: "wrong" });
     const asked = wrong.send(new GetObjectCommand({ Bucket, Key: "folder/a b.bin" }));
     await expect(asked).rejects.toMatchObject({ name: "SignatureDoesNotMatch" });
     wrong.destroy();
-    const unknown = clientWith({ ...GATEWAY_KEYS, accessKeyId: "unknown" });
+    const unknown = s3ClientOf(gateway, { ...GATEWAY_KEYS, accessKeyId: "unknown" });
     const asking = unknown.send(new GetObjectCommand({ Bucket, Key: "folder/a b.bin" }));
     await expect(asking).rejects.toMatchObject({ name: "InvalidAccessKeyId" });
     unknown.destroy();
@@ -550,9 +527,7 @@ describe("access", () => {
   test("a pair of keys that may only read does that, and nothing else", async () => {
     const readers = [{ accessKeyId: "reader", secretAccessKey: "reader-secret" }];
     const other = await gatewayOver(world, { readers });
-    const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1, endpoint: other.url };
-    const reader = new S3Client({ ...shared, credentials: readers[0]! });
-    const writer = new S3Client({ ...shared, credentials: GATEWAY_KEYS });
+    const [reader, writer] = [s3ClientOf(other, readers[0]), s3ClientOf(other)];
     const object = { Bucket, Key: "folder/a b.bin" };
     const copied = { Bucket, Key: "read/only", CopySource: `${Bucket}/folder/a%20b.bin` };
     try {
@@ -569,12 +544,12 @@ describe("access", () => {
       await expect(reader.send(new CreateMultipartUploadCommand(object))).rejects.toMatchObject(denied);
       const tagged = { ...object, Tagging: { TagSet: [] } };
       await expect(reader.send(new PutObjectTaggingCommand(tagged))).rejects.toMatchObject(denied);
-      const presigned = { endpoint: other.url, bucket: Bucket, key: object.Key, credentials: readers[0]! };
-      expect((await fetch(await presign({ ...presigned, method: "GET" }))).status).toBe(200);
-      const url = await presign({ ...presigned, method: "PUT" });
+      const presigned = { key: object.Key, credentials: readers[0]! };
+      expect((await fetch(await signed(other, presigned))).status).toBe(200);
+      const url = await signed(other, { ...presigned, method: "PUT" });
       expect((await fetch(url, { method: "PUT", body: "x" })).status).toBe(403);
       const forged = { ...presigned, credentials: { ...readers[0]!, secretAccessKey: GATEWAY_KEYS.secretAccessKey } };
-      expect((await fetch(await presign({ ...forged, method: "GET" }))).status).toBe(403);
+      expect((await fetch(await signed(other, forged))).status).toBe(403);
       await writer.send(new PutObjectCommand({ Bucket, Key: "read/only", Body: "x" }));
       expect((await get("folder/a b.bin")).bytes.equals(body)).toBe(true);
     } finally {
@@ -592,10 +567,10 @@ describe("access", () => {
   });
 
   test("a presigned URL reads, until it expires, and that at once if it is good for no second", async () => {
-    const presigned = { endpoint: gateway.url, bucket: Bucket, key: "folder/a b.bin", credentials: GATEWAY_KEYS };
-    const answer = await fetch(await presign({ ...presigned, method: "GET" }));
+    const key = "folder/a b.bin";
+    const answer = await fetch(await signed(gateway, { key }));
     expect(Buffer.from(await answer.arrayBuffer()).equals(body)).toBe(true);
-    const expired = await fetch(await presign({ ...presigned, method: "GET", expiresIn: 0 }));
+    const expired = await fetch(await signed(gateway, { key, expiresIn: 0 }));
     expect([expired.status, await expired.text()]).toEqual([403, expect.stringContaining("Request has expired")]);
   });
 });

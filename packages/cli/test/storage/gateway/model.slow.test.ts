@@ -8,8 +8,7 @@ import { createHash } from "node:crypto";
 import * as s3 from "@aws-sdk/client-s3";
 import { OPERATIONS, type OperationName } from "@agarose/s3-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
-import { presign } from "../../presign.ts";
+import { signed, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
 
 const BUCKET = "agarose";
 /** Is copied. */
@@ -115,16 +114,7 @@ interface Asked {
 }
 
 async function ask({ method, key = "", bucket = BUCKET, query, headers = {}, body }: Asked): Promise<Response> {
-  const endpoint = started.gateway.url;
-  const url = await presign({
-    endpoint,
-    bucket,
-    key,
-    method,
-    credentials: GATEWAY_KEYS,
-    headers,
-    ...(query && { query }),
-  });
+  const url = await signed(started.gateway, { bucket, key, method, headers, ...(query && { query }) });
   return fetch(url, { method, headers, ...(body !== undefined && { body }) });
 }
 
@@ -268,17 +258,10 @@ describe("signatures", () => {
   });
 
   test("of headers outside ASCII hold, sent as UTF-8 or as ISO-8859-1", async () => {
-    const signed = { "x-amz-meta-a": "gr\u00fc\u00dfe" };
-    const url = await presign({
-      endpoint: started.gateway.url,
-      bucket: BUCKET,
-      key: "signed",
-      method: "PUT",
-      credentials: GATEWAY_KEYS,
-      headers: signed,
-    });
-    const utf8 = Buffer.from(signed["x-amz-meta-a"]).toString("latin1");
-    for (const value of [utf8, signed["x-amz-meta-a"]]) {
+    const text = "gr\u00fc\u00dfe";
+    const url = await signed(started.gateway, { key: "signed", method: "PUT", headers: { "x-amz-meta-a": text } });
+    const utf8 = Buffer.from(text).toString("latin1");
+    for (const value of [utf8, text]) {
       expect((await fetch(url, { method: "PUT", headers: { "x-amz-meta-a": value }, body: "x" })).status).toBe(200);
     }
     const other = await fetch(url, { method: "PUT", headers: { "x-amz-meta-a": "grusse" }, body: "x" });
@@ -294,13 +277,7 @@ describe("signatures", () => {
     for (const answer of await Promise.all(asked)) {
       expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("Version 2")]);
     }
-    const presigned = await presign({
-      endpoint: started.gateway.url,
-      bucket: BUCKET,
-      key: KEY,
-      method: "GET",
-      credentials: GATEWAY_KEYS,
-    });
+    const presigned = await signed(started.gateway, { key: KEY });
     expect((await fetch(presigned, { headers: { authorization: "AWS4-HMAC-SHA256 x" } })).status).toBe(400);
   });
 });

@@ -1,9 +1,8 @@
 /** Multipart uploads through the gateway, with the AWS SDK. */
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { GATEWAY_KEYS, gatewayOver, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
+import { gatewayOver, signed, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
 import { MultipartClient, PART_BYTES } from "../../multipart-client.ts";
-import { presign } from "../../presign.ts";
 import { REGIONS, type World } from "../../world.ts";
 
 const DAY_MS = 86_400_000;
@@ -15,7 +14,7 @@ let client: MultipartClient;
 beforeAll(async () => {
   started = await startGatewayWorld({ stripeBytes: 1024 * 1024, spoolBytes: 3 * PART_BYTES });
   world = started.world;
-  client = new MultipartClient(started.gateway.url);
+  client = new MultipartClient(started.gateway);
 });
 
 afterEach(() => {
@@ -84,14 +83,7 @@ test("an upload whose regions take long is answered by white space until it is s
   for (const key of ["slow", "failing"]) {
     const created = await client.create(key);
     const { ETag = "" } = await client.upload(created, 1, randomBytes(1000));
-    const url = await presign({
-      endpoint: started.gateway.url,
-      bucket: created.Bucket,
-      key,
-      credentials: GATEWAY_KEYS,
-      method: "POST",
-      query: { uploadId: created.UploadId! },
-    });
+    const url = await signed(started.gateway, { key, method: "POST", query: { uploadId: created.UploadId! } });
     const part = `<Part><PartNumber>1</PartNumber><ETag>${ETag}</ETag></Part>`;
     const body = `<CompleteMultipartUpload>${part}</CompleteMultipartUpload>`;
     const answer = await fetch(url, { method: "POST", body });
@@ -113,7 +105,7 @@ test("an upload whose regions take long is answered by white space until it is s
 test("uploads that nobody completes are listed, and end when they are old or their room is needed", async () => {
   let aheadMs = 0;
   const gateway = await gatewayOver(world, { spoolBytes: 2 * PART_BYTES, nowMs: () => Date.now() + aheadMs });
-  const near = new MultipartClient(gateway.url);
+  const near = new MultipartClient(gateway);
   near.setAhead(() => aheadMs);
   try {
     const [left, young] = [await near.create("left"), await near.create("young")];

@@ -31,7 +31,7 @@ afterEach(async () => {
 
 async function open(spoolBytes = 4 * PART_BYTES): Promise<void> {
   gateway = await gatewayOver(world, { spoolBytes, uploads });
-  client = new MultipartClient(gateway.url);
+  client = new MultipartClient(gateway);
 }
 
 async function close(): Promise<void> {
@@ -74,7 +74,7 @@ test("an upload that began before a restart continues, with the parts that were 
 test("a part that was acknowledged survives kill -9", async () => {
   await close();
   const body = randomBytes(PART_BYTES);
-  const run = async (use: (url: string) => Promise<void>): Promise<void> => {
+  const run = async (use: (gateway: { readonly url: string }) => Promise<void>): Promise<void> => {
     const printed = Promise.withResolvers<string>();
     const done = Promise.withResolvers<void>();
     const env = {
@@ -88,7 +88,7 @@ test("a part that was acknowledged survives kill -9", async () => {
       onStdout: (text) => printed.resolve(String(text)),
     });
     try {
-      await use((JSON.parse(await printed.promise) as { url: string }).url);
+      await use(JSON.parse(await printed.promise) as { url: string });
     } finally {
       done.resolve();
       await ended;
@@ -96,14 +96,14 @@ test("a part that was acknowledged survives kill -9", async () => {
   };
   let created: Created;
   let part: CompletedPart;
-  await run(async (url) => {
-    client = new MultipartClient(url);
+  await run(async (other) => {
+    client = new MultipartClient(other);
     created = await client.create(KEY);
     part = await client.upload(created, 7, body);
     client.close();
   });
-  await run(async (url) => {
-    client = new MultipartClient(url);
+  await run(async (other) => {
+    client = new MultipartClient(other);
     await client.complete(created, [part]);
     client.close();
   });

@@ -7,26 +7,21 @@ import {
   HeadObjectCommand,
   PutObjectCommand,
   PutObjectTaggingCommand,
-  S3Client,
   type CopyObjectCommandInput,
   type Tag,
 } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
+import { startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
 import { BUCKET as Bucket } from "@agarose/storage/gateway/bucket";
 
 let started: GatewayWorld;
-let client: S3Client;
+let client: GatewayWorld["client"];
 
 beforeAll(async () => {
   started = await startGatewayWorld();
-  const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1 };
-  client = new S3Client({ ...shared, endpoint: started.gateway.url, credentials: GATEWAY_KEYS });
+  ({ client } = started);
 });
-afterAll(async () => {
-  client.destroy();
-  await started.close();
-});
+afterAll(() => started.close());
 
 const put = (Key: string, Tagging?: string) =>
   client.send(

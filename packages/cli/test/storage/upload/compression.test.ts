@@ -7,15 +7,9 @@ import { chunkName, encodeManifest, manifestName, sealManifest, type Manifest } 
 import { nodeSha256 } from "@agarose/storage/objects/sha256";
 import { restoreVersion } from "@agarose/storage/history/restore-object";
 import { recodeObject } from "@agarose/storage/maintenance/recode-object";
-import {
-  GetObjectCommand,
-  HeadObjectCommand,
-  ListObjectsV2Command,
-  PutObjectCommand,
-  S3Client,
-} from "@aws-sdk/client-s3";
+import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { GATEWAY_KEYS, gatewayOver } from "../../gateway.ts";
+import { gatewayOver, s3ClientOf } from "../../gateway.ts";
 import { REGIONS, startTestWorld, type World } from "../../world.ts";
 
 const STRIPE_BYTES = 200_000;
@@ -141,8 +135,7 @@ test("a file that libraries read by ranges is compressed on request", async () =
 
 test("clients of the gateway see the content, its length, its ranges and its MD5", async () => {
   const gateway = await gatewayOver(world, {});
-  const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1, endpoint: gateway.url };
-  const client = new S3Client({ ...shared, credentials: GATEWAY_KEYS });
+  const client = s3ClientOf(gateway);
   try {
     const content = textOf(60_000);
     const object = { Bucket: "agarose", Key: "a" };

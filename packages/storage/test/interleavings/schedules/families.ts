@@ -7,14 +7,19 @@ import type { RegionFault } from "../world/store.ts";
 import { repairOf, type Operation, type Planned, type Schedule } from "./schedule.ts";
 
 const HOUR_MS = 3_600_000;
+const LAYOUTS = [
+  { regions: 3, code: { k: 2, m: 1 } },
+  { regions: 3, code: { k: 1, m: 2 } },
+  { regions: 5, code: { k: 3, m: 2 } },
+] as const;
 
 /** A put is killed at some await, and the same content is put again. */
 export function killedAndRepeated(seed: number): Schedule {
   const killedAt = Math.floor(noise(seed, 21) * 60);
   return family(seed, [
-    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
-    { id: 1, atMs: HOUR_MS, operation: { verb: "put", content: 1 }, fate: { killedAt } },
-    { id: 2, atMs: 2 * HOUR_MS, operation: { verb: "put", content: 1 }, fate: {} },
+    step(0, 0, { verb: "put", content: 0 }),
+    step(1, HOUR_MS, { verb: "put", content: 1 }, { killedAt }),
+    step(2, 2 * HOUR_MS, { verb: "put", content: 1 }),
   ]);
 }
 
@@ -22,10 +27,10 @@ export function killedAndRepeated(seed: number): Schedule {
 export function cleanedUnderReader(seed: number): Schedule {
   const days = 72 * HOUR_MS;
   return family(seed, [
-    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
-    { id: 1, atMs: days, operation: { verb: "get", reads: 1, pauseMs: HOUR_MS }, fate: {} },
-    { id: 2, atMs: days + 30_000, operation: { verb: "put", content: 1 }, fate: {} },
-    { id: 3, atMs: days + 90_000, operation: { verb: "gc" }, fate: {} },
+    step(0, 0, { verb: "put", content: 0 }),
+    step(1, days, { verb: "get", reads: 1, pauseMs: HOUR_MS }),
+    step(2, days + 30_000, { verb: "put", content: 1 }),
+    step(3, days + 90_000, { verb: "gc" }),
   ]);
 }
 
@@ -46,21 +51,12 @@ export function cleanedUnderWriter(seed: number): Schedule {
   };
   const isSleeper = dice.chance(0.2);
   const sleepMs = dice.pick([3, 30]) * HOUR_MS;
-  const put: Planned = {
-    id: 1,
-    atMs: HOUR_MS,
-    operation: { verb: "put", content: 1, readMs },
-    fate: isSleeper ? { suspended: { at: 10 + dice.below(60), ms: sleepMs } } : {},
-  };
-  const other: Planned = {
-    id: 2,
-    atMs: chunksMs + dice.below(readMs),
-    operation: { verb: "put", content: 2 },
-    fate: {},
-  };
+  const fate = isSleeper ? { suspended: { at: 10 + dice.below(60), ms: sleepMs } } : {};
+  const put = step(1, HOUR_MS, { verb: "put", content: 1, readMs }, fate);
+  const other = step(2, chunksMs + dice.below(readMs), { verb: "put", content: 2 });
   return {
     ...family(seed, [
-      { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
+      step(0, 0, { verb: "put", content: 0 }),
       put,
       ...(dice.chance(0.3) ? [other] : []),
       cleaner(3, chunksMs + 600_000),
@@ -81,11 +77,11 @@ export function cleanedByWrongClock(seed: number): Schedule {
   const skewMs = [30 * HOUR_MS, 24 * HOUR_MS + 60_000, -30 * HOUR_MS, 365 * 24 * HOUR_MS][seed % 4]!;
   const smallMs = [0, 0, 60_000, 120_000, -60_000];
   const schedule = family(seed, [
-    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
-    { id: 1, atMs: days, operation: { verb: "get", reads: 1, pauseMs: HOUR_MS }, fate: {} },
-    { id: 2, atMs: days + 30_000, operation: { verb: "put", content: 1 }, fate: {} },
-    { id: 3, atMs: days + 90_000, operation: { verb: "gc" }, fate: {} },
-    { id: 4, atMs: days + 600_000, operation: { verb: "gc" }, fate: { skewMs } },
+    step(0, 0, { verb: "put", content: 0 }),
+    step(1, days, { verb: "get", reads: 1, pauseMs: HOUR_MS }),
+    step(2, days + 30_000, { verb: "put", content: 1 }),
+    step(3, days + 90_000, { verb: "gc" }),
+    step(4, days + 600_000, { verb: "gc" }, { skewMs }),
   ]);
   return seed % 2 === 0 ? schedule : { ...schedule, regionSkewMs: smallMs };
 }
@@ -127,14 +123,9 @@ export function killedBesideHostileRegion(seed: number): Schedule {
 export function restoredBesideWriters(seed: number): Schedule {
   const dice = new Dice(seed, 24);
   const startMs = dice.pick([1, 1, 30, 70]) * HOUR_MS;
-  const before = [0, 1].map((id): Planned => ({
-    id,
-    atMs: id * 600_000,
-    operation: { verb: "put", content: id },
-    fate: {},
-  }));
+  const before = twoPuts(600_000);
   const isRemoved = dice.chance(0.4);
-  if (isRemoved) before.push({ id: 2, atMs: 1_200_000, operation: { verb: "rm" }, fate: {} });
+  if (isRemoved) before.push(step(2, 1_200_000, { verb: "rm" }));
   const verbs = ["restore", dice.pick(["restore", "put", "recode", "rm", "gc", "repair"]), "get"];
   const beside = verbs.map((verb, index): Planned => {
     const id = 3 + index;
@@ -142,11 +133,7 @@ export function restoredBesideWriters(seed: number): Schedule {
     const fate = dice.chance(0.25) ? { killedAt: dice.below(60) } : {};
     return { id, atMs, operation: besideRestore(verb, id, isRemoved), fate };
   });
-  const faults = Array.from({ length: dice.pick([0, 0, 1, 2]) }, (): RegionFault => {
-    const fromMs = startMs + dice.below(600);
-    const kind = dice.pick(["refuse", "cut", "deaf", "hang"] as const);
-    return { region: dice.below(5), kind, fromMs, toMs: fromMs + dice.pick([200, 1_000, 10_000]) };
-  });
+  const faults = faultsFrom(startMs, 600, dice.pick([0, 0, 1, 2]), dice);
   return { ...family(seed, [...before, ...beside]), keepHours: dice.pick([80, 100]), faults };
 }
 
@@ -168,10 +155,10 @@ export function expiredBesideWriters(seed: number): Schedule {
   const isHostile = dice.chance(0.2);
   const secondMs = dice.pick([600_000, 600_000, dueMs / 2]);
   const before: Planned[] = [
-    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
-    { id: 1, atMs: secondMs, operation: { verb: "put", content: 1 }, fate: {} },
+    step(0, 0, { verb: "put", content: 0 }),
+    step(1, secondMs, { verb: "put", content: 1 }),
     // Regions with different versions are left alone.
-    { id: 2, atMs: secondMs + 600_000, operation: { verb: "repair", quick: true }, fate: {} },
+    step(2, secondMs + 600_000, { verb: "repair", quick: true }),
   ];
   const startMs = dueMs + dice.pick([-900_000, 900_000, 900_000, dueMs / 2 + 900_000]);
   const verbs = ["expire", dice.pick(["put", "put", "put", "expire", "recode", "rm", "gc", "repair"]), "get", "expire"];
@@ -181,11 +168,7 @@ export function expiredBesideWriters(seed: number): Schedule {
     const fate = dice.chance(0.25) ? { killedAt: dice.below(60) } : {};
     return { id, atMs, operation: besideRemoval(verb, id), fate };
   });
-  const faults = Array.from({ length: isHostile ? 0 : dice.pick([0, 0, 1, 2]) }, (): RegionFault => {
-    const fromMs = startMs + dice.below(600);
-    const kind = dice.pick(["refuse", "cut", "deaf", "hang"] as const);
-    return { region: dice.below(5), kind, fromMs, toMs: fromMs + dice.pick([200, 1_000, 10_000]) };
-  });
+  const faults = faultsFrom(startMs, 600, isHostile ? 0 : dice.pick([0, 0, 1, 2]), dice);
   const schedule = { ...family(seed, [...before, ...beside]), expireHours, faults };
   if (isHostile) return { ...schedule, hostile: dice.below(5) };
   const keep = dice.chance(0.3) ? { keepHours: dice.pick([2, 100]) } : {};
@@ -195,12 +178,7 @@ export function expiredBesideWriters(seed: number): Schedule {
 /** A region gets another name, while commands that know it and commands that do not write, die and clean up. */
 export function renamedBesideWriters(seed: number): Schedule {
   const dice = new Dice(seed, 27);
-  const before = [0, 1].map((id): Planned => ({
-    id,
-    atMs: id * 600_000,
-    operation: { verb: "put", content: id },
-    fate: {},
-  }));
+  const before = twoPuts(600_000);
   const startMs = dice.pick([1, 30]) * HOUR_MS;
   const others = ["put", "put", "rm", "recode", "repair", "gc", "apply", "restore", "rename"];
   const verbs = ["rename", dice.pick(others), dice.pick(others), "get", "get"];
@@ -210,11 +188,7 @@ export function renamedBesideWriters(seed: number): Schedule {
     const id = 2 + index;
     return { id, atMs, operation: besideRestore(verb, id, false), fate };
   });
-  const faults = Array.from({ length: dice.pick([0, 0, 1, 2]) }, (): RegionFault => {
-    const fromMs = startMs + dice.below(1_000);
-    const kind = dice.pick(["refuse", "cut", "deaf", "hang"] as const);
-    return { region: dice.below(5), kind, fromMs, toMs: fromMs + dice.pick([200, 1_000, 10_000]) };
-  });
+  const faults = faultsFrom(startMs, 1_000, dice.pick([0, 0, 1, 2]), dice);
   const keep = dice.chance(0.4) ? { keepHours: dice.pick([2, 100]) } : {};
   const schedule = { ...family(seed, [...before, ...beside]), ...keep, faults, endsWithGc: dice.chance(0.3) };
   return { ...schedule, renamedAtMs: startMs + 250 };
@@ -226,11 +200,7 @@ export function renamedBesideWriters(seed: number): Schedule {
  */
 export function besideRegionsThatComeAndGo(seed: number): Schedule {
   const dice = new Dice(seed, 28);
-  const layout = dice.pick([
-    { regions: 3, code: { k: 2, m: 1 } },
-    { regions: 3, code: { k: 1, m: 2 } },
-    { regions: 5, code: { k: 3, m: 2 } },
-  ]);
+  const layout = dice.pick(LAYOUTS);
   const next = (id: number): Operation => {
     const verb = id === 0 ? "put" : dice.pick(["put", "put", "replace", "replace", "rm", "read", "read", "read"]);
     if (verb === "put" || verb === "replace") return { verb, content: id };
@@ -279,26 +249,17 @@ export function heatedBesideWriters(seed: number): Schedule {
     const fromMs = dice.pick(operations).atMs + dice.below(400);
     return { region: dice.below(5), kind: dice.pick(["refuse", "cut", "deaf"] as const), fromMs, toMs: fromMs + 700 };
   });
-  const first: Planned[] = [
-    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
-    { id: 1, atMs: 600_000, operation: { verb: "heat" }, fate: {} },
-  ];
+  const first = [step(0, 0, { verb: "put", content: 0 }), step(1, 600_000, { verb: "heat" })];
   return { ...family(seed, [...first, ...operations]), faults, endsWithGc: dice.chance(0.5) };
 }
 
 /** A conditional writer dies at await `seed`, and a minute later another one comes. */
 export function afterCrashedConditionalWriter(seed: number): Schedule {
-  const planned = (id: number, atMs: number, operation: Operation, fate = {}): Planned => ({
-    id,
-    atMs,
-    operation,
-    fate,
-  });
   return {
     ...family(seed, [
-      planned(0, 0, { verb: "put", content: 0 }),
-      planned(1, HOUR_MS, { verb: "replace", content: 1 }, { killedAt: seed }),
-      planned(2, HOUR_MS + 60_000, { verb: "replace", content: 2 }),
+      step(0, 0, { verb: "put", content: 0 }),
+      step(1, HOUR_MS, { verb: "replace", content: 1 }, { killedAt: seed }),
+      step(2, HOUR_MS + 60_000, { verb: "replace", content: 2 }),
     ]),
     isLinear: true,
   };
@@ -349,11 +310,7 @@ function besideRemoval(verb: string, id: number): Operation {
 /** One region lies while the others answer. Commands come one after the other, readers beside them. */
 export function besideHostileRegion(seed: number): Schedule {
   const dice = new Dice(seed, 22);
-  const layout = dice.pick([
-    { regions: 3, code: { k: 2, m: 1 } },
-    { regions: 3, code: { k: 1, m: 2 } },
-    { regions: 5, code: { k: 3, m: 2 } },
-  ]);
+  const layout = dice.pick(LAYOUTS);
   const next = (id: number): Operation => {
     const verb = id === 0 ? "put" : dice.pick(["put", "put", "put", "rm", "gc", "repair", "apply", "get", "get"]);
     if (verb === "put") return { verb, content: dice.chance(0.2) ? dice.below(id + 1) : id };
@@ -394,12 +351,7 @@ export function rotatedBesideWriters(seed: number): Schedule {
     const fate = dice.chance(0.4) ? { suspended } : dice.chance(0.2) ? { killedAt: dice.below(60) } : {};
     return { id, atMs: HOUR_MS + dice.below(20_000), operation, fate };
   });
-  const rotation: Planned = {
-    id: 7,
-    atMs: HOUR_MS + 5_000 + dice.below(12_000),
-    operation: { verb: "rotate" },
-    fate: {},
-  };
+  const rotation = step(7, HOUR_MS + 5_000 + dice.below(12_000), { verb: "rotate" });
   const faults = [0, 1].map((region): RegionFault => {
     const fromMs = HOUR_MS + dice.below(20_000);
     return {
@@ -409,8 +361,25 @@ export function rotatedBesideWriters(seed: number): Schedule {
       toMs: fromMs + dice.pick([500, 4_000, 30_000]),
     };
   });
-  const first: Planned = { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} };
+  const first = step(0, 0, { verb: "put", content: 0 });
   return { ...family(seed, [first, ...writers, rotation]), machines, faults: dice.chance(0.7) ? faults : [] };
+}
+
+function step(id: number, atMs: number, operation: Operation, fate: Planned["fate"] = {}): Planned {
+  return { id, atMs, operation, fate };
+}
+
+function twoPuts(apartMs: number): Planned[] {
+  return [0, 1].map((id) => ({ id, atMs: id * apartMs, operation: { verb: "put", content: id }, fate: {} }));
+}
+
+/** Regions that do not answer for a while, `count` of them, from some moment of the `spanMs` after `startMs`. */
+function faultsFrom(startMs: number, spanMs: number, count: number, dice: Dice): RegionFault[] {
+  return Array.from({ length: count }, () => {
+    const fromMs = startMs + dice.below(spanMs);
+    const kind = dice.pick(["refuse", "cut", "deaf", "hang"] as const);
+    return { region: dice.below(5), kind, fromMs, toMs: fromMs + dice.pick([200, 1_000, 10_000]) };
+  });
 }
 
 function family(seed: number, operations: readonly Planned[]): Schedule {
