@@ -126,19 +126,34 @@ function nameOf({ upload, version }: Manifest): string {
   return `${upload} ${version}`;
 }
 
-/** Opens a read of the stored bytes `range`, or of all. Throws as `openRead` does. */
-export function openObject(
+/**
+ * Opens a read of the stored bytes `range`, or of all. Its report keeps one request of each outcome, which is enough
+ * for `readKind`: a long object takes millions of requests. Throws as `openRead` does.
+ */
+export async function openObject(
   manifest: Manifest,
   range: ByteRange | undefined,
   { stores, codec, signal, clock, random }: ReadParts,
 ): Promise<ObjectRead> {
   const latencies = new Map<string, LatencyEstimate>();
-  return openRead(
+  let read: ObjectRead | undefined;
+  const onRequest = (record: RequestRecord): void => {
+    learn(record, latencies);
+    if (read && record.outcome !== "pending") keepFirst(record, read.report);
+  };
+  read = await openRead(
     { manifest, sources: sourcesOf(manifest, stores, latencies), signal, ...(range && { range }) },
     { codec, clock, sha256: nodeSha256, random },
     {},
-    { onRequest: (record) => learn(record, latencies) },
+    { onRequest },
   );
+  return read;
+}
+
+/** Removes a request from a report that has another one with its outcome. */
+function keepFirst(ended: RequestRecord, { requests }: ReadReport): void {
+  const at = requests.indexOf(ended);
+  if (at > requests.findIndex(({ outcome }) => outcome === ended.outcome)) requests.splice(at, 1);
 }
 
 /** One source per region that holds chunks of the object or its leaf list, with what this read has measured of it. */

@@ -1,4 +1,4 @@
-/** What a put, a verify and a repair keep of an object, whatever the number of its stripes. */
+/** What a put, a get, a verify and a repair keep of an object, whatever the number of its stripes. */
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { setImmediate as others } from "node:timers/promises";
@@ -14,9 +14,11 @@ import {
 } from "@agarose/core/format";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import type { Store } from "@agarose/storage/buckets/store";
+import type { Config } from "@agarose/storage/config/config";
 import { LeafListUpload } from "@agarose/storage/leaf-lists/leaf-list-upload";
 import { checkLeafLists } from "@agarose/storage/leaf-lists/leaf-lists";
 import { nodeSha256 } from "@agarose/storage/objects/sha256";
+import { getObject } from "@agarose/storage/objects/get-object";
 import { checkChunks } from "@agarose/storage/objects/verify-object";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import { SalvageReader } from "@agarose/storage/repair/salvage-reader";
@@ -129,11 +131,16 @@ async function measured(stripes: number): Promise<Record<string, number>> {
   const { context, watch } = object;
   const step = async (name: string, run: (look: () => void) => Promise<unknown>): Promise<void> => {
     growth[name] = await growthOf(async (look) => {
-      watch(sampled(look, Math.ceil(stripes / 4096)));
+      watch(sampled(look, Math.ceil(stripes / 64)));
       await run(look);
       watch(() => {});
     });
   };
+  await step("get", async (look) => {
+    const passed = sampled(look, Math.ceil(stripes / 64));
+    const parts = { ...context, config: {} as Config, codec: async () => javascriptCodec() };
+    await getObject(manifest, undefined, async () => passed(), parts);
+  });
   await step("verify", async () => {
     expect(await checkChunks(manifest, context)).toEqual([]);
     expect((await checkLeafLists(manifest, false, context)).map(({ code }) => code)).toEqual(
@@ -149,8 +156,12 @@ async function measured(stripes: number): Promise<Record<string, number>> {
   return growth;
 }
 
-test("what a put, a verify and a repair keep is the same for eight times as many stripes", async () => {
-  const [small, large] = [await measured(512), await measured(4_096)];
-  // What a stripe has of hashes would be 800 bytes at least.
+/** As many as an object of so many GiB has under stripes of 4 MiB. */
+const stripesOf = (gib: number): number => gib * 256;
+
+test("what a put, a get, a verify and a repair keep of 64 GiB is the same as of 2 GiB", async () => {
+  const [small, large] = [await measured(stripesOf(2)), await measured(stripesOf(64))];
+  expect(Object.keys(large)).toEqual(["put", "get", "verify", "repair"]);
+  // What a stripe has of hashes would be 800 bytes at least, and so 12 MB.
   for (const [name, bytes] of Object.entries(large)) expect(bytes - small[name]!, name).toBeLessThan(1_000_000);
 });
