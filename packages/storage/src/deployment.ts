@@ -34,12 +34,13 @@ import type { Totals as ScrubTotals } from "./maintenance/scrub/totals.ts";
 import { verifyObjects, type VerifyTotals } from "./maintenance/verify-objects.ts";
 import { copyOf } from "./objects/copy-object.ts";
 import { objectBody } from "./objects/get-object.ts";
-import { readManifest, type Consistency } from "./objects/manifests.ts";
+import type { Consistency } from "./objects/manifests.ts";
 import { putObject, type PutObject, type PutResult } from "./objects/put-object.ts";
 import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
 import type { ObjectVerdict } from "./objects/verify-object.ts";
 import type { AdoptOutcome } from "./origin/adopt-object.ts";
 import { adoptObjects, type AdoptOptions, type AdoptTotals } from "./origin/adopt-objects.ts";
+import { readOrAdopt } from "./origin/read-through.ts";
 import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
 import type { RepairOutcome } from "./repair/repair-outcome.ts";
 import { syncFolder } from "./sync/sync-folder.ts";
@@ -160,14 +161,14 @@ export class Deployment {
    * @returns what was copied, and how it was stored.
    */
   async copy(from: string, to: string): Promise<{ readonly copied: ObjectInfo; readonly stored: PutResult }> {
-    const manifest = await readManifest(from, this.#parts);
+    const manifest = await readOrAdopt(from, this.#parts);
     const stored = await putObject(await copyOf(manifest, { key: to }, this.#parts), this.#parts);
     return { copied: infoOf(await shownManifest(manifest, this.#parts.config)), stored };
   }
 
-  /** What is known of an object. Throws OBJECT_NOT_FOUND, and as `readManifest` does. */
+  /** What is known of an object. Throws OBJECT_NOT_FOUND, and as `readOrAdopt` does. */
   async stat(key: string, options: ReadOptions = {}): Promise<ObjectInfo> {
-    return infoOf(await shownManifest(await readManifest(key, this.#parts, options), this.#parts.config));
+    return infoOf(await shownManifest(await readOrAdopt(key, this.#parts, options), this.#parts.config));
   }
 
   /**
@@ -180,7 +181,7 @@ export class Deployment {
     key: string,
     { range, ...options }: ReadOptions & { readonly range?: ByteRange } = {},
   ): Promise<ObjectInfo & { readonly body: ReadableStream<Uint8Array> }> {
-    const manifest = await readManifest(key, this.#parts, options);
+    const manifest = await readOrAdopt(key, this.#parts, options);
     const info = infoOf(await shownManifest(manifest, this.#parts.config));
     return { ...info, body: objectBody(manifest, range && rangeWithin(range, info), this.#parts) };
   }

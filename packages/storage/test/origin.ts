@@ -29,6 +29,7 @@ export async function startWithOrigin() {
   const fields = { ...world.config, origin: { endpoint: endpoint.url, bucket: "plain" } };
   const config = configOfFields(fields, "test");
   const origin = openOrigin(config, {})!;
+  let stopped: Promise<void> | undefined;
   return {
     ...world,
     fields,
@@ -40,9 +41,11 @@ export async function startWithOrigin() {
       const bytes = Buffer.from(content);
       await origin.put(name, bytes, { bytes: bytes.length, contentType: "text/plain", ...more });
     },
+    /** Ends the origin, and with it every connection. */
+    stop: () => (stopped ??= endpoint.close()),
     async close(): Promise<void> {
       origin.close();
-      await endpoint.close();
+      await this.stop();
       await world.close();
     },
   };

@@ -225,7 +225,11 @@ export const configSchema = v.pipe(
         }, "names a region twice"),
       ),
     ),
-    origin: optional("Bucket of plain objects that `agarose adopt` brings into the regions.", origin),
+    origin: optional(
+      "Bucket of plain objects. `agarose adopt` stores them in the regions, and so does the first read of one by the " +
+        "command line, a gateway or the library.",
+      origin,
+    ),
     code: optional(
       "Erasure code of new objects. `auto` chooses by size. Objects of at most 16 KiB travel in their manifests, " +
         "and k grows with size. `agarose doctor` shows the codes.",

@@ -32,6 +32,7 @@ import { recordOf } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import { EarlyRead, getObject, objectBody } from "../objects/get-object.ts";
 import { readManifest, type Consistency, type ReadHow } from "../objects/manifests.ts";
+import { readOrAdopt } from "../origin/read-through.ts";
 import { copyOf } from "../objects/copy-object.ts";
 import { putObject, type PutObject } from "../objects/put-object.ts";
 import { removeObject } from "../objects/remove-object.ts";
@@ -42,7 +43,7 @@ import { partsSource } from "../upload/parts-source.ts";
 import { describedAsStored, etagOfHeaders, headerOfEtag, headerText, MD5_HEADER } from "../upload/object-headers.ts";
 import { BUCKET } from "./bucket.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
-import { SortedKeys } from "./sorted-keys.ts";
+import { SortedKeys, type Listed } from "./sorted-keys.ts";
 import type { Spool } from "./spool.ts";
 
 /** What reads and writes work on. */
@@ -115,12 +116,12 @@ export class DeploymentBackend implements Backend {
   /** Lengths and ETags come from the manifests of the keys on a page. */
   async list(_bucket: string, prefix: string, after: string, signal: AbortSignal): Promise<KeyList> {
     const reading = { ...this.#context, signal, nowMs: this.#nowMs };
-    const { keys, ends, etags } = await this.#keys.below(prefix, after);
+    const listed = await this.#keys.below(prefix, after);
     return {
-      keys,
+      keys: listed.keys,
       describe(page, next) {
-        if (next !== undefined) ends.add(next);
-        return describePage(page, etags, reading);
+        if (next !== undefined) listed.ends.add(next);
+        return describePage(page, listed, reading);
       },
     };
   }
@@ -133,7 +134,7 @@ export class DeploymentBackend implements Backend {
       early.begin(first, () => rangeOf?.({ ...validatorsOf(first), bytes: shownBytes(first) }), context);
     };
     try {
-      const manifest = await readManifest(
+      const manifest = await readOrAdopt(
         key,
         { ...context, nowMs: this.#nowMs },
         { ...howOf(context), ...(rangeOf && { onFirst }) },
@@ -207,6 +208,7 @@ export class DeploymentBackend implements Backend {
 
   async #store(object: PutObject): Promise<Validators> {
     const context = this.#context;
+    if (object.onlyIf) await this.#adopt(object.key);
     const { version, modified } = await putObject(object, { ...context, nowMs: this.#nowMs });
     const isEncrypted = (await secretsOf(context.config).forWriting(object.key)) !== undefined;
     return validatorsOf({ version, modified, ...(!isEncrypted && { headers: object.headers }) });
@@ -218,10 +220,20 @@ export class DeploymentBackend implements Backend {
       if (newest && !isTombstone(newest)) onlyIf?.(currentOf(newest));
     };
     try {
+      if (onlyIf) await this.#adopt(key);
       await removeObject(key, { ...this.#context, nowMs: this.#nowMs }, onlyIf && check);
     } catch (error) {
       if (!isImpossibleKey(error)) throw error;
     }
+  }
+
+  /** A condition is on the object that clients see, be it in the regions or at the origin. */
+  async #adopt(key: string): Promise<void> {
+    const context = { ...this.#context, nowMs: this.#nowMs };
+    if (!context.origin) return;
+    await readOrAdopt(key, context).catch((error: unknown) => {
+      if (toAgaroseError(error).code !== "OBJECT_NOT_FOUND") throw error;
+    });
   }
 
   errorOf(cause: unknown, isRead?: boolean): S3Error {
@@ -231,16 +243,18 @@ export class DeploymentBackend implements Backend {
 
 /**
  * Describes the objects of a page: by one manifest each, where a majority has just listed its ETag, else by a read of a
- * majority.
+ * majority. What the origin alone has, it has described itself.
  */
 async function describePage(
   keys: readonly string[],
-  etags: ReadonlyMap<string, string>,
+  { etags, plain }: Pick<Listed, "etags" | "plain">,
   reading: DeploymentContext,
 ): Promise<readonly ListedObject[]> {
   const objects: ListedObject[] = [];
   const described = mapOrdered(keys, MANIFESTS_AT_A_TIME, async (key): Promise<ListedObject | undefined> => {
     try {
+      const object = plain.get(key);
+      if (object) return { ...object, key };
       const etag = etags.get(key);
       const current = etag === undefined ? undefined : await recordOf(etag, key, reading);
       const manifest = current && !isTombstone(current) ? current : await readManifest(key, reading, howOf(reading));

@@ -6,22 +6,30 @@
  * whole and sorted. Its later pages come from that one list.
  */
 import { compareUtf8 } from "@agarose/s3-server";
+import { parseKey } from "@agarose/core/format";
 import type { DeploymentParts } from "../parts.ts";
 import type { KnownRegions } from "../regions/known-regions.ts";
 import { KeyListing, liveGroups } from "../listing/keys.ts";
 import type { Consistency } from "../objects/manifests.ts";
+import type { ListedObject } from "../buckets/store.ts";
 import { majorityEtag } from "../listing/listed-object.ts";
 
 type Context = DeploymentParts & { readonly knownRegions: KnownRegions; readonly consistency: Consistency };
 
-interface Listed {
+/** Keys in the order of S3. */
+export interface Listed {
   readonly keys: readonly string[];
   /** Where pages of it have ended. A client may name any other key too, from which it wants a new list. */
   readonly ends: Set<string>;
   /** The ETags that a majority has listed just now, of the first keys. */
   readonly etags: ReadonlyMap<string, string>;
+  /** What the origin has of those that the regions know nothing of. */
+  readonly plain: ReadonlyMap<string, PlainObject>;
   readonly atMs: number;
 }
+
+/** A plain object that no region has yet. */
+type PlainObject = Pick<ListedObject, "bytes" | "modifiedMs"> & { readonly etag: string };
 
 const LISTS_MAX = 4;
 /** A page has 1,000 keys, and its order is almost that of the regions. */
@@ -60,15 +68,37 @@ export class SortedKeys {
     const listing = new KeyListing(prefix, this.#context);
     const keys: string[] = [];
     const etags = new Map<string, string>();
-    const { consistency, knownRegions } = this.#context;
+    const { consistency, knownRegions, origin, signal } = this.#context;
     const isEventual = consistency === "eventual";
-    for await (const group of liveGroups(listing, this.#context, { consistency, knownRegions })) {
+    const known = new Set<string>();
+    const groups = async function* () {
+      for await (const group of listing.groups()) {
+        if (origin) known.add(group.key);
+        yield group;
+      }
+    };
+    const { regionsFailed } = listing;
+    for await (const group of liveGroups({ groups, regionsFailed }, this.#context, { consistency, knownRegions })) {
       keys.push(group.key);
       const etag = isEventual || etags.size === ETAGS_MAX ? undefined : majorityEtag(group, this.#context);
       if (etag !== undefined) etags.set(group.key, etag);
     }
+    const plain = new Map<string, PlainObject>();
+    for await (const { name, bytes, modifiedMs, etag = '""' } of origin?.list(prefix, signal) ?? []) {
+      if (!known.has(name) && isKey(name)) plain.set(name, { bytes, modifiedMs, etag });
+    }
+    keys.push(...plain.keys());
     // A list that lacks keys would make a client remove them elsewhere.
     if (!listing.complete && !isEventual) throw listing.incomplete();
-    return { keys: keys.toSorted(compareUtf8), ends: new Set(), etags, atMs: this.#nowMs() };
+    return { keys: keys.toSorted(compareUtf8), ends: new Set(), etags, plain, atMs: this.#nowMs() };
+  }
+}
+
+/** Other programs may have stored names that are no keys. */
+function isKey(name: string): boolean {
+  try {
+    return parseKey(name) === name;
+  } catch {
+    return false;
   }
 }

@@ -23,7 +23,7 @@ import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
-import { majorityOf, type RegionParts, type WriteContext } from "../commit/write-context.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { checkManifests } from "./verify-object.ts";
 
 /** What `removeObject` did. */
@@ -38,15 +38,17 @@ export interface RemoveResult {
   readonly leftovers: readonly { readonly region: string; readonly name: string; readonly problem: string }[];
 }
 
-/** Whether there is anything that `removeObject` would remove. It throws as `checkManifests` does. */
-export async function isRemovable(key: string, context: RegionParts): Promise<boolean> {
+/** Whether `removeObject` would leave a tombstone that is not there. It throws as `checkManifests` does. */
+export async function isRemovable(key: string, context: WriteContext): Promise<boolean> {
   const { newest, verdicts } = await checkManifests(key, context);
   const isGone = newest !== undefined && isTombstone(newest) && verdicts.every(({ state }) => state === "sound");
+  if (newest === undefined && context.config.origin) return true;
   return !isGone && verdicts.some(({ state }) => state !== "missing" && state !== "unreachable");
 }
 
 /**
- * Removes an object; undefined when no region holds anything of it. Chunks of older versions are left to `agarose gc`.
+ * Removes an object; undefined when no region holds anything of it, and no origin may. Chunks of older versions are
+ * left to `agarose gc`.
  *
  * @param onlyIf throws unless the newest record is what the caller wants to remove. What another writer commits
  *   meanwhile then stays.
@@ -85,7 +87,9 @@ async function commitTombstone(
   copies: boolean,
 ): Promise<Commit<Tombstone> | undefined> {
   const { regions, newest } = survey;
-  if (regions.every(({ state }) => state === "absent" || state === "unreachable")) return undefined;
+  const isUnknown = regions.every(({ state }) => state === "absent" || state === "unreachable");
+  // The origin may have it, and must not bring it back.
+  if (isUnknown && !context.config.origin) return undefined;
   if (newest && isTombstone(newest)) {
     const bytes = encodeManifest(newest);
     const silent = regions.filter(({ state }) => state === "unreachable");

@@ -14,7 +14,7 @@ import { writeAll, writeNamed } from "@agarose/storage/files/whole-file";
 import { shownManifest } from "@agarose/storage/encryption/opened";
 import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
-import { readManifest } from "@agarose/storage/objects/manifests";
+import { readOrAdopt } from "@agarose/storage/origin/read-through";
 import { formatBytes, printResult } from "../../ui/output.ts";
 import { startProgress } from "../../ui/progress.ts";
 import { logLeftover } from "../../ui/leftovers.ts";
@@ -42,7 +42,7 @@ export async function get({ key, file, recursive, ...options }: GetOptions): Pro
         context,
       );
     try {
-      const manifest = await readManifest(key, context, { consistency, knownRegions, onFirst });
+      const manifest = await readOrAdopt(key, context, { consistency, knownRegions, onFirst });
       await show(key, file, manifest, options, context, early);
     } finally {
       early.stop();

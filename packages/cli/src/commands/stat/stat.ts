@@ -4,7 +4,7 @@
 import { systemClock } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { shownManifest } from "@agarose/storage/encryption/opened";
-import { readManifest } from "@agarose/storage/objects/manifests";
+import { readOrAdopt } from "@agarose/storage/origin/read-through";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { Values } from "../../command.ts";
 import { READING, withContext } from "../../lib/context.ts";
@@ -17,7 +17,7 @@ export async function stat({ key, consistency, ...options }: Values<typeof args>
   parseKey(key);
   await withContext(options, READING, async (command) => {
     const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
-    const manifest = await readManifest(key, context, { consistency });
+    const manifest = await readOrAdopt(key, context, { consistency });
     const { bytes, contentType, headers, modified, version, generation, sha256 } = await shownManifest(
       manifest,
       command.config,

@@ -1,0 +1,141 @@
+/** Reads of plain objects that nobody has adopted, by programs and through a gateway. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startWithOrigin, type WithOrigin } from "../../test/origin.ts";
+import { allOf, KEYS } from "../../test/three-regions.ts";
+import { S3Store } from "../buckets/s3-store.ts";
+import { Deployment, openDeployment } from "../deployment.ts";
+import { startGateway, type Gateway } from "../gateway/gateway.ts";
+import { closeParts, openParts } from "../parts.ts";
+import { readOrAdopt } from "./read-through.ts";
+
+let world: WithOrigin;
+let store: Deployment;
+let gateway: Gateway;
+/** A client of the gateway. */
+let client: S3Store;
+
+beforeEach(async () => {
+  world = await startWithOrigin();
+  store = await openDeployment(world.fields);
+  const context = openParts(world.config, {}, new AbortController().signal);
+  gateway = await startGateway({ credentials: KEYS, context, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 20 });
+  const bucket = { ...world.config.regions[0]!, endpoint: gateway.url, bucket: "agarose" };
+  client = new S3Store(bucket, { credentials: KEYS, attempts: 1 });
+});
+
+afterEach(async () => {
+  client.close();
+  await gateway.close(0);
+  store.close();
+  await world.close();
+});
+
+async function textOf(key: string): Promise<string> {
+  return Buffer.concat(await allOf((await store.get(key)).body)).toString();
+}
+
+async function statusOf(key: string): Promise<number> {
+  const { status, body } = await client.get(key);
+  await body?.cancel();
+  return status;
+}
+
+test("a key that the regions do not know is read from the origin once, by many readers", async () => {
+  await world.put("a/note", "plain");
+  world.fault.answer = () => {
+    world.fault.fired++;
+    return false;
+  };
+  const texts = await Promise.all(Array.from({ length: 6 }, () => textOf("a/note")));
+  expect(new Set(texts)).toEqual(new Set(["plain"]));
+  expect(world.fault.fired, "reads of the origin").toBe(1);
+  await world.origin.remove(["a/note"]);
+  expect(await textOf("a/note"), "it is in the regions now").toBe("plain");
+  expect(await store.stat("a/note")).toMatchObject({ contentType: "text/plain" });
+  await expect(store.get("a/none")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+});
+
+test("a reader that leaves does not end the read of another one", async () => {
+  await world.put("film", "plain");
+  const leaving = new AbortController();
+  const context = openParts(world.config, {}, new AbortController().signal);
+  let second: Promise<unknown> | undefined;
+  world.fault.answer = async () => {
+    world.fault.answer = undefined;
+    world.fault.fired++;
+    second = readOrAdopt("film", context);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    leaving.abort();
+    return false;
+  };
+  await expect(readOrAdopt("film", { ...context, signal: leaving.signal })).rejects.toThrow(/abort/);
+  expect(world.fault.fired, "the fault fired").toBe(1);
+  expect(await second).toMatchObject({ key: "film" });
+  closeParts(context);
+});
+
+test("the gateway lists and sends what is there, with the ETags of the origin", async () => {
+  for (const name of ["a.txt", "a", "b/../c", "z"]) await world.put(name, `plain ${name}`);
+  await store.put("a", "coded");
+  const listed = await allOf(client.list(""));
+  expect(listed.map(({ name, bytes }) => [name, bytes])).toEqual([
+    ["a", 5],
+    ["a.txt", 11],
+    ["z", 7],
+  ]);
+  const ofOrigin = new Map((await allOf(world.origin.list(""))).map(({ name, etag }) => [name, etag]));
+  expect(listed[1]!.etag).toBe(ofOrigin.get("a.txt"));
+  const { status, headers, body } = await client.get("a.txt", { range: "bytes=0-4" });
+  expect([status, await new Response(body).text()]).toEqual([206, "plain"]);
+  expect(headers.get("etag")).toBe(ofOrigin.get("a.txt"));
+  expect((await allOf(client.list(""))).map(({ name, etag }) => [name, etag])[1]).toEqual([
+    "a.txt",
+    headers.get("etag"),
+  ]);
+  expect(await client.head("z")).toBe(7);
+  expect(await statusOf("none")).toBe(404);
+});
+
+test("conditions of the gateway are on what clients see", async () => {
+  await world.put("a", "plain");
+  const bytes = Buffer.from("new");
+  const put = (condition: object) => client.put("a", bytes, { bytes: 3, contentType: "text/plain", ...condition });
+  await expect(put({ ifNoneMatch: "*" })).rejects.toMatchObject({ details: { status: 412 } });
+  const [listed] = await allOf(world.origin.list("a"));
+  await put({ ifMatch: listed!.etag });
+  expect(await textOf("a")).toBe("new");
+  await world.put("b", "plain");
+  await expect(client.removeMatching("b", '"other"')).rejects.toMatchObject({ details: { status: 412 } });
+  expect(await textOf("b")).toBe("plain");
+});
+
+test("what is removed does not come back from the origin, whether it was adopted or not", async () => {
+  for (const name of ["adopted", "plain", "program"]) await world.put(name, "old");
+  expect(await textOf("adopted")).toBe("old");
+  expect(await client.remove(["adopted", "plain", "nothing"])).toEqual([]);
+  expect(await store.remove("program")).toMatchObject({ key: "program", chunksRemoved: 0 });
+  for (const name of ["adopted", "plain", "program"]) {
+    await expect(store.get(name), name).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+    expect(await statusOf(name)).toBe(404);
+  }
+  expect(await allOf(client.list(""))).toEqual([]);
+  expect(await allOf(store.adopt())).toEqual([]);
+});
+
+test("an origin that fails or lies is an error, never a missing key or half of an object", async () => {
+  await world.put("film", "whole");
+  world.fault.answer = (_request, response) => {
+    response.writeHead(200, { "content-type": "text/html" });
+    response.end("<html>");
+    return true;
+  };
+  await expect(store.get("film")).rejects.toMatchObject({ code: "SOURCE_FAILED" });
+  expect(await statusOf("film")).toBe(503);
+  expect(world.fault.fired, "the fault fired").toBe(2);
+  world.fault.answer = undefined;
+  expect(await statusOf("film")).toBe(200);
+  await world.stop();
+  await expect(store.get("other")).rejects.toMatchObject({ code: "SOURCE_FAILED" });
+  expect(await statusOf("other")).toBe(503);
+  expect(await statusOf("film"), "what is adopted needs no origin").toBe(200);
+});
