@@ -82,17 +82,14 @@ describe("requests", () => {
 
 describe("content codings", () => {
   const text = "the same line again\n".repeat(50);
-  const { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } = zlib;
+  const { brotliCompressSync, gzipSync } = zlib;
 
   test.each([
     ["gzip", gzipSync(text)],
     ["GZIP", gzipSync(text)],
     ["x-gzip", gzipSync(text)],
-    ["deflate", deflateSync(text)],
-    ["deflate", deflateRawSync(text)],
     ["br", brotliCompressSync(text)],
     ["gzip, br", brotliCompressSync(gzipSync(text))],
-    ["br, deflate", deflateSync(brotliCompressSync(text))],
     ["identity, gzip", gzipSync(text)],
   ])("of a whole object are undone: %s, as a browser does for the network", async (coding, coded) => {
     world.put("lines.txt", coded, { headers: { "content-encoding": coding } });
@@ -145,19 +142,23 @@ describe("content codings", () => {
     expect(response!.headers.get("content-encoding")).toBe("made-up");
   });
 
-  test("that this browser's worker cannot undo are left to its network, which reads through a PoP", async () => {
+  test.each([
+    ["zstd", "zstd"],
+    ["deflate", ""],
+    ["gzip, deflate", ""],
+  ])("that this browser's worker cannot undo are left to its network: %s by a PoP", async (coding, format) => {
     const { DecompressionStream: own } = globalThis;
     const refused: string[] = [];
     vi.stubGlobal(
       "DecompressionStream",
       class extends own {
-        constructor(format: CompressionFormat) {
-          if ((format as string) === "zstd") refused.push(format);
-          super(format);
+        constructor(asked: CompressionFormat) {
+          if ((asked as string) === format) refused.push(asked);
+          super(asked);
         }
       },
     );
-    world.put("lines.txt", new TextEncoder().encode(text), { headers: { "content-encoding": "zstd" } });
+    world.put("lines.txt", new TextEncoder().encode(text), { headers: { "content-encoding": coding } });
     install();
     const response = await scope.request("/ec/lines.txt", { headers: { range: "bytes=0-9" } });
     expect(refused.length, "the fault fired").toBeGreaterThan(0);

@@ -1,5 +1,5 @@
 /** `@agarose/core/sources`: where chunks and manifests come from, and how fast and how sure each source is. */
-export type { ChunkRequest, ChunkSource, SourceKind } from "./source.ts";
+export { UNWANTED, type ChunkRequest, type ChunkSource, type SourceKind } from "./source.ts";
 export { BundleSource, type BundleSourceOptions } from "./bundle-source.ts";
 export { FrameReader } from "./frame-reader.ts";
 export { PEER_CHUNK_PREFIX, PeerSource, type PeerSourceOptions } from "./peer-source.ts";

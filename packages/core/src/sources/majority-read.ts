@@ -11,6 +11,7 @@ import { isTombstone, parseManifest, type Manifest, type ManifestRecord } from "
 import { hedgeAfterMs } from "../latency.ts";
 import { deniedByMost, fetchRecord, isUnusable } from "./manifest-source.ts";
 import type { FindManifestOptions, ManifestSourceRegion } from "./manifest-source.ts";
+import { UNWANTED } from "./source.ts";
 import type { FailedAttempt } from "./staggered-race.ts";
 
 /** Where and how to look for what a majority holds. */
@@ -145,7 +146,7 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
     signal?.removeEventListener("abort", onAbort);
     waiting.length = 0;
     for (const cancel of cancels) cancel();
-    stop.abort();
+    stop.abort(UNWANTED);
   }
 }
 

@@ -3,6 +3,7 @@
  */
 import { readChecked } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
+import { UNWANTED } from "./source.ts";
 import { staggeredRace, type FailedAttempt } from "./staggered-race.ts";
 import { manifestName, objectUrl, parseKey } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
@@ -99,7 +100,7 @@ export async function findManifest(key: string, options: FindManifestOptions): P
   } finally {
     cancelDeadline();
     cancelDoubt?.();
-    stop.abort();
+    stop.abort(UNWANTED);
   }
 }
 

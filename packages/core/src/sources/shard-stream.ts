@@ -48,11 +48,6 @@ export class ShardStream {
     frames.catch(() => {});
   }
 
-  /** How many requests wait. */
-  get awaited(): number {
-    return this.#waiters.size;
-  }
-
   /**
    * The payload of a shard, once. Rejects with the error of `missing` when the stream is past it, with the error that
    * ended the stream, or with ABORTED.

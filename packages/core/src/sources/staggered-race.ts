@@ -4,6 +4,7 @@
  */
 import { toAgaroseError, type AgaroseError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
+import { UNWANTED } from "./source.ts";
 
 /** One way to get a value. */
 export interface Attempt<T> {
@@ -102,7 +103,7 @@ export function staggeredRace<T>(attempts: readonly Attempt<T>[], options: RaceO
       if (late && !signal.aborted) attempt.onLate?.();
       running.delete(attempt);
       cancelTimer();
-      abort.abort();
+      abort.abort(UNWANTED);
     }
   }
 }

@@ -18,6 +18,7 @@ import {
   type ReadPolicy,
   type ReadReport,
 } from "@agarose/core/read";
+import { UNWANTED } from "@agarose/core/sources";
 import type { PlanEvent } from "../events/read-events.ts";
 import type { Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
@@ -135,7 +136,7 @@ export class ClientRead {
       }
       // The object has changed before a byte was returned: continue with the new version's bundle.
       opened.then(({ body }) => body?.cancel()).catch(() => {});
-      stop.abort();
+      stop.abort(UNWANTED);
       return await this.#fromPlan("edge", first.plan, first);
     } catch (error) {
       void changed.promise.then(discard);
@@ -280,7 +281,7 @@ export class ClientRead {
       "server-timing": this.#trace.serverTiming(report),
       "x-agarose-read": this.#trace.kind(report, head.range.end),
     };
-    response = { status: head.status, headers, body: await decodedBody(head.content?.(body) ?? body, head.codings) };
+    response = { status: head.status, headers, body: decodedBody(head.content?.(body) ?? body, head.codings) };
     return response;
   }
 

@@ -5,8 +5,11 @@
 import { AgaroseError } from "@agarose/core";
 import { HAS_MESSAGES } from "@agarose/core/features";
 
-/** The names of the Compression Streams standard. Some browsers lack `brotli` and `zstd`. */
-const FORMATS: Readonly<Record<string, string>> = { br: "brotli", "x-gzip": "gzip" };
+/**
+ * The names of the Compression Streams standard. Some browsers lack `brotli` and `zstd`. It has two names for deflate,
+ * with the header of zlib and without, and only the network takes both.
+ */
+const FORMATS: Readonly<Record<string, string>> = { br: "brotli", "x-gzip": "gzip", deflate: "" };
 
 type Decoding = ReadableWritablePair<Uint8Array, Uint8Array>;
 
@@ -24,24 +27,10 @@ export function newDecoder(coding: string): Decoding {
   }
 }
 
-/** Resolves to the decoded body, once the first coded bytes are there. Coded bytes that are damaged error it. */
-export async function decodedBody(
+/** Returns the decoded body. Coded bytes that are damaged error it. */
+export function decodedBody(
   body: ReadableStream<Uint8Array>,
   codings: readonly string[] = [],
-): Promise<ReadableStream<Uint8Array>> {
-  let plain = body;
-  for (const coding of codings) {
-    if (coding !== "deflate") plain = plain.pipeThrough(newDecoder(coding));
-    else {
-      const [probe, whole] = plain.tee();
-      const reader = probe.getReader();
-      const { value: [method = 0, flags = 0] = [] } = await reader.read();
-      // It is cancelled only when the other branch is, too.
-      void reader.cancel();
-      // Some servers send deflate without the header of zlib, and browsers accept both.
-      const isZlib = method % 16 === 8 && (method * 256 + flags) % 31 === 0;
-      plain = whole.pipeThrough(newDecoder(isZlib ? coding : "deflate-raw"));
-    }
-  }
-  return plain;
+): ReadableStream<Uint8Array> {
+  return codings.reduce((coded, coding) => coded.pipeThrough(newDecoder(coding)), body);
 }

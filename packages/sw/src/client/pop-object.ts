@@ -7,12 +7,13 @@ import { pullStream } from "@agarose/core/async";
 import { HAS_MESSAGES } from "@agarose/core/features";
 import { encodeKey } from "@agarose/core/format";
 import { codingsOf } from "@agarose/core/http";
-import { staggeredRace, type Attempt } from "@agarose/core/sources";
+import { staggeredRace, UNWANTED, type Attempt } from "@agarose/core/sources";
 import type { Endpoint } from "../common/config.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import { resumedResponse } from "../common/resumed-response.ts";
 import { popId, type LatencyTracker } from "./latency-tracker.ts";
 import { errorIn } from "./plans/bundle-request.ts";
+import { noSource } from "./plans/find-plan.ts";
 import { POP_PATIENCE_MS_MAX } from "./plans/pop-call.ts";
 import type { PopSelector } from "./plans/pop-selector.ts";
 import type { ReadRequest } from "./read-request.ts";
@@ -67,7 +68,7 @@ function askPops(
   const attempts = pops.byDistance().map((pop): Attempt<Response> => {
     const fail = (abort: AbortController): void => {
       if (!signal.aborted) latencies.failed(popId(pop.name));
-      abort.abort();
+      abort.abort(UNWANTED);
     };
     return {
       name: `PoP ${pop.name}`,
@@ -97,13 +98,7 @@ function askPops(
     afterFailure: () => "next",
     // What a PoP says of the object says more than that another one cannot be reached.
     allFailed: (failures) =>
-      failures.find(({ error }) => error.code !== "SOURCE_FAILED")?.error ??
-      new AgaroseError(
-        "NO_SOURCE",
-        HAS_MESSAGES &&
-          `no PoP answers for ${JSON.stringify(key)} (${failures.map(({ name, error }) => `${name}: ${error.code}`).join(", ") || "none is configured"}): retry once one of them does`,
-        { key, failures: failures.map(({ name, error }) => ({ name, code: error.code })) },
-      ),
+      failures.find(({ error }) => error.code !== "SOURCE_FAILED")?.error ?? noSource(key, failures),
     discard: ({ body }) => void body?.cancel().catch(() => {}),
   });
 }

@@ -6,6 +6,7 @@
 import { AgaroseError, type Clock } from "@agarose/core";
 import { once } from "@agarose/core/async";
 import { HAS_MESSAGES } from "@agarose/core/features";
+import { UNWANTED } from "@agarose/core/sources";
 import type { ObjectClient } from "../client/object-client.ts";
 import type { ClientConfig, ConfigFile, ConfigSource } from "../common/config.ts";
 import { fetchConfig, readCopy, type ConfigPorts } from "../common/config-file.ts";
@@ -17,13 +18,6 @@ const AGAIN_MS_MIN = 1_000;
 /** … and after twice as long each time in which nothing has changed, up to this. */
 const AGAIN_MS_MAX = CONFIG_TTL_MS;
 const CONFIG_TIMEOUT_MS = 10_000;
-
-/**
- * Codes of reads that may succeed by a newer configuration: another publisher's key or secret, regions and PoPs that
- * have moved.
- */
-const MAY_BE_OUTDATED =
-  /^(MANIFEST_(UNTRUSTED|INVALID)|REGION_UNKNOWN|NO_SOURCE|NOT_ENOUGH_CHUNKS|SOURCE_FAILED|READ_TIMEOUT|OBJECT_NOT_FOUND|SECRET_.+|DECRYPTION_FAILED)$/;
 
 /** What a `LiveClient` uses. */
 export interface LivePorts extends ConfigPorts {
@@ -63,8 +57,9 @@ export class LiveClient {
    * The client to repeat a read with that has failed with `error` by `failed`; undefined if a newer configuration
    * cannot help, or there is none.
    */
-  async after(failed: ObjectClient, { code }: AgaroseError): Promise<ObjectClient | undefined> {
-    if (!MAY_BE_OUTDATED.test(code)) return undefined;
+  async after(failed: ObjectClient, { httpStatus }: AgaroseError): Promise<ObjectClient | undefined> {
+    // Keys, secrets, regions or PoPs may have changed, unless the request itself is at fault.
+    if (httpStatus <= 500 && httpStatus !== 404) return undefined;
     if (this.#client === failed && (this.#fetching || this.#isOlderThan(this.#againMs))) {
       if (!this.#fetching) this.#againMs = Math.min(AGAIN_MS_MAX, 2 * this.#againMs);
       await this.renew();
@@ -114,7 +109,7 @@ export class LiveClient {
     const { promise, reject } = Promise.withResolvers<never>();
     const problem = HAS_MESSAGES && `${source.url} was not answered in ${CONFIG_TIMEOUT_MS} ms`;
     const cancel = clock.after(CONFIG_TIMEOUT_MS, () => {
-      abort.abort();
+      abort.abort(UNWANTED);
       reject(new AgaroseError("CONFIG_INVALID", problem, { url: source.url, timeoutMs: CONFIG_TIMEOUT_MS }));
     });
     this.#fetchedMs = clock.now();

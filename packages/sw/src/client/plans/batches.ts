@@ -5,6 +5,7 @@
 import type { Clock, FetchPort } from "@agarose/core";
 import { HAS_MESSAGES } from "@agarose/core/features";
 import type { Frame } from "@agarose/core/format";
+import { UNWANTED } from "@agarose/core/sources";
 import { planFrames, planIn, requestBundle, sentBehind, unusable } from "./bundle-request.ts";
 import type { Bundle, BundleRequest, ManifestChecks } from "./bundle-request.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
@@ -81,7 +82,7 @@ class Batch {
 
   /** Ends the request when no read waits for it. Reads may join until it is sent. */
   left(): void {
-    if (this.#isSent && [...this.parts.values()].every(({ isOver }) => isOver)) this.#abort.abort();
+    if (this.#isSent && [...this.parts.values()].every(({ isOver }) => isOver)) this.#abort.abort(UNWANTED);
   }
 
   async send(ports: BatchPorts): Promise<void> {
@@ -105,7 +106,7 @@ class Batch {
       }
       for (const part of parts) part.end();
     } catch (error) {
-      this.#abort.abort();
+      this.#abort.abort(UNWANTED);
       for (const part of parts) part.end(error);
     }
   }

@@ -123,16 +123,19 @@ export async function withSignatures(
   return signed;
 }
 
-/** A bucket's verdict on the manifest weighs more than a PoP's: buckets are asked last and know best. */
-function noSource(key: string, failures: readonly FailedAttempt[]): AgaroseError {
+/**
+ * Why a read has no source. A bucket's verdict on the manifest weighs more than a PoP's: buckets are asked last and know
+ * best.
+ */
+export function noSource(key: string, failures: readonly FailedAttempt[]): AgaroseError {
   const verdict = failures.find(({ error }) => isUnusable(error));
   if (verdict) return verdict.error;
   return new AgaroseError(
     "NO_SOURCE",
     HAS_MESSAGES &&
-      `no PoP and no bucket has a plan for ${JSON.stringify(key)} (` +
+      `nothing answers for ${JSON.stringify(key)} (` +
         `${failures.map(({ name, error }) => `${name}: ${error.code}`).join(", ") || "none is configured"}): ` +
-        "retry once one of them answers",
+        "retry once one of them does",
     { key, failures: failures.map(({ name, error }) => ({ name, code: error.code })) },
   );
 }

@@ -2,6 +2,7 @@
  * One request for a bundle, from asking to letting go, with what it teaches about the PoP.
  */
 import { toAgaroseError, type Clock } from "@agarose/core";
+import { UNWANTED } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import type { Batches } from "./batches.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
@@ -78,7 +79,7 @@ export class PopCall {
     const { clock, latencies } = this.#ports;
     const cancelTimer = clock.after(Math.max(0, this.#startMs + this.#patienceMs - clock.now()), () => {
       latencies.late(this.#id, this.#startMs);
-      this.#abort.abort();
+      this.#abort.abort(UNWANTED);
     });
     this.bundle.then(cancelTimer, cancelTimer);
   }

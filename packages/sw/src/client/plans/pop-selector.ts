@@ -1,8 +1,8 @@
 /**
  * Orders the PoPs by distance: probes measure the round trip to each.
  */
-import { AgaroseError, type Clock, type FetchPort } from "@agarose/core";
-import { HAS_MESSAGES } from "@agarose/core/features";
+import type { Clock, FetchPort } from "@agarose/core";
+import { UNWANTED } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
 
@@ -72,12 +72,12 @@ export class PopSelector {
   async #probe({ name, url }: Endpoint): Promise<void> {
     const { clock, fetch, latencies } = this.#options;
     const abort = new AbortController();
-    const cancelTimer = clock.after(PROBE_TIMEOUT_MS, () => abort.abort());
+    const cancelTimer = clock.after(PROBE_TIMEOUT_MS, () => abort.abort(UNWANTED));
     const trip = async (): Promise<number> => {
       const startMs = clock.now();
       const { status, body } = await fetch(`${url}/healthz`, { signal: abort.signal });
       await body?.cancel();
-      if (status !== 200) throw new AgaroseError("SOURCE_FAILED", HAS_MESSAGES && `${name} answered ${status}`);
+      if (status !== 200) throw status;
       return clock.now() - startMs;
     };
     try {
