@@ -66,6 +66,10 @@ export class EmulatedLine {
   readonly regions: readonly string[];
   fetchedBytes = 0;
   gets = 0;
+  /** The bodies of the GETs that are open now, which a browser has in memory whole. */
+  openBytes = 0;
+  /** The most of them so far. */
+  mostOpenBytes = 0;
   /** How often a trouble struck. */
   struck = 0;
   /** Bytes per millisecond. It may change while reads are under way. */
@@ -108,9 +112,17 @@ export class EmulatedLine {
       release();
       throw error;
     }
-    signal?.addEventListener("abort", release);
     const [, from = 0, last] = (/=(\d+)-(\d+)/.exec(headers?.["range"] ?? "") ?? []).map(Number);
     const sent = (await this.#chunkAt(region, url)).subarray(from, last === undefined ? undefined : last + 1);
+    this.openBytes += sent.length;
+    this.mostOpenBytes = Math.max(this.mostOpenBytes, this.openBytes);
+    let isOpen = true;
+    const end = (): void => {
+      if (isOpen) this.openBytes -= sent.length;
+      isOpen = false;
+      release();
+    };
+    signal?.addEventListener("abort", end);
     let at = 0;
     let startMs = this.clock.now();
     const body = new ReadableStream<Uint8Array>(
@@ -127,10 +139,10 @@ export class EmulatedLine {
           await this.#carry(part.length, signal);
           controller.enqueue(part);
           if (at < sent.length) return;
-          release();
+          end();
           controller.close();
         },
-        cancel: release,
+        cancel: end,
       },
       { highWaterMark: 0 },
     );

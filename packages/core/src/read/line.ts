@@ -5,6 +5,8 @@
  * Bytes under way are about rate times latency, as in a congestion window (Jacobson, "Congestion Avoidance and
  * Control", 1988, section 1).
  */
+import { orUndefined } from "../async/coalesce.ts";
+import { Limiter } from "../async/limiter.ts";
 import type { Clock } from "../ports.ts";
 
 /** A measurement of the rate covers at least this time. */
@@ -29,6 +31,15 @@ const SILENCE_MS_MAX = 5_000;
 const SLOW = 4;
 /** Others take so much longer than their bytes would behind all that is under way. */
 const QUEUE_MARGIN = 1.25;
+/**
+ * How many bytes all reads together request ahead of their consumers. Browsers keep the whole body of every open GET in
+ * memory, whether it is read or not, so that requests are all that can be bounded.
+ */
+const AHEAD_BYTES = 64 * 1024 * 1024;
+/** How many whole stripes are in memory at a time. Large reads take turns. */
+const STRIPES_MAX = 6;
+/** A consumer that takes longer for a stripe pauses, and holds up no other read. */
+const PAUSE_MS = 500;
 /** Weight of the newest answer of a source. */
 const GAIN = 0.2;
 
@@ -62,7 +73,7 @@ interface Traffic {
 
 /** What is measured of one line. Bytes are those of chunks; times are in milliseconds of `clock`. */
 export class Line {
-  readonly #clock: Pick<Clock, "now">;
+  readonly #clock: Clock;
   /** The newest rates in bytes per millisecond. */
   readonly #samples: number[] = [];
   /** By source, how long it takes to send its first byte, without what was ahead of it on the line. */
@@ -80,8 +91,9 @@ export class Line {
   #since: { readonly ms: number; readonly received: number } | undefined;
   /** How many reads are under way. They share the line, and count themselves. */
   reads = 0;
+  readonly #turns = new Limiter(STRIPES_MAX);
 
-  constructor(clock: Pick<Clock, "now">) {
+  constructor(clock: Clock) {
     this.#clock = clock;
   }
 
@@ -177,6 +189,23 @@ export class Line {
   windowBytes(sources: readonly string[]): number {
     if (this.rate === undefined) return START_BYTES;
     return Math.max(WINDOW_BYTES_MIN, this.#share * Math.max(RESERVE_MS, 2 * this.#answerMs(sources)));
+  }
+
+  /** Calls `read` for a whole stripe in its turn, which lasts until its consumer has taken the stripe, or pauses. */
+  inTurn<T>(read: () => Promise<T>, signal: AbortSignal, taken?: Promise<void>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const turn = async (): Promise<void> => {
+      resolve(read());
+      await promise;
+      if (taken) await orUndefined(taken, PAUSE_MS, this.#clock, signal);
+    };
+    this.#turns.run(turn, signal).catch(reject);
+    return promise;
+  }
+
+  /** How many bytes one read may request ahead of its consumer. */
+  get aheadBytes(): number {
+    return AHEAD_BYTES / this.reads;
   }
 
   /** Whether `bytes` bytes come within two round trips to `sources`, so that their order makes no difference. */

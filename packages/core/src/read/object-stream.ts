@@ -6,7 +6,6 @@
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import { pullStream, type PullSink } from "../pull-stream.ts";
-import { LeafHashes } from "./leaf-hashes.ts";
 import { RangeReader, type Step } from "./range-reader.ts";
 import type { Line } from "./line.ts";
 import { WINDOW_BYTES_DEFAULT } from "./read-options.ts";
@@ -47,7 +46,7 @@ export function hashesFrom(target: ReadTarget, context: ReadContext): StripeHash
 export async function readLeaves(target: ReadTarget, context: ReadContext, stripe: number): Promise<Uint8Array> {
   const signal = target.signal ?? new AbortController().signal;
   try {
-    return await new LeafHashes(target, context, new StripeReader(target, context, {}, {})).of(stripe, signal);
+    return await new StripeReader(target, context, {}, {}).leaves(stripe, signal);
   } finally {
     for (const source of target.sources) source.close?.();
   }
@@ -66,6 +65,8 @@ class ObjectStream {
   readonly #detach: () => void;
   readonly #line: Line | undefined;
   #sink: PullSink<Uint8Array> | undefined;
+  /** What the consumer is taking. */
+  #given: Step | undefined;
 
   constructor(target: ReadTarget, context: ReadContext, policy: ReadPolicy, observer: ReadObserver) {
     const { signal } = target;
@@ -119,9 +120,11 @@ class ObjectStream {
 
   /** Enqueues one stripe. The stream calls it when the stripe before is consumed, so only one of them is in memory. */
   async #pull(sink: PullSink<Uint8Array>): Promise<void> {
+    this.#given?.onTaken?.();
     this.#fillWindow();
+    this.#given = this.#window.shift();
     try {
-      const parts = (await this.#window.shift()?.parts) ?? [];
+      const parts = (await this.#given?.parts) ?? [];
       // `cancel` ends the read of a consumer that has left.
       if (sink.isOver) return;
       for (const part of parts) sink.enqueue(part);
@@ -155,6 +158,7 @@ class ObjectStream {
     this.report.endMs = this.#clock.now();
     this.#detach();
     if (this.#line) this.#line.reads--;
+    this.#given?.onTaken?.();
     if (reason !== undefined) {
       this.#abort.abort(reason);
       this.#sink?.error(reason);

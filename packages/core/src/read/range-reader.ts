@@ -9,11 +9,12 @@ import { concat } from "../format/hash-tree.ts";
 import { blockCount, stripeShape, type StripeShape } from "../format/manifest/index.ts";
 import type { ByteRange } from "../http/range.ts";
 import { UNWANTED } from "../sources/source.ts";
-import { LeafHashes } from "./leaf-hashes.ts";
 import { blockNames, isSmall, needsLeaves, piecesIn, piecesOf, wholeName, type Piece } from "./pieces.ts";
 import { WINDOW_STRIPES_MAX, type ReadContext, type ReadPolicy, type ReadTarget } from "./read-options.ts";
 import type { ChunkOrder, StripeReader } from "./stripe-reader.ts";
 
+/** A stripe of at most so many bytes waits for no turn: large reads hold up no small one. */
+const TURN_BYTES_MIN = 1024 * 1024;
 /** Of a stripe, so few bytes are read at once: they take hardly longer than one block. */
 const FLOW_BYTES_MIN = 128 * 1024;
 /** Before the first block has come, this share of what keeps the line busy is under way. */
@@ -34,6 +35,8 @@ export interface Step {
   readonly parts: Promise<Uint8Array[]>;
   /** Whether they have come, and the consumer has not taken them yet. */
   hasCome?: boolean;
+  /** Must be called when the consumer has taken them. */
+  readonly onTaken?: () => void;
 }
 
 /** A stripe whose blocks are read in order. */
@@ -56,7 +59,6 @@ export class RangeReader {
   readonly #target: ReadTarget;
   readonly #context: ReadContext;
   readonly #stripes: StripeReader;
-  readonly #leaves: LeafHashes;
   readonly #signal: AbortSignal;
   readonly #range: ByteRange;
   /** Whether all of the range is so small that its pieces could be read. */
@@ -83,7 +85,6 @@ export class RangeReader {
     this.#target = target;
     this.#context = context;
     this.#stripes = stripes;
-    this.#leaves = new LeafHashes(target, context, stripes);
     this.#signal = signal;
     this.#range = range;
     this.#isInPieces = piecesOf(manifest, range) !== undefined;
@@ -108,7 +109,11 @@ export class RangeReader {
   next(ahead: readonly Step[], bytesMax: number): Step | undefined {
     const { manifest } = this.#target;
     if (this.isOver) return undefined;
-    const mostBytes = this.#isSeek ? Math.min(bytesMax, SEEK_BYTES + SEEK_GROWTH * this.came) : bytesMax;
+    const mostBytes = Math.min(
+      bytesMax,
+      this.#context.line?.aheadBytes ?? bytesMax,
+      this.#isSeek ? SEEK_BYTES + SEEK_GROWTH * this.came : bytesMax,
+    );
     if (this.#pieces.length === 0) {
       const stripe = stripeShape(manifest, Math.floor(this.#at / manifest.stripeBytes));
       if (this.#flows(stripe)) return this.#nextBlock(stripe, ahead, mostBytes);
@@ -138,7 +143,11 @@ export class RangeReader {
     if (ahead.length >= WINDOW_STRIPES_MAX || (ahead.length > 0 && sumOf(ahead) + bytes > bytesMax)) return undefined;
     const range = { start: this.#at, end: Math.min(this.#range.end, stripe.start + stripe.dataBytes) };
     this.#at = range.end;
-    return { bytes, parts: this.#stripe(stripe, range) };
+    // A browser has the whole body of a GET in memory, and elsewhere the sender is held back.
+    const span = this.#context.line ? Math.max(1, Math.floor(bytesMax / bytes)) : this.#endStripe;
+    const last = Math.min(this.#endStripe, stripe.index + span) - 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    return { bytes, parts: this.#stripe(stripe, range, last, promise), onTaken: resolve };
   }
 
   /** Whether to read a stripe, or its rest, as blocks in order. */
@@ -162,8 +171,6 @@ export class RangeReader {
   #nextBlock(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
     const { manifest } = this.#target;
     const line = this.#context.line!;
-    // Other reads want the blocks of a small range again, as the index of a file.
-    const memory = this.#isInPieces ? this.#context.memory : undefined;
     const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
     const { stripe: wanted, blockBytes, start, end } = piece!;
     const shardBytes = Math.min(blockBytes, wanted.shardBytes);
@@ -176,7 +183,9 @@ export class RangeReader {
     const range = { start: this.#at, end: Math.min(end, start + shardBytes) };
     this.#at = range.end;
     this.hasFlowed = true;
-    const until = wanted.chunkOffset + wanted.shardBytes;
+    // A GET brings whole blocks, and no more than the read may request ahead.
+    const aheadBytes = Math.floor(line.aheadBytes / blockBytes) * blockBytes;
+    const until = wanted.chunkOffset + Math.min(wanted.shardBytes, aheadBytes);
     const order = { until, patienceMs: line.queueMs(shardBytes) };
     if (this.#inOrder?.stripe.index !== stripe.index) {
       const stop = new AbortController();
@@ -185,7 +194,10 @@ export class RangeReader {
     const block = { ...piece!, stripe: { ...wanted, shardBytes } };
     const read = async (inOrder: InOrder): Promise<Uint8Array[]> => {
       const own = (): Promise<Uint8Array> => this.#readBlock(block, order, inOrder);
-      const bytes = await (memory?.read(blockNames(manifest, block), blockBytes, own, this.#signal) ?? own());
+      // Other reads want the blocks of a small range again, as the index of a file.
+      const bytes = await (this.#isInPieces
+        ? this.#stripes.remembered(blockNames(manifest, block), blockBytes, own, this.#signal)
+        : own());
       return [bytes.subarray(range.start - start, range.end - start)];
     };
     return { bytes: shardBytes, parts: read(this.#inOrder) };
@@ -201,7 +213,7 @@ export class RangeReader {
       const isOther = this.#signal.aborted || toAgaroseError(error).code !== "NOT_ENOUGH_CHUNKS";
       if (isOther && !inOrder.whole) throw error;
     }
-    inOrder.whole ??= this.#stripes.data(inOrder.stripe, this.#endStripe - 1, this.#signal);
+    inOrder.whole ??= this.#data(inOrder.stripe, inOrder.stripe.index);
     stop.abort(UNWANTED);
     const data = await inOrder.whole;
     return data[chunk]!.subarray(stripe.from, stripe.from + stripe.shardBytes);
@@ -212,8 +224,7 @@ export class RangeReader {
     const { manifest } = this.#target;
     const { blockBytes, start, end } = piece;
     const read = (): Promise<Uint8Array> => this.#readPiece(piece, this.#signal);
-    const { memory } = this.#context;
-    const bytes = await (memory?.read(blockNames(manifest, piece), blockBytes, read, this.#signal) ?? read());
+    const bytes = await this.#stripes.remembered(blockNames(manifest, piece), blockBytes, read, this.#signal);
     return [bytes.subarray(Math.max(0, this.#range.start - start), end - start)];
   }
 
@@ -222,7 +233,7 @@ export class RangeReader {
     const { stripe, chunk } = piece;
     if (!needsLeaves(manifest, piece)) return this.#stripes.chunk(stripe, chunk, signal, order);
     const stop = new AbortController();
-    const leaves = this.#leaves.of(stripe.index, signal);
+    const leaves = this.#stripes.leaves(stripe.index, signal);
     leaves.catch((error: unknown) => stop.abort(error));
     try {
       return await this.#stripes.chunk({ ...stripe, leaves }, chunk, AbortSignal.any([signal, stop.signal]), order);
@@ -235,12 +246,19 @@ export class RangeReader {
     }
   }
 
+  /** Reads a whole stripe, a large one in its turn. */
+  #data(stripe: StripeShape, last: number, taken?: Promise<void>): Promise<readonly Uint8Array[]> {
+    const read = (): Promise<readonly Uint8Array[]> => this.#stripes.data(stripe, last, this.#signal);
+    const { line } = this.#context;
+    return line && stripe.dataBytes > TURN_BYTES_MIN ? line.inTurn(read, this.#signal, taken) : read();
+  }
+
   /** Reads the part `range` of one stripe, as pieces in order. */
-  async #stripe(stripe: StripeShape, range: ByteRange): Promise<Uint8Array[]> {
+  async #stripe(stripe: StripeShape, range: ByteRange, last: number, taken: Promise<void>): Promise<Uint8Array[]> {
     const { manifest } = this.#target;
     const { memory } = this.#context;
     const signal = this.#signal;
-    const data = (): Promise<readonly Uint8Array[]> => this.#stripes.data(stripe, this.#endStripe - 1, signal);
+    const data = (): Promise<readonly Uint8Array[]> => this.#data(stripe, last, taken);
     if (!memory || (HAS_STORE && this.#keepsStripes) || !isSmall(manifest)) return cut(stripe, range, await data());
     const read = (): Promise<Uint8Array> => data().then(concat);
     const whole = await memory.read([wholeName(manifest)], manifest.k * stripe.shardBytes, read, signal);

@@ -22,8 +22,8 @@ export interface Candidate {
 export interface PlanOptions {
   /** Which sources failed recently. They come last. */
   readonly health?: Pick<SourceHealth, "isAvoided">;
-  /** Chooses among equally good sources. */
-  readonly random: Random;
+  /** Chooses among equally good sources. Default: always alike. */
+  readonly random?: Random;
   /** Which chunks to plan. Default: all that there may be. */
   readonly chunks?: readonly number[];
 }
@@ -50,7 +50,7 @@ export function planStripe(
   code: PlannedCode,
   stripe: number,
   sources: readonly ChunkSource[],
-  options: PlanOptions,
+  options: PlanOptions = {},
 ): Candidate[] {
   const { chunks = CHUNKS } = options;
   const offers: Scored[] = sources.flatMap((source) =>
@@ -114,7 +114,7 @@ interface Scored extends Candidate {
 
 function scored(code: PlannedCode, chunk: number, source: ChunkSource, options: PlanOptions): Scored {
   const estimate = source.latency;
-  const jitter = 1 + EQUALLY_GOOD * options.random();
+  const jitter = 1 + EQUALLY_GOOD * (options.random?.() ?? 0);
   const decode = chunk < code.k ? 0 : DECODE_MS;
   const isMissing = source.kind === "region" && code.missing?.includes(chunk);
   const rank = isMissing || options.health?.isAvoided(source.id) ? FAILED : BEST;

@@ -15,6 +15,7 @@ import {
   type StripeShape,
 } from "../format/manifest/index.ts";
 import type { Clock, Random } from "../ports.ts";
+import type { BlockMemory } from "./block-memory.ts";
 import { DELTA_DEFAULT, STRIPE_TIMEOUT_MS_DEFAULT } from "./read-options.ts";
 import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget, StripeData } from "./read-options.ts";
 import { asksAlone, planReadMs, planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
@@ -46,6 +47,8 @@ export class StripeReader {
   readonly #observer: ReadObserver;
   /** Of the sources in this read. Only failures count: a source that fails now and then is not worth asking first. */
   readonly #health: SourceHealth;
+  /** By stripe. The pieces of a stripe share one list. */
+  readonly #leaves = new Map<number, Promise<Uint8Array>>();
   /** The numbers that `random` returned for the first stripe. */
   readonly #draws: number[] = [];
 
@@ -84,7 +87,7 @@ export class StripeReader {
   /** Whether each data chunk of a stripe is asked for alone, and only buckets have them: a read can go in order. */
   isDirect(stripe: StripeShape): boolean {
     const { manifest, sources } = this.#target;
-    const candidates = planStripe(manifest, stripe.index, sources, { random: () => 0 });
+    const candidates = planStripe(manifest, stripe.index, sources);
     const { k } = manifest;
     // Where parity is far nearer than some data chunk, any k chunks come sooner than all data chunks. Extra chunks do
     // not count: they are near, and would have whole stripes read of just those objects that are read most.
@@ -115,38 +118,50 @@ export class StripeReader {
    *   own source fails or is late, and avoids that.
    */
   async chunk(stripe: StripePart, wanted: number, signal: AbortSignal, order: ChunkOrder = {}): Promise<Uint8Array> {
-    const decoding = { ms: 0, shards: 0 };
-    const codec = this.#codec(decoding);
+    const codec = this.#codec(this.report.decoding);
     const hashes = this.hashes.of(stripe.index, signal);
     const shards = await this.#race({ stripe, wanted, hashes, codec, signal, ...order }).catch((error: unknown) => {
       if (order.patienceMs !== undefined && !signal.aborted) this.#health.failed(this.regions[wanted]!);
       throw error;
     });
     const [shard] = await dataShards(this.#target.manifest.k, shards, codec, [wanted]);
-    add(this.report.decoding, decoding);
     return shard!;
   }
 
-  /** Resolves to the leaf list of a stripe. Every copy is the same, so that it takes one. */
-  async leaves(stripe: number, signal: AbortSignal): Promise<Uint8Array> {
+  /**
+   * Resolves to the verified leaf list of a stripe, by which the blocks of a part are verified. Every copy is the same,
+   * so that it takes one.
+   */
+  leaves(stripe: number, signal: AbortSignal): Promise<Uint8Array> {
     const { codec, sha256 } = this.#context;
-    const hashes = this.hashes.of(stripe, signal);
-    const checkPart = async (list: Uint8Array): Promise<void> => checkLeaves(await hashes, stripe, list, sha256);
-    const shape = leafShape(this.#target.manifest, stripe);
-    const lists = await this.#race({ stripe: shape, hashes, checkPart, codec, signal });
-    return lists.get(LEAF_LIST)!;
+    const { manifest } = this.#target;
+    const shape = leafShape(manifest, stripe);
+    const read = async (): Promise<Uint8Array> => {
+      const hashes = this.hashes.of(stripe, signal);
+      const checkPart = async (list: Uint8Array): Promise<void> => checkLeaves(await hashes, stripe, list, sha256);
+      return (await this.#race({ stripe: shape, hashes, checkPart, codec, signal })).get(LEAF_LIST)!;
+    };
+    const list =
+      this.#leaves.get(stripe) ?? this.remembered([`${manifest.version}/${stripe}`], shape.shardBytes, read, signal);
+    this.#leaves.set(stripe, list);
+    return list;
+  }
+
+  /** What memory keeps under `names`, or `read` brings. See `BlockMemory.read`. */
+  remembered(...block: Parameters<BlockMemory["read"]>): Promise<Uint8Array> {
+    return this.#context.memory?.read(...block) ?? block[2]();
   }
 
   /** Reads a page of hashes: from a bucket, because no cache has any, and from one more where that is late or wrong. */
   #page(page: number, stripe: StripeShape, signal: AbortSignal): Promise<Uint8Array> {
     const { manifest, sharePage } = this.#target;
-    const { memory, codec, sha256 } = this.#context;
+    const { codec, sha256 } = this.#context;
     const checkPart = (bytes: Uint8Array): Promise<void> => checkPage(manifest, page, bytes, sha256);
     const hashes = Promise.resolve(new Uint8Array());
     const own = async (): Promise<Uint8Array> =>
       (await this.#race({ stripe, hashes, checkPart, delta: 0, codec, signal })).get(LEAF_LIST)!;
-    const read = (): Promise<Uint8Array> => (HAS_STORE && sharePage ? sharePage(page, own) : own());
-    return memory?.read([`${manifest.version}/page/${page}`], stripe.shardBytes, read, signal) ?? read();
+    const read = HAS_STORE && sharePage ? () => sharePage(page, own) : own;
+    return this.remembered([`${manifest.version}/page/${page}`], stripe.shardBytes, read, signal);
   }
 
   async #own(stripe: StripeShape, lastStripe: number, signal: AbortSignal): Promise<StripeData> {
@@ -174,7 +189,7 @@ export class StripeReader {
     const { stripe, wanted, checkPart, delta } = way;
     const { index } = stripe;
     const isWhole = stripe.shardBytes === stripeShape(manifest, index).shardBytes;
-    const plan = (options: PlanOptions): Candidate[] =>
+    const plan = (options?: PlanOptions): Candidate[] =>
       planStripe(manifest, index, sources, { ...options, ...(checkPart && { chunks: [LEAF_LIST] }) }).filter(
         ({ chunk, source: { kind, servesParts } }) => {
           if (checkPart) return delta === undefined ? servesParts : kind === "region";
@@ -191,7 +206,7 @@ export class StripeReader {
       manifest,
       candidates: plan({ health: this.#health, random: this.#sameRandom() }),
       further: sources.flatMap(({ updated }) =>
-        updated ? [updated.then((isMore) => (isMore === false ? undefined : plan({ random: () => 0 })))] : [],
+        updated ? [updated.then((isMore) => (isMore === false ? undefined : plan()))] : [],
       ),
       onRequest: (record) => {
         if (record.outcome === "pending") this.report.requests.push(record);

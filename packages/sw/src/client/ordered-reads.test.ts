@@ -81,6 +81,26 @@ test("a data chunk that is far away is replaced by a nearer one, and not waited 
   expect(read.ms).toBeLessThan(700);
 });
 
+test("many reads at once open GETs for a few stripes, and each comes whole", async () => {
+  const { line, client } = await warmed(large, 50 * MBIT);
+  line.mostOpenBytes = 0;
+  const all = await line.clock.run(Promise.all(Array.from({ length: 16 }, () => client.read(0, large.manifest.bytes))));
+  expect(all.every(({ bytes }) => Buffer.compare(bytes, large.bytes) === 0)).toBe(true);
+  // Six stripes of any chunks, and two shards in order of each of the others: not all 192 MB.
+  expect(line.mostOpenBytes).toBeLessThan(40_000_000);
+  expect(line.openBytes).toBe(0);
+});
+
+test("reads whose consumers pause for a minute hold up no other one", async () => {
+  const { line, client } = await warmed(large, 10_000 * MBIT);
+  const { bytes } = large.manifest;
+  const pausing = Array.from({ length: 16 }, () => client.read(0, bytes, { pauseMs: 60_000 }));
+  const ms = line.clock.sleep(5_000).then(async () => (await client.read(0, bytes)).ms);
+  expect(await line.clock.run(ms)).toBeLessThan(5_000);
+  const all = await line.clock.run(Promise.all(pausing));
+  expect(Math.min(...all.map((read) => read.ms))).toBeGreaterThan(60_000);
+});
+
 describe.each([50, 200, 1000])("on a line of %i Mbit/s", (mbit) => {
   const rate = mbit * MBIT;
 

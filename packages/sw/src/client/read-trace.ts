@@ -66,7 +66,7 @@ export class ReadTrace {
   ): void {
     const { manifest, cached, delta, version } = plan;
     const { k, m, bytes } = manifest;
-    const candidates = planStripe(manifest, stripe, sources, { random: () => 0 });
+    const candidates = planStripe(manifest, stripe, sources);
     const expectedMs = planReadMs(k, delta, candidates);
     const pop = sources.find(({ kind }) => kind === "edge")?.id;
     this.#edgeBytes = pieces ? 0 : cached.length * stripeShape(manifest, 0).shardBytes;

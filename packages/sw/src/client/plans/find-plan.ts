@@ -123,10 +123,7 @@ export async function withSignatures(
   return signed;
 }
 
-/**
- * Why a read has no source. A bucket's verdict on the manifest weighs more than a PoP's: buckets are asked last and know
- * best.
- */
+/** Why a read has no source. What a bucket says of the manifest weighs most: buckets are asked last and know best. */
 export function noSource(key: string, failures: readonly FailedAttempt[]): AgaroseError {
   const verdict = failures.find(({ error }) => isUnusable(error));
   if (verdict) return verdict.error;
