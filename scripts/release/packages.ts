@@ -8,6 +8,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { configJsonSchema } from "@agarose/storage/config/config-reference";
 import { buildServiceWorker } from "@agarose/sw/build";
 import { build, type InlineConfig, type Rolldown } from "tsdown";
 import { SIZES_PAGE, withSizes, type PackageSize } from "./size-table.ts";
@@ -94,6 +95,9 @@ async function stage(source: string, folder: string): Promise<string> {
   }
   await copyOthers(source, manifest.files, folder);
   if (manifest.name === "@agarose/sw") await addServiceWorker(folder);
+  if (manifest.name === "agarose") {
+    await writeFile(join(folder, "config-schema.json"), JSON.stringify(configJsonSchema()));
+  }
   if (manifest.name === "@agarose/worker") await writeFile(join(folder, "wrangler.toml"), await wranglerConfig());
   await writeFile(join(folder, "package.json"), `${JSON.stringify(publishedManifest(manifest), undefined, 2)}\n`);
   return manifest.name;

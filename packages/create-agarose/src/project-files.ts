@@ -88,6 +88,7 @@ function commandLineConfig(answers: Answers): object {
   const { regions, pops } = areaOf(answers);
   const workers = answers.workers === "everywhere" ? [{ name: "all" }] : pops;
   return {
+    $schema: "./node_modules/agarose/config-schema.json",
     regions: regions.map((region) => ({
       ...region,
       bucket: `${answers.buckets}-${region.provider === "aws" ? region.awsRegion : region.name}`,

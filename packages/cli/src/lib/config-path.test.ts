@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { configPath } from "./config-path.ts";
+import { readFields } from "./files/config-fields.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -10,4 +11,11 @@ test("the configuration is that of --config, else of AGAROSE_CONFIG, else agaros
   expect(configPath("other.json")).toBe("other.json");
   vi.stubEnv("AGAROSE_CONFIG", "");
   expect(configPath(undefined)).toBe("agarose.config.json");
+});
+
+test("a command that changes the configuration refuses a module", async () => {
+  for (const path of ["agarose.config.ts", "config.mjs"]) {
+    await expect(readFields(path), path).rejects.toMatchObject({ code: "USAGE" });
+  }
+  expect(await readFields("none.json")).toBeUndefined();
 });

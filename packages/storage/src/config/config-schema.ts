@@ -213,7 +213,10 @@ const origin = v.strictObject({
 /** The schema of `agarose.config.json`. */
 export const configSchema = v.pipe(
   v.strictObject({
-    $schema: optional("Ignored. Editors use it.", v.string()),
+    $schema: optional(
+      "Ignored. Editors complete and check the file by it: `./node_modules/agarose/config-schema.json`.",
+      v.string(),
+    ),
     regions: about(
       "Buckets that hold the chunks, one a region.",
       v.pipe(

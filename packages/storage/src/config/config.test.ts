@@ -4,7 +4,8 @@ import { join, relative } from "node:path";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { configFields } from "./config-reference.ts";
-import { loadConfig, parseConfig } from "./config.ts";
+import { loadConfig, parseConfig, type Config } from "./config.ts";
+import { defineConfig, type ConfigInput } from "./define-config.ts";
 import { keepMsOf } from "../commit/history.ts";
 
 const REGION = { name: "fra", provider: "aws", endpoint: "https://s3.example/", bucket: "chunks-fra" };
@@ -14,6 +15,33 @@ const KEY = `ed25519:${"A".repeat(43)}=`;
 function parse(json: unknown): ReturnType<typeof parseConfig> {
   return parseConfig(JSON.stringify(json), "agarose.config.json");
 }
+
+test("a module exports a configuration, beside which its files are", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-config-"));
+  const load = async (name: string, text: string): Promise<Config> => {
+    await writeFile(join(folder, name), text);
+    return loadConfig(join(folder, name));
+  };
+  try {
+    const config: ConfigInput = defineConfig({ ...CONFIG, credentials: { profile: "p", credentialsFile: "keys" } });
+    const text = `const config: object = ${JSON.stringify(config)};\nexport default config;`;
+    const { credentials, regions } = await load("agarose.config.ts", text);
+    expect(credentials).toMatchObject({ credentialsFile: join(folder, "keys") });
+    expect(regions).toMatchObject([{ name: "fra", awsRegion: "us-east-1" }]);
+    for (const [name, wrong, problem] of [
+      ["none.mjs", "export const config = {};", "exports no configuration"],
+      ["throws.mjs", "throw new Error('no network')", "cannot be loaded (no network)"],
+      ["fields.mjs", "export default { regions: [], zap: 1 }", "`regions` is empty"],
+    ] as const) {
+      await expect(load(name, wrong)).rejects.toMatchObject({
+        code: "CONFIG_INVALID",
+        message: expect.stringContaining(problem),
+      });
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
 
 describe("what a local world prints", () => {
   let folder: string;

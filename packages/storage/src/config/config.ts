@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import * as v from "valibot";
 import { AgaroseError } from "@agarose/core";
 import { checkCode } from "@agarose/core/format";
@@ -16,8 +17,8 @@ export type { Config, CredentialSource, RegionConfig } from "./config-schema.ts"
 export const CONFIG_FILE = "agarose.config.json";
 
 /**
- * Reads and checks the file at `path`: a configuration, or what `agarose dev --json` has printed, which names one.
- * Throws CONFIG_INVALID naming the field, or CODE_INVALID.
+ * Reads and checks the file at `path`: a configuration, a module whose default export is one, or what
+ * `agarose dev --json` has printed, which names one. Throws CONFIG_INVALID naming the field, or CODE_INVALID.
  */
 export async function loadConfig(path: string): Promise<Config> {
   const text = await readConfig(path);
@@ -27,7 +28,13 @@ export async function loadConfig(path: string): Promise<Config> {
     : withFilesBeside(world, parseConfig(await readConfig(world), world));
 }
 
+/** Whether the configuration at `path` is code, which commands run but do not change. */
+export function isModule(path: string): boolean {
+  return /\.[cm]?[jt]s$/.test(path);
+}
+
 async function readConfig(path: string): Promise<string> {
+  if (isModule(path)) return exportedConfig(path);
   try {
     return await readFile(path, "utf8");
   } catch (error) {
@@ -38,6 +45,18 @@ async function readConfig(path: string): Promise<string> {
       error,
     );
   }
+}
+
+/** What the module at `path` exports, as a file would have it. */
+async function exportedConfig(path: string): Promise<string> {
+  const problem = (what: string, cause?: unknown): AgaroseError =>
+    new AgaroseError("CONFIG_INVALID", `${path} ${what}: export an object as its default`, { path }, cause);
+  const module = (await import(pathToFileURL(path).href).catch((error: unknown) => {
+    throw problem(`cannot be loaded (${(error as Error).message})`, error);
+  })) as { readonly default?: unknown };
+  const { default: config } = module;
+  if (typeof config !== "object" || config === null) throw problem("exports no configuration");
+  return JSON.stringify(config);
 }
 
 /** The configuration that a local world names, if `text` is the line that `agarose dev --json` prints. */

@@ -1,12 +1,19 @@
 /** Changes of `agarose.config.json` by commands. Its other fields stay as they are written. */
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, relative } from "node:path";
-import { parseConfig } from "@agarose/storage/config/config";
+import { AgaroseError } from "@agarose/core";
+import { isModule, parseConfig } from "@agarose/storage/config/config";
 import { writeWholeFile } from "@agarose/storage/files/whole-file";
 import type { ConfigFields } from "@agarose/storage/maintenance/migrate/transition";
 
-/** The fields of the file at `path`; undefined where there is none. Throws a SyntaxError when it is not JSON. */
+/**
+ * The fields of the file at `path`; undefined where there is none. Throws USAGE for a module, and a SyntaxError when it
+ * is not JSON.
+ */
 export async function readFields(path: string): Promise<ConfigFields | undefined> {
+  if (isModule(path)) {
+    throw new AgaroseError("USAGE", `${path} is a module, which no command changes: give a JSON file by --config`);
+  }
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;
