@@ -17,6 +17,7 @@ const VERBS: Record<string, () => Promise<{ readonly command: CommandDefinition<
   cat: () => import("./commands/cat/index.ts"),
   ls: () => import("./commands/ls/index.ts"),
   stat: () => import("./commands/stat/index.ts"),
+  share: () => import("./commands/share/index.ts"),
   cp: async () => ({ command: (await import("./commands/cp/index.ts")).copy }),
   mv: async () => ({ command: (await import("./commands/cp/index.ts")).move }),
   sync: () => import("./commands/sync/index.ts"),

@@ -1,5 +1,6 @@
 /** Keys that need a token or a signature, read through the service worker's client from PoPs in workerd. */
 import { createHmac, randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemClock, systemSha256 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
@@ -10,6 +11,7 @@ import { startTestWorld, type World } from "./world.ts";
 const READ_TOKEN = "read-token-of-tests";
 const SIGNING_KEY = "signing-key-of-tests";
 const KEY = "members/report.bin";
+const ODD = "members/Käse & 'co' (1).bin";
 const body = randomBytes(100_000);
 
 let world: World;
@@ -21,6 +23,7 @@ let asked: { url: string; authorization: string | undefined }[];
 beforeAll(async () => {
   world = await startTestWorld({ stripeBytes: 50_000 });
   await world.put(KEY, body);
+  await world.put(ODD, body);
   await world.put("open.bin", body);
   const regions = world.config.regions.map(({ name, url }) => ({ name, url }));
   const access = { PRIVATE_PREFIXES: '["members/"]', READ_TOKEN, SIGNING_KEY };
@@ -90,6 +93,29 @@ test.each([
   expect(response.status).toBe(403);
   expect(response.headers.get("x-agarose-error")).toBe("FORBIDDEN");
   expect(toBuckets()).toEqual([]);
+});
+
+test("`agarose share` prints a link that opens one private key until it expires", async () => {
+  const KEYS = { AGAROSE_SIGNING_KEY: SIGNING_KEY };
+  const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  await writeFile(world.configPath, JSON.stringify({ ...config, pops: pops.pops }));
+  const run = (...args: string[]) => world.run(["share", ...args], KEYS);
+  const link = async (...args: string[]): Promise<string> => (await run(...args)).stdout.toString().trim();
+  await expectBody(await fetch(await link(KEY, "--expires", "7d", "--pop", "fra")));
+  const odd = await link(ODD);
+  expect(odd, "as shells take it").toMatch(/^[\w:/.%?=&-]+$/);
+  await expectBody(await fetch(odd));
+  expect((await fetch(odd.replace("expires=", "expires=1"))).status).toBe(403);
+  const late = await link(KEY, "--expires", "1s");
+  expect(Number(new URL(late).searchParams.get("expires")) - Date.now() / 1000).toBeLessThanOrEqual(1);
+  for (const [code, problem, ...args] of [
+    [2, /at most|1s to 7d/, KEY, "--expires", "8d"],
+    [2, /the PoP tokyo, and `pops` of the configuration has fra/, KEY, "--pop", "tokyo"],
+    [1, /OBJECT_NOT_FOUND/, "members/none"],
+  ] as const) {
+    expect(await run(...args)).toMatchObject({ code, stderr: expect.stringMatching(problem) });
+  }
+  expect(await world.run(["share", KEY])).toMatchObject({ code: 2, stderr: expect.stringMatching(/is not set/) });
 });
 
 test("what one page may read is not kept for another that may not", async () => {

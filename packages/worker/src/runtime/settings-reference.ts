@@ -3,6 +3,7 @@ import type { Variable } from "./variables.ts";
 import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import { VARIABLES } from "./settings.ts";
 
+export { signedText } from "../http/access.ts";
 export { ROUTES, type Route } from "../http/routes.ts";
 export { LOG_EVENTS } from "./log.ts";
 export { LOCATIONS } from "./durable-objects.ts";
