@@ -7,8 +7,8 @@ import type { BodyFile, Received } from "./wire/body.ts";
 import type { ListedBucketName } from "./wire/bucket-list.ts";
 import type { ChecksumAlgorithm } from "./wire/checksum.ts";
 import type { Validators } from "./wire/conditions.ts";
-import type { ListedObject } from "./wire/list.ts";
-import type { ObjectName } from "./wire/request.ts";
+import type { ListedObject, VersionList } from "./wire/list.ts";
+import type { ObjectName, VersionName } from "./wire/request.ts";
 import type { S3Error } from "./wire/s3-error.ts";
 
 /** The buckets and objects of one server. Wherever it takes a bucket it may throw S3Error NoSuchBucket. */
@@ -28,8 +28,15 @@ export interface Backend {
    * @param after where a client continues an earlier list; "" where it begins one.
    */
   list(bucket: string, prefix: string, after: string, left: AbortSignal): Promise<KeyList>;
-  /** Opens the current object, which the caller closes. Throws S3Error NoSuchKey. */
-  open(name: ObjectName, reading: Reading): Promise<OpenedObject>;
+  /** Whether the versions of all keys are kept. Absent: they are not. */
+  keepsVersions?(): boolean;
+  /** Returns the keys below `prefix` that have versions. Absent: versions cannot be listed. */
+  listVersions?(bucket: string, prefix: string, after: string, left: AbortSignal): Promise<VersionList>;
+  /**
+   * Opens the current object or one of its versions, which the caller closes. Throws S3Error NoSuchKey, NoSuchVersion,
+   * or MethodNotAllowed for a version that says that the object was removed.
+   */
+  open(name: VersionName, reading: Reading): Promise<OpenedObject>;
   /** Throws S3Error for a key that no object can have, or a condition that fails already, before a body crosses. */
   checkWrite(name: ObjectName, onlyIf?: WriteCondition): void;
   /** Returns what the object keeps of its headers. Default: all of them. */
@@ -41,10 +48,10 @@ export interface Backend {
    */
   receive(bucket: string, received: Received, also?: ChecksumAlgorithm): Promise<BodyFile>;
   discard(body: Pick<BodyFile, "path" | "bytes">): Promise<void>;
-  /** Stores an object and returns its ETag with quotes. Takes `body`, unless it throws. */
-  put(object: NewObject, body: BodyFile): Promise<string>;
-  /** Stores an object that came in parts and returns its ETag with quotes. The parts stay. */
-  putParts(object: NewObject, parts: readonly BodyFile[]): Promise<string>;
+  /** Stores an object. Takes `body`, unless it throws. */
+  put(object: NewObject, body: BodyFile): Promise<Validators>;
+  /** Stores an object that came in parts, which stay. */
+  putParts(object: NewObject, parts: readonly BodyFile[]): Promise<Validators>;
   /** Removes an object unless `onlyIf` throws for the current one. An object that is not there counts as removed. */
   remove(name: ObjectName, onlyIf: RemovalCondition | undefined): Promise<void>;
   /**

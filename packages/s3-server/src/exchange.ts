@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Backend } from "./backend.ts";
 import type { KeyLock } from "./key-lock.ts";
+import type { Validators } from "./wire/conditions.ts";
 import type { S3Request } from "./wire/request.ts";
 import { S3Error } from "./wire/s3-error.ts";
 
@@ -21,6 +22,11 @@ export interface Exchange extends S3Request {
 /** Runs `write` once earlier writes of the same object have ended. */
 export function inTurn<T>({ locks, bucket }: Exchange, key: string, write: () => Promise<T>): Promise<T> {
   return locks.run(`${bucket}/${key}`, write);
+}
+
+/** Tells the client of a version by which it can be found later, unless the answer has begun. */
+export function tellVersion({ response }: Exchange, { versionId }: Pick<Validators, "versionId">): void {
+  if (versionId !== undefined && !response.headersSent) response.setHeader("x-amz-version-id", versionId);
 }
 
 /** Says in words of S3 why the backend failed. */

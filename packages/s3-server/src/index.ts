@@ -29,9 +29,15 @@ export { algorithmOfHeader, CHECKSUM_ALGORITHMS, checksumHeader, type ChecksumAl
 export { readCompletion } from "./wire/completion.ts";
 export type { Validators } from "./wire/conditions.ts";
 export { readDeletion } from "./wire/deletion.ts";
-export { compareUtf8, type ListedObject, type UploadChecksum } from "./wire/list.ts";
+export {
+  compareUtf8,
+  type ListedObject,
+  type ListedVersion,
+  type UploadChecksum,
+  type VersionList,
+} from "./wire/list.ts";
 export { OPERATIONS, type OperationName } from "./wire/operations.ts";
 export { PART_LENGTHS } from "./wire/parts.ts";
-export type { ObjectName } from "./wire/request.ts";
+export type { ObjectName, VersionName } from "./wire/request.ts";
 export { S3Error, type S3ErrorCode } from "./wire/s3-error.ts";
 export type { Credentials } from "./wire/signature.ts";

@@ -62,6 +62,7 @@ const SERVED: Readonly<Record<OperationName, (exchange: Exchange) => Promise<voi
   ...SETTINGS,
   ListObjects: buckets.listObjects,
   ListObjectsV2: buckets.listObjects,
+  ListObjectVersions: buckets.listVersions,
   ListMultipartUploads: uploads.listUploads,
   DeleteObjects: objects.deleteObjects,
   GetObject: objects.readObject,

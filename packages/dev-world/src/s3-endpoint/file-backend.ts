@@ -20,6 +20,7 @@ import {
   type Received,
   type RemovalCondition,
   type Validators,
+  type VersionName,
   type WriteCondition,
 } from "@agarose/s3-server";
 import type { StoredObject, StoredObjects } from "./object-store.ts";
@@ -66,7 +67,8 @@ export class FileBackend implements Backend {
     };
   }
 
-  async open({ bucket, key }: ObjectName): Promise<OpenedObject> {
+  async open({ bucket, key, versionId }: VersionName): Promise<OpenedObject> {
+    if (versionId !== undefined) throw new S3Error("NotImplemented", "No versions are kept here.");
     const { object, file } = await this.#store.openBytes(bucket, key);
     const { "content-type": contentType = "", ...headers } = object.headers;
     return {
@@ -104,17 +106,17 @@ export class FileBackend implements Backend {
     await this.#store.removeFile(path);
   }
 
-  async put(object: NewObject, { path, bytes }: Pick<BodyFile, "path" | "bytes">): Promise<string> {
+  async put(object: NewObject, { path, bytes }: Pick<BodyFile, "path" | "bytes">): Promise<Validators> {
     const { bucket, key, contentType, headers, onlyIf } = object;
     onlyIf?.(this.#store.find(bucket, key));
-    const etag = `"${object.etag}"`;
-    const described = { key, bytes, etag, modifiedMs: this.#nowMs(), file: basename(path) };
+    const stored = { etag: `"${object.etag}"`, modifiedMs: this.#nowMs() };
+    const described = { key, bytes, ...stored, file: basename(path) };
     await this.#store.commit(bucket, { ...described, headers: { "content-type": contentType, ...headers } });
-    return etag;
+    return stored;
   }
 
   /** Joins the parts in a file of their own. */
-  putParts(object: NewObject, parts: readonly BodyFile[]): Promise<string> {
+  putParts(object: NewObject, parts: readonly BodyFile[]): Promise<Validators> {
     return this.#putAll(
       object,
       parts.map(({ path }) => createReadStream(path) as AsyncIterable<Uint8Array>),
@@ -136,11 +138,10 @@ export class FileBackend implements Backend {
       contentType: described?.contentType ?? contentType,
       headers: { ...(described?.headers ?? others), ...(checksums ?? ofBytes) },
     };
-    await this.#putAll(object, [content]);
-    return this.#store.get(copy.bucket, copy.key);
+    return this.#putAll(object, [content]);
   }
 
-  async #putAll(object: NewObject, contents: readonly AsyncIterable<Uint8Array>[]): Promise<string> {
+  async #putAll(object: NewObject, contents: readonly AsyncIterable<Uint8Array>[]): Promise<Validators> {
     const { path, file } = await this.#store.createFile(object.bucket);
     let bytes = 0;
     try {

@@ -3,6 +3,7 @@ import type { Exchange } from "../exchange.ts";
 import { sendEmpty, sendXml, sendXmlOnceDone } from "../wire/answers.ts";
 import * as bucketList from "../wire/bucket-list.ts";
 import * as lists from "../wire/list.ts";
+import { S3Error } from "../wire/s3-error.ts";
 
 /** ListBuckets. */
 export async function listBuckets(exchange: Exchange): Promise<void> {
@@ -31,6 +32,19 @@ export async function deleteBucket(exchange: Exchange): Promise<void> {
 export async function listObjects(exchange: Exchange): Promise<void> {
   // No client looks for an error in a list that has begun, so a list that fails then is cut off.
   await sendXmlOnceDone(exchange, listed(exchange));
+}
+
+/** ListObjectVersions. */
+export async function listVersions(exchange: Exchange): Promise<void> {
+  await sendXmlOnceDone(exchange, listedVersions(exchange));
+}
+
+async function listedVersions(exchange: Exchange): Promise<string> {
+  const { backend, bucket, query, left } = exchange;
+  const after = query.get("key-marker") ?? "";
+  const found = await backend.listVersions?.(bucket, query.get("prefix") ?? "", after, left);
+  if (!found) throw new S3Error("NotImplemented", "No versions are kept here.");
+  return lists.listVersions(exchange, query, found);
 }
 
 async function listed(exchange: Exchange): Promise<string> {

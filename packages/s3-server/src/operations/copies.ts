@@ -1,7 +1,7 @@
 /** CopyObject and UploadPartCopy. */
 import { Readable } from "node:stream";
 import type { ObjectCopy, OpenedObject } from "../backend.ts";
-import { errorOf, inTurn, type Exchange } from "../exchange.ts";
+import { errorOf, inTurn, tellVersion, type Exchange } from "../exchange.ts";
 import { noSuchUpload } from "../uploads.ts";
 import { describedAs } from "../wire/answered-object.ts";
 import { sendXmlOnceDone } from "../wire/answers.ts";
@@ -10,7 +10,7 @@ import { partNumberOf } from "../wire/completion.ts";
 import { checkCopied, type Validators } from "../wire/conditions.ts";
 import { copiedRange, copySourceOf, replaces } from "../wire/copy-source.ts";
 import { checksumElements } from "../wire/list.ts";
-import type { ObjectName } from "../wire/request.ts";
+import type { VersionName } from "../wire/request.ts";
 import { S3Error } from "../wire/s3-error.ts";
 import { TAGGING } from "../wire/tags.ts";
 import { element, xmlDocument } from "../wire/xml.ts";
@@ -25,10 +25,12 @@ export async function copyObject(exchange: Exchange): Promise<void> {
   backend.checkWrite(exchange, onlyIf);
   const copied = inTurn(exchange, key, () =>
     withSource(source, exchange, async (object) => {
-      const described = describedOf({ ...source, ...object }, exchange);
+      const described = describedOf({ ...object, ...source }, exchange);
       const checksums = await askedChecksums(object, exchange);
       const copy: ObjectCopy = { bucket, key, onlyIf, described, checksums };
-      return { ...(await object.copyTo(copy)), checksums: checksums ?? object.headers };
+      const stored = await object.copyTo(copy);
+      tellVersion(exchange, stored);
+      return { ...stored, checksums: checksums ?? object.headers };
     }),
   );
   await sendCopy("CopyObjectResult", exchange, copied);
@@ -57,7 +59,7 @@ export async function copyPart(exchange: Exchange): Promise<void> {
 
 /** Opens an object, if it is as the request wants what it copies. */
 export async function withSource<T>(
-  source: ObjectName,
+  source: VersionName,
   { backend, headers, left }: Exchange,
   copy: (object: OpenedObject) => Promise<T>,
 ): Promise<T> {
@@ -76,7 +78,7 @@ export async function withSource<T>(
  *
  * @throws S3Error InvalidRequest for metadata or tags that S3 would drop, or where nothing would change.
  */
-function describedOf(source: ObjectName & OpenedObject, exchange: Exchange): ObjectCopy["described"] {
+function describedOf(source: VersionName & OpenedObject, exchange: Exchange): ObjectCopy["described"] {
   const asked = describedBy(exchange);
   const { [TAGGING]: tags = "", ...metadata } = asked.headers;
   const [takesMetadata, takesTags] = [replaces("metadata", exchange), replaces("tagging", exchange)];
@@ -85,7 +87,8 @@ function describedOf(source: ObjectName & OpenedObject, exchange: Exchange): Obj
   const own = { [TAGGING]: takesTags ? tags : (source.headers[TAGGING] ?? "") };
   if (takesMetadata) return describedAs({ ...asked, headers: metadata }, own);
   if (takesTags) return describedAs(source, own);
-  if (source.bucket === exchange.bucket && source.key === exchange.key) {
+  // An older version changes the object, whatever is asked for beside it.
+  if (source.bucket === exchange.bucket && source.key === exchange.key && source.versionId === undefined) {
     const message =
       "This copy request is illegal because it is trying to copy an object to itself without changing the object's " +
       "metadata, storage class, website redirect location or encryption attributes.";

@@ -1,7 +1,7 @@
 /** Multipart uploads. Their parts wait in files, and one put stores them when the upload completes. */
 import { hash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { errorOf, inTurn, type Exchange } from "../exchange.ts";
+import { errorOf, inTurn, tellVersion, type Exchange } from "../exchange.ts";
 import { noSuchUpload, type Completed, type Upload, type UploadedPart } from "../uploads.ts";
 import { sendEmpty, sendXml, sendXmlOnceDone } from "../wire/answers.ts";
 import { receiveText } from "../wire/body.ts";
@@ -93,7 +93,9 @@ async function storeParts(upload: Upload, asked: readonly NamedPart[], exchange:
     headers: { ...described.headers, ...checksums, ...keptParts(parts, checksum?.algorithm) },
     onlyIf: writeConditionOf(exchange),
   };
-  return { etag: await inTurn(exchange, key, () => exchange.backend.putParts(object, parts)), checksums };
+  const stored = await inTurn(exchange, key, () => exchange.backend.putParts(object, parts));
+  tellVersion(exchange, stored);
+  return { etag: stored.etag, checksums };
 }
 
 /** AbortMultipartUpload. */

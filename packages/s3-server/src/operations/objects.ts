@@ -2,12 +2,19 @@
 import { toAgaroseError } from "@agarose/core";
 import { contentRange, parseRange, type ByteRange } from "@agarose/core/http";
 import type { CurrentObject, WriteCondition } from "../backend.ts";
-import { errorOf, inTurn, type Exchange } from "../exchange.ts";
+import { errorOf, inTurn, tellVersion, type Exchange } from "../exchange.ts";
 import { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } from "../wire/answered-object.ts";
 import { sendEmpty, sendXmlOnceDone } from "../wire/answers.ts";
 import { receiveText } from "../wire/body.ts";
 import { WHOLE } from "../wire/checksum.ts";
-import { checkPut, checkRemoval, notModified, rangeAsked, type RemovalConditions } from "../wire/conditions.ts";
+import {
+  checkPut,
+  checkRemoval,
+  notModified,
+  rangeAsked,
+  type RemovalConditions,
+  type Validators,
+} from "../wire/conditions.ts";
 import { DELETE_XML_BYTES_MAX, readDeletion } from "../wire/deletion.ts";
 import { partAsked } from "../wire/parts.ts";
 import { S3Error } from "../wire/s3-error.ts";
@@ -22,8 +29,11 @@ export async function readObject(exchange: Exchange): Promise<void> {
   const isPart = exchange.query.has("partNumber");
   const isPlain = method === "GET" && !isPart && !("if-none-match" in headers) && !("if-modified-since" in headers);
   const rangeOf = (object: CurrentObject): ByteRange | undefined => rangeIn(object, exchange);
-  const object = await backend.open(exchange, { left, ...(isPlain && { rangeOf }) });
+  const { bucket, key, query } = exchange;
+  const name = { bucket, key, versionId: query.get("versionId") ?? undefined };
+  const object = await backend.open(name, { left, ...(isPlain && { rangeOf }) });
   try {
+    tellVersion(exchange, object);
     const answered: Record<string, string> = {
       "accept-ranges": "bytes",
       etag: object.etag,
@@ -66,14 +76,15 @@ export async function putObject(exchange: Exchange): Promise<void> {
   const body = await backend.receive(bucket, exchange);
   const checksums = { ...body.checksums, ...(Object.keys(body.checksums).length > 0 && WHOLE) };
   const object = { bucket, key, etag: body.md5, contentType, headers: { ...headers, ...checksums }, onlyIf };
-  let etag: string;
+  let stored: Validators;
   try {
-    etag = await inTurn(exchange, key, () => backend.put(object, body));
+    stored = await inTurn(exchange, key, () => backend.put(object, body));
   } catch (error) {
     await backend.discard(body);
     throw error;
   }
-  sendEmpty(exchange, 200, { etag, ...checksums });
+  tellVersion(exchange, stored);
+  sendEmpty(exchange, 200, { etag: stored.etag, ...checksums });
 }
 
 /** Returns the condition of a write; undefined for one that has none. */

@@ -1,7 +1,7 @@
 /**
- * Reads of what a bucket is set up with. No bucket here has anything beyond its owner, and each read answers that as S3
- * does of a bucket that nobody has set up, so that programs such as Terraform see it as it is. Nothing of it can be
- * changed.
+ * Reads of what a bucket is set up with. No bucket here has anything beyond its owner and perhaps versions, and each
+ * read answers that as S3 does of a bucket that nobody has set up, so that programs such as Terraform see it as it is.
+ * Nothing of it can be changed.
  */
 import type { Exchange } from "../exchange.ts";
 import { sendXml } from "../wire/answers.ts";
@@ -26,7 +26,10 @@ function content(root: string, elements: string): Read {
 export const SETTINGS = {
   // An empty location is us-east-1.
   GetBucketLocation: empty("LocationConstraint"),
-  GetBucketVersioning: empty("VersioningConfiguration"),
+  GetBucketVersioning: async (exchange) => {
+    const status = exchange.backend.keepsVersions?.() ? element("Status", "Enabled") : "";
+    sendXml(exchange, xmlDocument("VersioningConfiguration", status));
+  },
   GetBucketAcl: ownerHasAll,
   GetBucketLogging: empty("BucketLoggingStatus"),
   GetBucketNotificationConfiguration: empty("NotificationConfiguration"),

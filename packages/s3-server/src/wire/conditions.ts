@@ -11,6 +11,8 @@ export interface Validators {
   /** Includes its quotes. */
   readonly etag: string;
   readonly modifiedMs: number;
+  /** By which a client finds this version later. Absent where the versions of a key are not kept. */
+  readonly versionId?: string | undefined;
 }
 
 type Headers = Readonly<Record<string, string | undefined>>;

@@ -1,25 +1,23 @@
 /** CopyObject and UploadPartCopy: which object, and which of its bytes, a request copies. */
 import { parseRange, type ByteRange } from "@agarose/core/http";
 import { COPY_SOURCE } from "./operations.ts";
-import type { ObjectName, S3Request } from "./request.ts";
+import type { S3Request, VersionName } from "./request.ts";
 import { S3Error } from "./s3-error.ts";
 import { decode } from "./signature.ts";
 
 /**
  * Returns the object that the request copies.
  *
- * @throws S3Error InvalidArgument without a bucket and a key, InvalidURI for what is not percent-encoded,
- *   NotImplemented for one of its versions.
+ * @throws S3Error InvalidArgument without a bucket and a key, InvalidURI for what is not percent-encoded.
  */
-export function copySourceOf({ headers }: Pick<S3Request, "headers">): ObjectName {
-  const [path = "", version] = (headers[COPY_SOURCE] ?? "").split("?versionId=");
+export function copySourceOf({ headers }: Pick<S3Request, "headers">): VersionName {
+  const [path = "", versionId] = (headers[COPY_SOURCE] ?? "").split("?versionId=");
   const named = decode(path).replace(/^\//, "");
   const at = named.indexOf("/");
   if (at <= 0 || at === named.length - 1) {
     throw new S3Error("InvalidArgument", `${COPY_SOURCE} must be BUCKET/KEY, percent-encoded.`);
   }
-  if (version !== undefined) throw new S3Error("NotImplemented", `${COPY_SOURCE} can name no version here.`);
-  return { bucket: named.slice(0, at), key: named.slice(at + 1) };
+  return { bucket: named.slice(0, at), key: named.slice(at + 1), versionId };
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Lists: ListObjectsV2, ListMultipartUploads and ListParts, page by page.
+ * Lists: ListObjectsV2, ListObjectVersions, ListMultipartUploads and ListParts, page by page.
  */
 import { algorithmOfHeader, checksumElement, type ChecksumAlgorithm, type ChecksumType } from "./checksum.ts";
 import type { Validators } from "./conditions.ts";
@@ -73,7 +73,7 @@ export async function listObjects(
       element("MaxKeys", String(limit)),
       element("IsTruncated", String(page.next !== undefined)),
       ...position,
-      ...objects.map((object) => contents(object, name, ownerOf)),
+      ...objects.map((object) => contents("Contents", object, name, ownerOf)),
       ...page.prefixes.map((common) => commonPrefix(name(common))),
     ),
   );
@@ -84,6 +84,83 @@ export function continuedAt(query: URLSearchParams): string {
   if (query.get("list-type") !== "2") return query.get("marker") ?? "";
   const token = query.get("continuation-token") ?? "";
   return token === "" ? "" : decodeToken(token);
+}
+
+/** A version of an object as a list shows it, or that the object was removed. */
+export interface ListedVersion extends Validators {
+  readonly key: string;
+  readonly versionId: string;
+  readonly isLatest: boolean;
+  /** Undefined of a delete marker. */
+  readonly bytes: number | undefined;
+}
+
+/** Keys in UTF-8 order (`compareUtf8`), and what to tell of their versions. */
+export interface VersionList {
+  readonly keys: readonly string[];
+  /** Returns the versions of some keys, in the order of the keys, and the newest first of each. */
+  describe(keys: readonly string[]): Promise<readonly ListedVersion[]>;
+  /** Is told where the next page continues. */
+  endsAt(key: string): void;
+}
+
+/** Returns the XML of ListObjectVersions. Throws S3Error InvalidArgument. */
+export async function listVersions(
+  { bucket, owner }: ListedBucket,
+  query: URLSearchParams,
+  { keys, describe, endsAt }: VersionList,
+): Promise<string> {
+  const { prefix, delimiter, encoding, name } = namesOf(query);
+  const limit = limitOf(query.get("max-keys"), "max-keys");
+  const keyMarker = query.get("key-marker") ?? "";
+  const idMarker = query.get("version-id-marker") ?? "";
+  if (idMarker !== "" && keyMarker === "") {
+    throw new S3Error("InvalidArgument", "A version-id marker cannot be specified without a key marker.");
+  }
+  const entries: (ListedVersion | { readonly key: string; readonly versionId: undefined })[] = [];
+  if (idMarker !== "") {
+    // The rest of the key in which the page before ended. All of it where that version is gone by now.
+    const own = await describe(keys.filter((key) => key === keyMarker));
+    entries.push(...own.slice(own.findIndex(({ versionId }) => versionId === idMarker) + 1));
+  }
+  let after = limit > 0 ? keyMarker : undefined;
+  // One entry more than the page has shows that another one follows.
+  while (after !== undefined && entries.length <= limit) {
+    const page = takePage(keys, { prefix, delimiter, limit, after });
+    const folded = page.prefixes.map((key) => ({ key, versionId: undefined }));
+    entries.push(...[...(await describe(page.keys)), ...folded].toSorted((a, b) => compareUtf8(a.key, b.key)));
+    after = page.next;
+  }
+  const shown = entries.slice(0, limit);
+  const last = entries.length > limit ? shown.at(-1) : undefined;
+  if (last) endsAt(last.key);
+  const ownerOf = ownerElement("Owner", owner);
+  return xmlDocument(
+    "ListVersionsResult",
+    joined(
+      element("Name", bucket, "text"),
+      element("Prefix", name(prefix), "text"),
+      element("KeyMarker", name(keyMarker), "text"),
+      element("VersionIdMarker", idMarker, "text"),
+      last && element("NextKeyMarker", name(last.key), "text"),
+      last?.versionId && element("NextVersionIdMarker", last.versionId, "text"),
+      element("MaxKeys", String(limit)),
+      delimiter && element("Delimiter", name(delimiter), "text"),
+      encoding && element("EncodingType", encoding),
+      element("IsTruncated", String(last !== undefined)),
+      ...shown.map((entry) =>
+        entry.versionId === undefined ? commonPrefix(name(entry.key)) : versionElement(entry, name, ownerOf),
+      ),
+    ),
+  );
+}
+
+function versionElement(listed: ListedVersion, name: (text: string) => string, owner: string): string {
+  const { bytes, key, versionId, isLatest } = listed;
+  const own = element("VersionId", versionId, "text") + element("IsLatest", String(isLatest));
+  if (bytes !== undefined) return contents("Version", { ...listed, bytes }, name, own + owner);
+  const modified = element("LastModified", new Date(listed.modifiedMs).toISOString());
+  return element("DeleteMarker", element("Key", name(key), "text") + own + modified + owner);
 }
 
 /** An upload as a list shows it. */
@@ -331,9 +408,14 @@ function firstWhere(sorted: readonly string[], passes: (key: string) => boolean)
   return low;
 }
 
-function contents(object: ListedObject, name: (text: string) => string, owner: string): string {
+function contents(
+  root: "Contents" | "Version",
+  object: ListedObject,
+  name: (text: string) => string,
+  owner: string,
+): string {
   return element(
-    "Contents",
+    root,
     element("Key", name(object.key), "text") +
       element("LastModified", new Date(object.modifiedMs).toISOString()) +
       element("ETag", object.etag, "text") +

@@ -36,7 +36,7 @@ export const OVERRIDES = [
 ] as const;
 /** Conditions of RFC 9110 on a read. `If-Range` and `Range` need no place here: a server may ignore them. */
 const READ_CONDITIONS = ["if-match", "if-modified-since", "if-none-match", "if-unmodified-since"];
-const READ = { query: [...OVERRIDES, "partNumber"], headers: [...READ_CONDITIONS, "x-amz-checksum-mode"] };
+const READ = { query: [...OVERRIDES, "partNumber", "versionId"], headers: [...READ_CONDITIONS, "x-amz-checksum-mode"] };
 /** What comes with a body: how it is framed and hashed. */
 const BODY = ["content-md5", "x-amz-decoded-content-length", "x-amz-sdk-checksum-algorithm", "x-amz-trailer"];
 /** What an object keeps. The ACL and the storage class may only be those that every object has. */
@@ -87,6 +87,12 @@ export const OPERATIONS = {
     query: [...LISTED_NAMES, "continuation-token", "fetch-owner", "max-keys", "start-after"],
   },
   ListObjects: { method: "GET", on: "bucket", query: [...LISTED_NAMES, "marker", "max-keys"] },
+  ListObjectVersions: {
+    method: "GET",
+    on: "bucket",
+    select: ["versions"],
+    query: [...LISTED_NAMES, "key-marker", "max-keys", "version-id-marker"],
+  },
   ListMultipartUploads: {
     method: "GET",
     on: "bucket",

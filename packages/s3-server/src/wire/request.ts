@@ -9,6 +9,11 @@ export interface ObjectName {
   readonly key: string;
 }
 
+/** The current version of an object, or the one that a client names. */
+export interface VersionName extends ObjectName {
+  readonly versionId?: string | undefined;
+}
+
 /** A request whose signature holds, or that has none. */
 export interface S3Request {
   readonly method: string;

@@ -38,6 +38,7 @@ const STATUS = {
   NoSuchPublicAccessBlockConfiguration: 404,
   NoSuchTagSet: 404,
   NoSuchUpload: 404,
+  NoSuchVersion: 404,
   NoSuchWebsiteConfiguration: 404,
   NotImplemented: 501,
   ObjectLockConfigurationNotFoundError: 404,

@@ -12,6 +12,7 @@ import {
   type KeptHeaders,
   type KeyList,
   type ListedObject,
+  type ListedVersion,
   type NewObject,
   type ObjectCopy,
   type ObjectName,
@@ -21,11 +22,14 @@ import {
   type RemovalCondition,
   type Uploads,
   type Validators,
+  type VersionList,
+  type VersionName,
 } from "@agarose/s3-server";
 import { toAgaroseError } from "@agarose/core";
 import { shownBytes } from "@agarose/core/content";
 import { isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
+import { keepMsOf } from "../commit/history.ts";
 import { shownManifest } from "../encryption/opened.ts";
 import { secretsOf } from "../encryption/secrets-of.ts";
 import { recordOf } from "../listing/listed-object.ts";
@@ -45,6 +49,7 @@ import { BUCKET } from "./bucket.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
 import { SortedKeys, type Listed } from "./sorted-keys.ts";
 import type { Spool } from "./spool.ts";
+import { readVersion, versionsOf, type KeyVersion } from "./versions.ts";
 
 /** What reads and writes work on. */
 export type DeploymentContext = DeploymentParts & {
@@ -79,6 +84,8 @@ export class DeploymentBackend implements Backend {
   readonly #startedMs: number;
   #context: DeploymentContext;
   #keys: SortedKeys;
+  /** With those of removed objects. */
+  #allKeys: SortedKeys;
 
   constructor(context: DeploymentContext, { uploads, spool, nowMs, recover }: BackendOptions) {
     this.uploads = uploads;
@@ -88,12 +95,14 @@ export class DeploymentBackend implements Backend {
     this.#startedMs = nowMs();
     this.#context = context;
     this.#keys = new SortedKeys(context, nowMs);
+    this.#allKeys = new SortedKeys(context, nowMs, true);
   }
 
   /** Works on another opening of the deployment from the next call on. */
   use(context: DeploymentContext): void {
     this.#context = context;
     this.#keys = new SortedKeys(context, this.#nowMs);
+    this.#allKeys = new SortedKeys(context, this.#nowMs, true);
   }
 
   buckets(): { name: string; createdMs: number }[] {
@@ -126,27 +135,53 @@ export class DeploymentBackend implements Backend {
     };
   }
 
+  keepsVersions(): boolean {
+    const { keep } = this.#context.config;
+    return keep.some(({ prefix }) => prefix === "") && keep.every(({ time }) => time > 0);
+  }
+
+  async listVersions(_bucket: string, prefix: string, after: string, signal: AbortSignal): Promise<VersionList> {
+    const reading = { ...this.#context, signal, nowMs: this.#nowMs };
+    const { keys, ends, plain } = await this.#allKeys.below(prefix, after);
+    return {
+      keys,
+      async describe(page) {
+        const versions: ListedVersion[] = [];
+        const described = mapOrdered(page, MANIFESTS_AT_A_TIME, async (key): Promise<ListedVersion[]> => {
+          const only = plain.get(key);
+          if (only) return [{ key, versionId: "null", isLatest: true, ...only }];
+          return (await versionsOf(key, reading, howOf(reading))).map(listedVersion);
+        });
+        for await (const own of described) versions.push(...own);
+        return versions;
+      },
+      endsAt: (key) => ends.add(key),
+    };
+  }
+
   /** A read that fails once bytes are sent cuts the connection before the last of them. */
-  async open({ key }: ObjectName, { left: signal, rangeOf }: Reading): Promise<OpenedObject> {
+  async open({ key, versionId }: VersionName, { left: signal, rangeOf }: Reading): Promise<OpenedObject> {
     const context = { ...this.#context, signal };
     const early = new EarlyRead();
     const onFirst = (first: Manifest): void => {
       early.begin(first, () => rangeOf?.({ ...validatorsOf(first), bytes: shownBytes(first) }), context);
     };
     try {
-      const manifest = await readOrAdopt(
-        key,
-        { ...context, nowMs: this.#nowMs },
-        { ...howOf(context), ...(rangeOf && { onFirst }) },
-      );
+      const reading = { ...context, nowMs: this.#nowMs };
+      const how = howOf(context);
+      // What the origin has is the version `null`, and stays it when it is in the regions.
+      const isCurrent = versionId === undefined || (versionId === "null" && context.origin !== undefined);
+      const named = isCurrent ? undefined : await readVersion(key, versionId, reading, how);
+      const manifest = named?.record ?? (await readOrAdopt(key, reading, { ...how, ...(rangeOf && { onFirst }) }));
       const shown = await shownManifest(manifest, context.config);
       return {
         ...validatorsOf(manifest),
+        ...answeredVersion(manifest, context),
         bytes: shown.bytes,
         contentType: shown.contentType,
         headers: withoutOwnMd5(shown.headers),
         content: (range) => objectBody(manifest, range, context),
-        copyTo: (copy) => this.#copy(manifest, copy),
+        copyTo: (copy) => this.#copy(manifest, copy, named?.isLatest === false),
         send: (range, begin, response) => send(manifest, range, begin, response, context, early),
         close: () => early.stop(),
       };
@@ -176,14 +211,14 @@ export class DeploymentBackend implements Backend {
     return this.#spool.remove(body);
   }
 
-  async put(object: NewObject, body: BodyFile): Promise<string> {
-    const { etag } = await this.#storeNew(object, fileSource(body.path));
+  async put(object: NewObject, body: BodyFile): Promise<Validators> {
+    const stored = await this.#storeNew(object, fileSource(body.path));
     await this.discard(body);
-    return etag;
+    return stored;
   }
 
-  async putParts(object: NewObject, parts: readonly BodyFile[]): Promise<string> {
-    return (await this.#storeNew(object, partsSource(parts))).etag;
+  putParts(object: NewObject, parts: readonly BodyFile[]): Promise<Validators> {
+    return this.#storeNew(object, partsSource(parts));
   }
 
   #storeNew({ key, etag, contentType, headers, onlyIf }: NewObject, source: Source): Promise<Validators> {
@@ -193,13 +228,14 @@ export class DeploymentBackend implements Backend {
   }
 
   /** The ETag stays, and so do the lengths of parts, also where the copy has another checksum. */
-  async #copy(manifest: Manifest, { onlyIf, checksums, ...copy }: ObjectCopy): Promise<Validators> {
+  async #copy(manifest: Manifest, { onlyIf, checksums, ...copy }: ObjectCopy, isOlder: boolean): Promise<Validators> {
     const context = this.#context;
     const { headers } = await shownManifest(manifest, context.config);
     const kept = Object.entries(headers).filter(([name]) => name === MD5_HEADER || name === PART_LENGTHS);
     const check = onlyIf && ((current: Manifest | undefined) => onlyIf(current && validatorsOf(current)));
     const stored = {
       ...copy,
+      isOlder,
       ...(checksums && { checksums: { ...Object.fromEntries(kept), ...checksums } }),
       ...(check && { onlyIf: check }),
     };
@@ -209,9 +245,12 @@ export class DeploymentBackend implements Backend {
   async #store(object: PutObject): Promise<Validators> {
     const context = this.#context;
     if (object.onlyIf) await this.#adopt(object.key);
-    const { version, modified } = await putObject(object, { ...context, nowMs: this.#nowMs });
+    const { version, modified, upload } = await putObject(object, { ...context, nowMs: this.#nowMs });
     const isEncrypted = (await secretsOf(context.config).forWriting(object.key)) !== undefined;
-    return validatorsOf({ version, modified, ...(!isEncrypted && { headers: object.headers }) });
+    return {
+      ...validatorsOf({ version, modified, ...(!isEncrypted && { headers: object.headers }) }),
+      ...answeredVersion({ key: object.key, upload }, context),
+    };
   }
 
   /** `onlyIf` holds also when another writer comes between. */
@@ -289,6 +328,20 @@ async function send(
   await getObject(manifest, range, write, context, { early });
   if (!response.headersSent) begin();
   response.end(last);
+}
+
+function listedVersion({ record, versionId, isLatest }: KeyVersion): ListedVersion {
+  const common = { key: record.key, versionId, isLatest };
+  if (!isTombstone(record)) return { ...currentOf(record), ...common };
+  return { etag: "", modifiedMs: Date.parse(record.modified), bytes: undefined, ...common };
+}
+
+/** S3 answers no id where a bucket keeps no versions. */
+function answeredVersion(
+  { key, upload }: Pick<Manifest, "key" | "upload">,
+  { config }: DeploymentContext,
+): Pick<Validators, "versionId"> {
+  return keepMsOf(key, config) > 0 ? { versionId: upload } : {};
 }
 
 type Tagged = Pick<Manifest, "version"> & { readonly headers?: Manifest["headers"] };

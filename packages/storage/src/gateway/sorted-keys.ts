@@ -41,11 +41,14 @@ const LIST_MS_MAX = 5 * 60_000;
 export class SortedKeys {
   readonly #context: Context;
   readonly #nowMs: () => number;
+  readonly #hasRemoved: boolean;
   readonly #lists = new Map<string, Listed>();
 
-  constructor(context: Context, nowMs: () => number) {
+  /** @param hasRemoved whether to list the keys of removed objects too, as long as their tombstones stay. */
+  constructor(context: Context, nowMs: () => number, hasRemoved = false) {
     this.#context = context;
     this.#nowMs = nowMs;
+    this.#hasRemoved = hasRemoved;
   }
 
   /**
@@ -78,7 +81,9 @@ export class SortedKeys {
       }
     };
     const { regionsFailed } = listing;
-    for await (const group of liveGroups({ groups, regionsFailed }, this.#context, { consistency, knownRegions })) {
+    const live = { consistency, knownRegions };
+    const listed = this.#hasRemoved ? groups() : liveGroups({ groups, regionsFailed }, this.#context, live);
+    for await (const group of listed) {
       keys.push(group.key);
       const etag = isEventual || etags.size === ETAGS_MAX ? undefined : majorityEtag(group, this.#context);
       if (etag !== undefined) etags.set(group.key, etag);

@@ -14,6 +14,8 @@ import { asBefore, type PutObject } from "./put-object.ts";
 export interface ObjectCopy extends Pick<PutObject, "key" | "onlyIf"> {
   /** What it has in place of type and headers. Default: those of the object. Checksums stay with the bytes. */
   readonly described?: Described | undefined;
+  /** Whether another version may be the current one. Default: a copy onto itself is of that. */
+  readonly isOlder?: boolean;
   /** What it has in place of the checksums. Default: those of the object. */
   readonly checksums?: Described["headers"] | undefined;
 }
@@ -25,14 +27,14 @@ export interface ObjectCopy extends Pick<PutObject, "key" | "onlyIf"> {
  */
 export async function copyOf(
   manifest: Manifest,
-  { key, described, checksums, onlyIf }: ObjectCopy,
+  { key, described, checksums, isOlder = false, onlyIf }: ObjectCopy,
   context: ReadParts,
 ): Promise<PutObject> {
   const shown = await shownManifest(manifest, context.config);
   const [ofBytes, others] = [true, false].map((wanted) =>
     Object.fromEntries(Object.entries(shown.headers).filter(([name]) => isChecksum(name) === wanted)),
   );
-  const isItself = key === manifest.key;
+  const isItself = key === manifest.key && !isOlder;
   const check = (current: Manifest | undefined, newest: ManifestRecord | undefined): void => {
     onlyIf?.(current, newest);
     if (isItself && newest?.generation !== manifest.generation) throw replacedMeanwhile(key);

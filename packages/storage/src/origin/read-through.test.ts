@@ -1,4 +1,5 @@
 /** Reads of plain objects that nobody has adopted, by programs and through a gateway. */
+import { GetObjectCommand, ListObjectVersionsCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startWithOrigin, type WithOrigin } from "../../test/origin.ts";
 import { allOf, KEYS } from "../../test/three-regions.ts";
@@ -94,6 +95,21 @@ test("the gateway lists and sends what is there, with the ETags of the origin", 
   ]);
   expect(await client.head("z")).toBe(7);
   expect(await statusOf("none")).toBe(404);
+});
+
+test("the gateway lists what is there as the version null, which reads it", async () => {
+  await world.put("a/note", "plain");
+  const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1, credentials: KEYS };
+  const sdk = new S3Client({ ...shared, endpoint: gateway.url });
+  const object = { Bucket: "agarose", Key: "a/note", VersionId: "null" };
+  try {
+    const { Versions } = await sdk.send(new ListObjectVersionsCommand({ Bucket: "agarose", Prefix: "a/" }));
+    expect(Versions).toMatchObject([{ Key: "a/note", VersionId: "null", IsLatest: true, Size: 5 }]);
+    const { Body } = await sdk.send(new GetObjectCommand(object));
+    expect(await Body!.transformToString()).toBe("plain");
+  } finally {
+    sdk.destroy();
+  }
 });
 
 test("conditions of the gateway are on what clients see", async () => {

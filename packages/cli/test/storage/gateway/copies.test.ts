@@ -107,12 +107,12 @@ test("a copy has the checksum that it is asked for, and else that of its source"
   expect((await head("summed/other")).ETag).toBe((await head("summed")).ETag);
 });
 
-test("headers that S3 would drop from a copy are refused, and so is a version", async () => {
+test("headers that S3 would drop from a copy are refused, and so is a version that is not there", async () => {
   await put("kept", "x");
   for (const more of [{ Metadata: { a: "b" } }, { CacheControl: "no-store" }, { Expires: new Date(0) }]) {
     await expect(copy("kept", "dropped", more)).rejects.toMatchObject({ name: "InvalidRequest" });
   }
-  await expect(copy("kept?versionId=1", "dropped")).rejects.toMatchObject({ name: "NotImplemented" });
+  await expect(copy("kept?versionId=1", "dropped")).rejects.toMatchObject({ name: "NoSuchVersion" });
   await expect(head("dropped")).rejects.toMatchObject({ name: "NotFound" });
 });
 
