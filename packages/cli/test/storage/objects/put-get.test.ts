@@ -20,6 +20,8 @@ import {
   type World,
 } from "../../world.ts";
 
+const MIB = 2 ** 20;
+const TIB = 2 ** 40;
 let world: World;
 
 beforeAll(async () => {
@@ -373,6 +375,31 @@ describe("refused before anything is stored", () => {
       details: { pageBytes: 16_384 * 6 * 32, max: 2 * 1024 * 1024 },
     });
   });
+
+  test.each([
+    ["chunks would be longer", { k: 1, m: 2 }, 16 * MIB, 6 * TIB, { chunkBytes: 6 * TIB, max: 5 * TIB }],
+    ["pages of hashes would be longer", { k: 4, m: 2 }, 4 * MIB, 12 * TIB, { pageBytes: 3 * MIB, max: 2 * MIB }],
+  ])(
+    "an object whose %s than allowed, before a byte of it is read",
+    async (_what, code, stripeBytes, bytes, details) => {
+      const reader = {
+        state: async () => ({ bytes, modifiedMs: 0, mark: "" }),
+        read: async () => expect.unreachable("it was read"),
+        close: async () => {},
+      };
+      const object = {
+        key: "long",
+        source: { open: async () => reader },
+        contentType: "x/y",
+        headers: {},
+        force: false,
+      };
+      for (const compress of ["none", "all"] as const) {
+        const parts = world.parts({ config: { ...world.config, code, stripeBytes, compress } });
+        await expect(putObject(object, parts)).rejects.toMatchObject({ code: "CODE_INVALID", details });
+      }
+    },
+  );
 
   test("a folder and a file that is not there", async () => {
     const put = (path: string) =>
