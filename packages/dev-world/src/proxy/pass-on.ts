@@ -41,6 +41,8 @@ export function passOn(
     // A URL would change some of the paths that name objects, such as those with `..` in them.
     const options = { hostname, port, path, method: request.method, headers: sent, agent };
     const upstream = httpRequest(options, (answer) => {
+      // Destroying the request does not destroy an answer that has come whole, and the pipeline then waits for it.
+      response.once("close", () => answer.destroy());
       const { headers: changed = answer.headers, through } = onAnswer?.(answer) ?? {};
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, withoutHops(changed));
       response.flushHeaders();
