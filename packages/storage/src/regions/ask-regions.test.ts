@@ -24,7 +24,7 @@ function ask(tokyoMs: number, isAnswered = true): Promise<Outcome<void>[]> {
   const action = ({ region }: Store): Promise<void> =>
     new Promise((resolve) => setTimeout(resolve, region.name === "tokyo" ? tokyoMs : 10));
   const { signal } = new AbortController();
-  return askRegions(STORES, action, { enough: 2, isAnswered }, { clock: systemClock, signal, breaker });
+  return askRegions(STORES, action, { enough: 2, isAnswered, tries: true }, { clock: systemClock, signal, breaker });
 }
 
 function failed(outcomes: readonly Outcome<void>[]): string[] {
@@ -38,17 +38,42 @@ async function answerAllTheTime({ isAnswered = true, everyMs = 100 } = {}): Prom
   return answers.flat();
 }
 
-test("a region that falls silent is left out for half a minute", async () => {
+/** Answers of tokyo, and then none to one request. */
+async function fallSilent(): Promise<void> {
   await Promise.all([...Array.from({ length: 30 }, () => ask(10)), vi.advanceTimersByTimeAsync(20)]);
   const hung = ask(60_000);
   await vi.advanceTimersByTimeAsync(LONG_MS);
   expect(failed(await hung)).toEqual(["tokyo"]);
   expect(breaker.isOpen("tokyo")).toBe(true);
-  const start = performance.now();
-  expect(failed((await Promise.all([ask(10), vi.advanceTimersByTimeAsync(20)]))[0])).toEqual(["tokyo"]);
-  expect(performance.now() - start).toBe(20);
+}
+
+test("a region that falls silent is not waited for during half a minute, but for short tries", async () => {
+  await fallSilent();
+  for (const ms of [110, 10, 10]) {
+    const start = performance.now();
+    const asked = ask(60_000).then((outcomes) => [failed(outcomes), performance.now() - start]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(await asked).toEqual([["tokyo"], ms]);
+  }
   await vi.advanceTimersByTimeAsync(30_000);
   expect(breaker.isOpen("tokyo")).toBe(false);
+});
+
+test("a region that was silent and works again gets the next request, and is waited for from then on", async () => {
+  await fallSilent();
+  expect(failed((await Promise.all([ask(5), vi.advanceTimersByTimeAsync(20)]))[0])).toEqual([]);
+  expect(breaker.isOpen("tokyo")).toBe(false);
+  expect(failed((await Promise.all([ask(200), vi.advanceTimersByTimeAsync(300)]))[0])).toEqual([]);
+});
+
+test("a region that asks for fewer requests gets none", async () => {
+  for (let times = 0; times < 3; times++) breaker.refused("tokyo");
+  expect(breaker.isOpen("tokyo")).toBe(true);
+  let asked = 0;
+  const action = async ({ region }: Store): Promise<void> => void (asked += Number(region.name === "tokyo"));
+  const { signal } = new AbortController();
+  const outcomes = await askRegions(STORES, action, { enough: 2 }, { clock: systemClock, signal, breaker });
+  expect([failed(outcomes), asked]).toEqual([["tokyo"], 0]);
 });
 
 test.each([100, 1_000])("one straggler beside an answer each %d ms does not close the region", async (everyMs) => {

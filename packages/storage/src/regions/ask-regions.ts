@@ -28,6 +28,12 @@ export interface Patience<T = unknown> {
   readonly isGood?: (value: T) => boolean;
   /** Whether a task that ends shows that its region answers. Bytes can be sent to one that hangs. Default: it does. */
   readonly isAnswered?: boolean;
+  /**
+   * Whether regions that were silent get the task, too, at most one each a second, and then as long again as the others
+   * took.
+   * Default: they are left out like others that hung.
+   */
+  readonly tries?: boolean;
 }
 
 /** What asks the regions. */
@@ -42,6 +48,10 @@ const GRACE_MS_MIN = 2_500;
 const SPARES_MS = 1_000;
 const LIMIT_MS_DEFAULT = 30_000;
 const OPEN_MS = 30_000;
+/** Between two tries of a region that was silent. */
+const TRY_MS = 1_000;
+/** A try gets as long again as the others took, but at least this. */
+const TRY_GRACE_MS_MIN = 100;
 /** A region that works answers one of several requests in this time. It is shorter than any request is waited for. */
 const SILENCE_MS = 2_000;
 /** So often in a row, a region may ask for fewer requests, each time at the end of all tries. */
@@ -50,9 +60,14 @@ const REFUSALS = 2;
 const STRAGGLERS = 2;
 const STRAGGLERS_SHARE = 0.1;
 
+const NEVER = Number.NEGATIVE_INFINITY;
+
 /** What a command has seen of a region. */
 interface Seen {
   openedMs: number;
+  /** Whether it was silent then. */
+  wasSilent: boolean;
+  triedMs: number;
   answeredMs: number;
   /** Requests of the last `OPEN_MS` or so, from `sinceMs` on. */
   answered: number;
@@ -76,6 +91,15 @@ export class Breaker {
     return this.#of(region).openedMs + OPEN_MS > this.#clock.now();
   }
 
+  /** Whether to try now whether `region`, which was silent, answers again. Counts as a try if so: one a second. */
+  shouldTry(region: string): boolean {
+    const seen = this.#of(region);
+    const nowMs = this.#clock.now();
+    if (!seen.wasSilent || nowMs - seen.triedMs < TRY_MS) return false;
+    seen.triedMs = nowMs;
+    return true;
+  }
+
   /** Whether `region` has hung and has not answered since, so that nothing should wait long for it. */
   isSuspect(region: string): boolean {
     const { openedMs, answeredMs } = this.#of(region);
@@ -89,15 +113,16 @@ export class Breaker {
 
   /** Notes that `region` hung. */
   open(region: string): void {
-    this.#of(region).openedMs = this.#clock.now();
+    Object.assign(this.#of(region), { openedMs: this.#clock.now(), wasSilent: true });
   }
 
-  /** Notes that `region` answered. */
+  /** Notes that `region` answered. One that was silent is waited for again from now on. */
   answered(region: string): void {
     const seen = this.#of(region);
     seen.answered++;
     seen.refused = 0;
     seen.answeredMs = this.#clock.now();
+    if (seen.wasSilent) Object.assign(seen, { openedMs: NEVER, wasSilent: false, gaveUp: 0 });
   }
 
   /**
@@ -107,21 +132,35 @@ export class Breaker {
   gaveUp(region: string): void {
     const seen = this.#of(region);
     seen.gaveUp++;
-    const isSilent = this.#clock.now() - seen.answeredMs >= SILENCE_MS;
-    if (isSilent || seen.gaveUp > Math.max(STRAGGLERS, seen.answered * STRAGGLERS_SHARE)) this.open(region);
+    if (this.#clock.now() - seen.answeredMs >= SILENCE_MS) this.open(region);
+    else if (seen.gaveUp > Math.max(STRAGGLERS, seen.answered * STRAGGLERS_SHARE)) this.#leaveOut(seen);
   }
 
   /** Notes that `region` asked for fewer requests, in place of an answer. */
   refused(region: string): void {
-    if (++this.#of(region).refused > REFUSALS) this.open(region);
+    const seen = this.#of(region);
+    if (++seen.refused > REFUSALS) this.#leaveOut(seen);
+  }
+
+  /** Leaves a region out that answers, and cannot keep up. */
+  #leaveOut(seen: Seen): void {
+    Object.assign(seen, { openedMs: this.#clock.now(), wasSilent: false });
   }
 
   #of(region: string): Seen {
     const nowMs = this.#clock.now();
-    const never = Number.NEGATIVE_INFINITY;
     let seen = this.#seen.get(region);
-    if (!seen) {
-      seen = { openedMs: never, answeredMs: never, answered: 0, gaveUp: 0, refused: 0, sinceMs: nowMs };
+    if (seen === undefined) {
+      seen = {
+        openedMs: NEVER,
+        wasSilent: false,
+        triedMs: NEVER,
+        answeredMs: NEVER,
+        answered: 0,
+        gaveUp: 0,
+        refused: 0,
+        sinceMs: nowMs,
+      };
       this.#seen.set(region, seen);
     }
     if (nowMs - seen.sinceMs > OPEN_MS) Object.assign(seen, { answered: 0, gaveUp: 0, sinceMs: nowMs });
@@ -135,32 +174,35 @@ export function graceMs(elapsedMs: number): number {
 }
 
 /**
- * Runs `tasks` and returns their outcomes in order. It leaves out regions that hung before when the others suffice. A
- * task that is given up has its signal aborted, and the fate of what it wrote is unknown.
+ * Runs `tasks` and returns their outcomes in order. It leaves out regions that hung before when the others suffice. One
+ * that was silent may be tried, and is given up soon after the others are over, so that a region that works again gets
+ * its share of what is written. A task that is given up has its signal aborted, and the fate of what it wrote is
+ * unknown.
  *
  * @throws the reason of `signal` when the caller aborts.
  */
 export async function runTasks<T>(
   tasks: readonly Task<T>[],
-  { enough, limitMs = LIMIT_MS_DEFAULT, isGood, isAnswered = true }: Patience<T>,
+  { enough, limitMs = LIMIT_MS_DEFAULT, isGood, isAnswered = true, tries = false }: Patience<T>,
   { clock, signal, breaker }: AskContext,
 ): Promise<Outcome<T>[]> {
   signal.throwIfAborted();
-  const isSkipped = ({ store }: Task<T>): boolean => breaker.isOpen(store.region.name);
-  const skips = tasks.length - tasks.filter(isSkipped).length >= enough;
-  const outcomes: (Outcome<T> | undefined)[] = tasks.map((task) =>
-    skips && isSkipped(task) ? { store: task.store, error: silent(task.store, 0) } : undefined,
-  );
-  const waiting = [...tasks.keys()].filter((index) => !outcomes[index]);
-  const spares = new Set(isGood ? waiting.slice(enough) : []);
+  const isOpen = tasks.map(({ store }) => breaker.isOpen(store.region.name));
+  const suffices = isOpen.filter((open) => !open).length >= enough;
+  const awaited = [...tasks.keys()].filter((index) => !suffices || !isOpen[index]);
+  const outcomes: (Outcome<T> | undefined)[] = Array.from({ length: tasks.length });
+  const spares = new Set(isGood ? awaited.slice(enough) : []);
+  const leftOut = [...tasks.keys()].filter((index) => !awaited.includes(index));
+  const tried = leftOut.filter((index) => tries && breaker.shouldTry(tasks[index]!.store.region.name));
   const startedMs = clock.now();
   const done = Promise.withResolvers<void>();
   const stops = tasks.map(() => new AbortController());
   const giveUp = (): void => {
     for (const [index, { store }] of tasks.entries()) {
       if (outcomes[index] || spares.has(index)) continue;
-      breaker.gaveUp(store.region.name);
-      outcomes[index] = { store, error: silent(store, Math.round(clock.now() - startedMs)) };
+      if (awaited.includes(index)) breaker.gaveUp(store.region.name);
+      const isLeftOut = !awaited.includes(index) && !tried.includes(index);
+      outcomes[index] = { store, error: silent(store, isLeftOut ? 0 : Math.round(clock.now() - startedMs)) };
       stops[index]!.abort(new DOMException("given up", "AbortError"));
     }
     done.resolve();
@@ -171,14 +213,18 @@ export async function runTasks<T>(
   };
   signal.addEventListener("abort", onAbort, { once: true });
   const cancels = limitMs === Number.POSITIVE_INFINITY ? [] : [clock.after(limitMs, giveUp)];
-  const isOver = (): boolean => tasks.every((_, index) => outcomes[index] !== undefined || spares.has(index));
+  const isOver = (): boolean => awaited.every((index) => outcomes[index] !== undefined || spares.has(index));
+  const endTries = (): void => {
+    if (tried.every((index) => outcomes[index])) return giveUp();
+    cancels.push(clock.after(Math.max(TRY_GRACE_MS_MIN, clock.now() - startedMs), giveUp));
+  };
   const settle = (index: number, outcome: Outcome<T>): void => {
     if (outcomes[index]) return;
     outcomes[index] = outcome;
     if (!outcome.error && isAnswered) breaker.answered(outcome.store.region.name);
     if (outcome.error && asksForLess(outcome.error)) breaker.refused(outcome.store.region.name);
     if (outcome.error || isGood?.(outcome.value) === false) startSpares();
-    if (isOver()) done.resolve();
+    if (isOver()) endTries();
     else if (outcome.error === undefined && outcomes.filter((one) => one && !one.error).length === enough) {
       cancels.push(clock.after(graceMs(clock.now() - startedMs), giveUp));
     }
@@ -195,9 +241,9 @@ export async function runTasks<T>(
     spares.clear();
     for (const index of late) start(index);
   };
-  for (const index of waiting) if (!spares.has(index)) start(index);
+  for (const index of [...awaited, ...tried]) if (!spares.has(index)) start(index);
   if (spares.size > 0) cancels.push(clock.after(SPARES_MS, startSpares));
-  if (isOver()) done.resolve();
+  if (isOver()) endTries();
   try {
     await done.promise;
   } finally {

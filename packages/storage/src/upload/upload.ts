@@ -134,7 +134,7 @@ class UploadPass {
       return { store, run: (signal) => uploadWholeChunk(store, this.#name(chunk), shard, signal) };
     });
     const added = list?.add(leaves).then(() => list.finish());
-    const [outcomes] = await Promise.all([runTasks(tasks, this.#patience, context), added]);
+    const [outcomes] = await Promise.all([runTasks(tasks, { ...this.#patience, tries: true }, context), added]);
     return [...shards].map(([chunk, shard], index) => {
       const { error } = outcomes[index]!;
       if (!error) onBytes(shard.length);
