@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { configFields } from "@agarose/storage/config/config-reference";
-import { ROUTES, type Route } from "@agarose/worker/reference";
+import { DESCRIBED_ROUTES } from "@agarose/worker/reference";
 import { siteFiles } from "./site-files.ts";
 
 const files = siteFiles();
@@ -37,7 +37,7 @@ test("the JSON Schema has every field, with its description, pattern and bounds"
 
 test("openapi.json has every route but those between PoPs", () => {
   const { paths } = JSON.parse(files["openapi.json"]!) as { paths: Record<string, Record<string, { security: [] }>> };
-  const open = Object.entries<Route>(ROUTES).filter(([, { access }]) => access !== "peers");
+  const open = DESCRIBED_ROUTES.filter(([, { access }]) => access !== "peers");
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
   expect(operations).toMatchObject(open.map(([operationId]) => ({ operationId })));
   expect(paths["/v1/purge"]!["post"]!.security).toEqual([{ token: [] }]);

@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { configJsonSchema } from "@agarose/storage/config/config-reference";
-import { ROUTES, type Route } from "@agarose/worker/reference";
+import { DESCRIBED_ROUTES, type DescribedRoute } from "@agarose/worker/reference";
 
 const DOCS = new URL("../../docs/", import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, DOCS), "utf8");
@@ -34,7 +34,7 @@ function llmsText(): string {
 /** The routes of a PoP without those of its peers, from the table that the application is made of. */
 function openApi(): object {
   const { version } = JSON.parse(read("../package.json")) as { version: string };
-  const routes = Object.entries<Route>(ROUTES).filter(([, { access }]) => access !== "peers");
+  const routes = DESCRIBED_ROUTES.filter(([, { access }]) => access !== "peers");
   return {
     openapi: "3.1.0",
     info: { title: "Agarose PoP", version, license: { name: "MIT", identifier: "MIT" } },
@@ -48,7 +48,7 @@ function openApi(): object {
   };
 }
 
-function operation(operationId: string, { path, access, returns, query = {} }: Route): object {
+function operation(operationId: string, { path, access, returns, query = {} }: DescribedRoute): object {
   const schema = { type: "string" };
   const key = { name: "key", in: "path", required: true, schema, description: "Its slashes may stay as they are." };
   return {

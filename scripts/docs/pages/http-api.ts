@@ -1,11 +1,11 @@
 /** Prints the routes of a PoP as Markdown, from the catalogue that the application is made from. */
-import { ROUTES, type Route } from "@agarose/worker/reference";
+import { DESCRIBED_ROUTES, type DescribedRoute } from "@agarose/worker/reference";
 import { code, table } from "../table.ts";
 
 /** What the table says of an access, where it is not the access itself. */
-const TOKENS: Partial<Record<Route["access"], string>> = { open: "", "admin token": "`ADMIN_TOKEN`" };
+const TOKENS: Partial<Record<DescribedRoute["access"], string>> = { open: "", "admin token": "`ADMIN_TOKEN`" };
 
-const routes: readonly Route[] = Object.values(ROUTES);
+const routes = DESCRIBED_ROUTES.map(([, route]) => route);
 
 process.stdout.write(`
 ${table(
@@ -23,6 +23,6 @@ ${table(
   ),
 )}`);
 
-function patternOf({ path }: Route): string {
+function patternOf({ path }: DescribedRoute): string {
   return path.endsWith("/") ? `${path}<key>` : path;
 }

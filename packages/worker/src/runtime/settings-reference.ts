@@ -4,7 +4,7 @@ import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import { VARIABLES } from "./settings.ts";
 
 export { signedText } from "../http/access.ts";
-export { ROUTES, type Route } from "../http/routes.ts";
+export { DESCRIBED_ROUTES, type DescribedRoute } from "../http/route-reference.ts";
 export { LOG_EVENTS } from "./log.ts";
 export { LOCATIONS } from "./durable-objects.ts";
 export { METRICS, type MetricDescription } from "../http/metric-catalogue.ts";
