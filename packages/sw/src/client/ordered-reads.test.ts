@@ -101,7 +101,7 @@ test("reads whose consumers pause for a minute hold up no other one", async () =
   expect(Math.min(...all.map((read) => read.ms))).toBeGreaterThan(60_000);
 });
 
-describe.each([50, 200, 1000])("on a line of %i Mbit/s", (mbit) => {
+describe.each([20, 50, 200, 1000])("on a line of %i Mbit/s", (mbit) => {
   const rate = mbit * MBIT;
 
   test("thirty seeks that are given up bring little more than they would of a copy, and hold up no read", async () => {
