@@ -53,7 +53,7 @@ const optionsOf = weights.map((_, o): Option[] => {
     const meanMs = regionLatencyMs[regions[(o + chunk) % regions.length]!]!;
     return { chunk, meanMs, sdMs: 0.3 * meanMs };
   });
-  const object = { k, m, chunkBytes: sizes[o]!, sources, cacheMs, delta: 1, popularity: 1, functional: true };
+  const object = { k, m, chunkBytes: sizes[o]!, sources, cacheMs, delta: 1, popularity: 1, firstRow: k + m };
   const options = cachingOptions(object);
   const uncached = options[0]!.value + options[0]!.readMs;
   return [{ d: 0, weight: 0, readMs: uncached }, ...options];

@@ -14,7 +14,8 @@ import { pricesInMs } from "@agarose/solver/internal/planner/prices";
 import { seededRandom } from "@agarose/solver/random";
 import type { RegionEstimate } from "@agarose/solver/internal/options/sources";
 import type { ObjectShape } from "@agarose/solver/internal/planner/object-shape";
-import { nearestRegions, readMs, sourcesOf } from "@agarose/solver/internal/planner/cache-options";
+import { readMs } from "@agarose/solver/internal/options/caching-option";
+import { nearestRegions, sourcesOf } from "@agarose/solver/internal/planner/cache-options";
 
 const K = 9;
 const M = 3;

@@ -6,8 +6,8 @@
  * changes its cache at a time (block-coordinate ascent).
  */
 
-import { expectedReadMs } from "../options/latency.ts";
-import { chunkLatencies, costOf, DOWN_MS, nearer, priced } from "../options/sources.ts";
+import { memoizedLateBinding } from "../options/late-binding.ts";
+import { chunkLatencies, DOWN_MS, nearer, priced } from "../options/sources.ts";
 import type { Placed, SourceLatency } from "../options/sources.ts";
 import type { PopularityDigest } from "./peer-message.ts";
 
@@ -76,7 +76,11 @@ export function peerView(options: PeerViewOptions): PeerView {
   for (const { popular } of readers) {
     for (const [key, count] of popular) requests.set(key, (requests.get(key) ?? 0) + count);
   }
-  const readMs = memoized(delta);
+  const bindLate = memoizedLateBinding();
+  const readMs = (sources: readonly (SourceLatency | undefined)[], k: number): number => {
+    const near = sources.filter((source) => source !== undefined).toSorted((a, b) => a.meanMs - b.meanMs);
+    return near.length < k ? DOWN_MS : bindLate(near.slice(0, k + delta), k).ms;
+  };
   /** How each peer reads an object without this PoP: callers ask for one set of chunks after another. */
   const known = new Map<string, { readonly sources: (SourceLatency | undefined)[]; readonly ms: number }[]>();
   const without = (object: PlacedObject): { sources: (SourceLatency | undefined)[]; ms: number }[] => {
@@ -137,33 +141,4 @@ function readerOf(peer: PeerReport, { pop, peers, cacheMs, costMsPerByte }: Peer
 
 function chunksAt({ name, meanMs, sdMs, held }: PeerReport, version: string): PeerChunk[] {
   return (held.get(version) ?? []).map((chunk) => ({ chunk, pop: name, meanMs, sdMs }));
-}
-
-/** Read times by what they depend on: a number at a time leads to the next map, and the last one to the time. */
-interface Known extends Map<number, Known> {
-  ms?: number;
-}
-
-/**
- * Returns the expected time of a read from these sources, and its price as milliseconds. Objects of one placement share
- * a result, so few are computed.
- * Planning asks so often that a text as the key would take most of its time.
- */
-function memoized(delta: number): (sources: readonly (SourceLatency | undefined)[], k: number) => number {
-  const root: Known = new Map();
-  return (sources, k) => {
-    const best = sources
-      .filter((source) => source !== undefined)
-      .toSorted((a, b) => a.meanMs - b.meanMs)
-      .slice(0, k + delta);
-    let known = below(root, k);
-    for (const { meanMs, sdMs, costMs = 0 } of best) known = below(below(below(known, meanMs), sdMs), costMs);
-    return (known.ms ??= best.length < k ? DOWN_MS : expectedReadMs(best, k) + costOf(best));
-  };
-}
-
-function below(known: Known, number: number): Known {
-  let next = known.get(number);
-  if (!next) known.set(number, (next = new Map()));
-  return next;
 }

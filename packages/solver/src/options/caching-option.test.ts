@@ -33,7 +33,7 @@ describe("cachingOptions", () => {
   });
 
   test("functional chunks have the indices after the stored ones", () => {
-    const options = cachingOptions({ ...FRANKFURT, functional: true });
+    const options = cachingOptions({ ...FRANKFURT, firstRow: 12 });
     expect(options[2]!.chunks).toEqual([12, 13, 14]);
     expect(options[2]!.value).toBe(cachingOptions(FRANKFURT)[2]!.value);
   });
@@ -45,7 +45,7 @@ describe("cachingOptions", () => {
       sources: FRANKFURT.sources.map((source) => ({ ...source, sdMs: source.meanMs / 2 })),
     };
     const copies = cachingOptions(late);
-    const functional = cachingOptions({ ...late, functional: true });
+    const functional = cachingOptions({ ...late, firstRow: 12 });
     // Beside three copies the extra request goes to Tokyo or farther; beside three new rows to Sao Paulo.
     expect(functional[2]!.readMs).toBeLessThan(copies[2]!.readMs);
   });

@@ -4,20 +4,27 @@
  */
 
 import { SolverError } from "../errors.ts";
-import { expectedReadMs } from "./latency.ts";
-import type { LatencyLaw } from "./latency.ts";
-import { costOf } from "./sources.ts";
+import { lateBinding } from "./late-binding.ts";
+import type { AskedSource } from "./late-binding.ts";
 
-/** Latency of one chunk from the best source outside this cache: a region or a peer. */
-export interface ChunkLatency extends LatencyLaw {
+/** One chunk at the best source outside this cache: a region or a peer. */
+export interface ChunkLatency extends AskedSource {
   /** Index of the chunk, 0 to k+m-1. */
   readonly chunk: number;
-  /** The price of asking it, as milliseconds of a reader's waiting. Default: 0. */
-  readonly costMs?: number;
+}
+
+/** How reads of an object go. */
+export interface ReadConditions {
+  /** Milliseconds to read what the cache holds of the object, >= 0. */
+  readonly cacheMs: number;
+  /** Requests beyond k that a read may make, an integer >= 0; 0 waits for exactly the best k. */
+  readonly delta: number;
+  /** Milliseconds that a read takes longer which has to decode. Default: 0. */
+  readonly decodeMs?: number;
 }
 
 /** One object, as a reader at this cache sees it. */
-export interface ObjectToCache {
+export interface ObjectToCache extends ReadConditions {
   /** Data chunks, an integer >= 1: a read needs k chunks. */
   readonly k: number;
   /** Parity chunks, an integer >= 0. */
@@ -26,14 +33,10 @@ export interface ObjectToCache {
   readonly chunkBytes: number;
   /** One entry per chunk that is available now; chunks of a region that is down have none. */
   readonly sources: readonly ChunkLatency[];
-  /** Milliseconds to read what the cache holds of the object, >= 0. */
-  readonly cacheMs: number;
-  /** Requests beyond k, an integer >= 0; 0 waits for exactly the best k. */
-  readonly delta: number;
   /** Expected requests in the coming period, >= 0. */
   readonly popularity: number;
-  /** Whether the cache keeps functional chunks (new parity rows) instead of copies of stored chunks. Default false. */
-  readonly functional?: boolean;
+  /** The first of k functional chunks (new parity rows) that the cache keeps. Default: it keeps copies. */
+  readonly firstRow?: number | undefined;
 }
 
 /** One way to cache an object: `d` chunks of it. */
@@ -58,46 +61,55 @@ export interface CachingOption {
  */
 export function cachingOptions(object: ObjectToCache): CachingOption[] {
   checkObject(object);
-  const { k, m, chunkBytes, popularity } = object;
-  const byDistance = object.sources.toSorted((a, b) => a.meanMs - b.meanMs || a.chunk - b.chunk);
-  const uncachedMs = readMsWithCached(object, byDistance, 0);
+  const { k, chunkBytes, popularity, firstRow } = object;
+  const used = object.sources.toSorted((a, b) => a.meanMs - b.meanMs || a.chunk - b.chunk).slice(0, k);
+  const uncachedMs = readMs(object.sources, [], object, object);
   const options: CachingOption[] = [];
   for (let d = 1; d <= k; d++) {
-    const used = byDistance.slice(0, k);
-    const kept = object.functional
-      ? Array.from({ length: d }, (_, row) => k + m + row)
-      : used.slice(Math.max(0, used.length - d)).map((source) => source.chunk);
+    const kept =
+      firstRow === undefined
+        ? used.slice(Math.max(0, used.length - d)).map((source) => source.chunk)
+        : Array.from({ length: d }, (_, row) => firstRow + row);
     // Fewer than k chunks are available, so there are no more chunks to copy.
     if (kept.length < d) break;
-    const readMs = readMsWithCached(object, byDistance, d);
-    const saved = Number.isFinite(uncachedMs) ? Math.max(0, uncachedMs - readMs) : 0;
+    const ms = readMs(object.sources, kept, object, object);
+    const saved = Number.isFinite(uncachedMs) ? Math.max(0, uncachedMs - ms) : 0;
     options.push({
       d,
       chunks: kept.toSorted((a, b) => a - b),
       weight: d * chunkBytes,
       value: popularity * saved,
-      readMs,
+      readMs: ms,
     });
   }
   return options;
 }
 
 /**
- * Expected milliseconds of a read while `d` chunks are cached, and the price of its requests. `byDistance` is sorted by
- * mean latency.
+ * Returns the expected time of a read while exactly the chunks `cached` are cached, and what its requests cost as
+ * milliseconds. A copy takes the place of its stored chunk; a functional chunk leaves all stored ones to ask for.
  */
-function readMsWithCached(
-  object: Pick<ObjectToCache, "k" | "cacheMs" | "delta" | "functional">,
-  byDistance: readonly ChunkLatency[],
-  d: number,
+export function readMs(
+  sources: readonly ChunkLatency[],
+  cached: readonly number[],
+  { k }: { readonly k: number },
+  { cacheMs, delta, decodeMs = 0 }: ReadConditions,
 ): number {
-  const { k, cacheMs, delta } = object;
-  const cached: LatencyLaw[] = Array.from({ length: d }, () => ({ meanMs: cacheMs }));
-  if (d >= k) return cacheMs;
-  // A copy replaces its stored chunk; beside a functional chunk a read can ask for any stored chunk.
-  const remote = object.functional ? byDistance : [...byDistance.slice(0, k - d), ...byDistance.slice(k)];
-  const asked = remote.slice(0, k - d + delta);
-  return expectedReadMs([...cached, ...asked], k) + costOf(asked);
+  if (cached.length >= k) return cacheMs;
+  const remote = nearestBeside(sources, cached, k + delta);
+  const needed = [...cached, ...remote.slice(0, k - cached.length).map(({ chunk }) => chunk)];
+  const { ms } = lateBinding([...cached.map(() => ({ meanMs: cacheMs })), ...remote], k);
+  return needed.some((chunk) => chunk >= k) ? ms + decodeMs : ms;
+}
+
+/** Returns the nearest sources of chunks that are not cached: as many as make `count` with the cached ones. */
+export function nearestBeside(
+  sources: readonly ChunkLatency[],
+  cached: readonly number[],
+  count: number,
+): ChunkLatency[] {
+  const byDistance = sources.filter(({ chunk }) => !cached.includes(chunk)).toSorted((a, b) => a.meanMs - b.meanMs);
+  return byDistance.slice(0, Math.max(0, count - cached.length));
 }
 
 function checkObject({ k, m, chunkBytes, sources, cacheMs, delta, popularity }: ObjectToCache): void {
@@ -111,19 +123,9 @@ function checkObject({ k, m, chunkBytes, sources, cacheMs, delta, popularity }: 
       integers,
     );
   }
-  const isMs = (ms: number): boolean => Number.isFinite(ms) && ms >= 0;
-  if (!isMs(cacheMs) || !isMs(popularity)) {
-    throw new SolverError("CODE_INVALID", `cacheMs ${cacheMs} and popularity ${popularity} must be finite and >= 0`, {
-      cacheMs,
-      popularity,
-    });
-  }
-  for (const { chunk, meanMs, sdMs = 0 } of sources) {
-    if (isMs(meanMs) && isMs(sdMs)) continue;
-    throw new SolverError("CODE_INVALID", `chunk ${chunk}: latency ${meanMs} +- ${sdMs} ms must be finite and >= 0`, {
-      chunk,
-      meanMs,
-      sdMs,
-    });
-  }
+  const numbers = [cacheMs, popularity, ...sources.flatMap(({ meanMs, sdMs = 0 }) => [meanMs, sdMs])];
+  if (numbers.every((number) => Number.isFinite(number) && number >= 0)) return;
+  throw new SolverError("CODE_INVALID", `times and popularity must be finite and >= 0, got ${numbers.join(", ")}`, {
+    numbers,
+  });
 }

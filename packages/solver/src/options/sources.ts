@@ -1,6 +1,7 @@
 /** How far the sources of an object's chunks are: estimates of regions, and what they give for each stored chunk. */
 
-import type { LatencyLaw } from "./latency.ts";
+import { busyChargeMs } from "./late-binding.ts";
+import type { AskedSource } from "./late-binding.ts";
 
 /** What is known of one region, or of a peer PoP as a source of chunks. */
 export interface RegionEstimate {
@@ -13,20 +14,13 @@ export interface RegionEstimate {
   readonly down: boolean;
   /** The price of reading a byte there, as milliseconds of a reader's waiting. Default: 0. */
   readonly costMsPerByte?: number;
+  /** Share of the time that it is busy, where that is known: requests beyond k are charged for it. Default: 0. */
+  readonly utilization?: number | undefined;
 }
 
-/** The latency of one source, both numbers known, and the price of a chunk from it. */
-export interface SourceLatency extends Required<LatencyLaw>, Cost {}
-
-/** What asking a source costs. */
-interface Cost {
-  /** The price as milliseconds of a reader's waiting. Default: 0. */
-  readonly costMs?: number;
-}
-
-/** Returns the price of asking all of them, as milliseconds of a reader's waiting. */
-export function costOf(asked: readonly Cost[]): number {
-  return asked.reduce((sum, { costMs = 0 }) => sum + costMs, 0);
+/** The latency of one source, both numbers known, and what asking it costs. */
+export interface SourceLatency extends AskedSource {
+  readonly sdMs: number;
 }
 
 /** Returns the estimates with the price of a byte, by name of the region. */
@@ -69,12 +63,15 @@ export function chunkLatencies(
   estimates: readonly RegionEstimate[],
 ): (SourceLatency | undefined)[] {
   const byName = new Map(estimates.map((estimate) => [estimate.name, estimate]));
-  const up = placement.map((name) => {
-    const region = byName.get(name);
+  const placed = placement.map((name) => byName.get(name));
+  const distances = placed.flatMap((region) => (region && !region.down ? [deliveryMs(region, bytes)] : []));
+  const neededMs = distances.toSorted((a, b) => a - b)[k - 1]!;
+  const up = placed.map((region) => {
     if (!region || region.down) return undefined;
-    const { sdMs, costMsPerByte = 0 } = region;
-    const latency = { meanMs: deliveryMs(region, bytes), sdMs };
-    return costMsPerByte > 0 ? { ...latency, costMs: costMsPerByte * chunkBytes } : latency;
+    const { sdMs, costMsPerByte = 0, utilization = 0 } = region;
+    const meanMs = deliveryMs(region, bytes);
+    const extraMs = meanMs > neededMs ? 0 : busyChargeMs(meanMs, k, utilization);
+    return { meanMs, sdMs, costMs: costMsPerByte * chunkBytes, extraMs };
   });
   if (up.filter(Boolean).length >= k) return up;
   return up.map((latency) => latency ?? { meanMs: DOWN_MS, sdMs: 0 });

@@ -5,10 +5,9 @@
 
 import { NO_PEERS } from "../cooperation/peer-view.ts";
 import type { PeerView } from "../cooperation/peer-view.ts";
-import { cachingOptions } from "../options/caching-option.ts";
-import type { CachingOption, ChunkLatency } from "../options/caching-option.ts";
-import { expectedReadMs } from "../options/latency.ts";
-import { chunkLatencies, costOf, isFunctional, nearer } from "../options/sources.ts";
+import { cachingOptions, nearestBeside, readMs } from "../options/caching-option.ts";
+import type { CachingOption, ChunkLatency, ReadConditions } from "../options/caching-option.ts";
+import { chunkLatencies, isFunctional, nearer } from "../options/sources.ts";
 import type { RegionEstimate, SourceLatency } from "../options/sources.ts";
 import type { ObjectShape } from "./object-shape.ts";
 
@@ -16,17 +15,13 @@ import type { ObjectShape } from "./object-shape.ts";
 const CHUNK_INDICES = 256;
 
 /** Latencies, peers and contents that options depend on. */
-export interface CacheView {
+export interface CacheView extends ReadConditions {
   readonly regions: readonly RegionEstimate[];
-  /** Time to deliver a cached chunk that was read here not long ago. */
-  readonly cacheMs: number;
   /** How much longer the first read of a value takes. Default: no longer. */
   readonly firstRead?: FirstRead | undefined;
-  /** Requests beyond k that readers make. */
-  readonly delta: number;
   /**
-   * This PoP's number: the cache then holds k parity rows that no region has (Sprout). PoPs of different numbers hold
-   * different rows while rows suffice. Default: the cache holds copies of stored chunks.
+   * This PoP's number: the cache then holds parity rows that no region has (Sprout), where they save more than copies.
+   * PoPs of different numbers hold different rows while rows suffice. Default: the cache holds copies of stored chunks.
    */
   readonly functionalPop?: number | undefined;
   /** Whether data chunks of regions that are down are kept instead of parity (Liu et al., V-B). Default: false. */
@@ -144,7 +139,7 @@ export class CacheOptions {
   savedMsWith(valued: ValuedObject, chunks: readonly number[]): number {
     const { object } = valued;
     const sources = this.#sourcesOf(object);
-    const view = { cacheMs: this.cacheMsOf(valued), delta: this.#view.delta };
+    const view = { ...this.#view, cacheMs: this.cacheMsOf(valued) };
     const saved = readMs(sources, [], object, view) - readMs(sources, chunks, object, view);
     return this.#meanOfReads(valued, Math.max(0, saved), chunks);
   }
@@ -173,12 +168,25 @@ export class CacheOptions {
 
   #bestOf(valued: ValuedObject): KeptBySize {
     const kept: Kept[] = [{ chunks: [], savedMs: 0 }];
-    for (const { d, value } of this.#optionsOf(valued)) {
-      const chunks = this.#best(valued, d);
-      const best = { chunks, savedMs: this.#meanOfReads(valued, value, chunks) };
+    const { functionalPop } = this.#view;
+    const copies = this.#optionsOf(valued);
+    const rows =
+      functionalPop === undefined ? copies : this.#optionsOf(valued, firstFunctional(valued.object, functionalPop));
+    for (const [i, option] of rows.entries()) {
+      let best = this.#keptBy(valued, option);
+      const copy = copies[i] && this.#keptBy(valued, copies[i]);
+      // Of equals a row is useful to peers, which hold others.
+      if (copy && copy.savedMs > best.savedMs) best = copy;
       kept.push(this.#recovered(valued, best) ?? best);
     }
     return bySize(kept);
+  }
+
+  /** A complete object is kept as data chunks: distance no longer matters, and data needs no codec. */
+  #keptBy(valued: ValuedObject, { d, chunks: best, value }: CachingOption): Kept {
+    const { k } = valued.object;
+    const chunks = d < k ? best : Array.from({ length: k }, (_, chunk) => chunk);
+    return { chunks, savedMs: this.#meanOfReads(valued, value, chunks) };
   }
 
   /** Returns `best` with the cached chunks in place of as many others that are hardly better. */
@@ -193,19 +201,6 @@ export class CacheOptions {
     const savedMs = this.savedMsWith(valued, cached);
     if (savedMs < (1 - WORTH_CHANGING) * other.savedMs) return best;
     return bySize(best.kept.with(cached.length, { chunks: cached, savedMs }));
-  }
-
-  /** A complete object is kept as data chunks: distance no longer matters, and data needs no codec. */
-  #best(valued: ValuedObject, d: number): readonly number[] {
-    const { object } = valued;
-    const { k } = object;
-    if (d >= k) return Array.from({ length: k }, (_, chunk) => chunk);
-    const { functionalPop } = this.#view;
-    if (functionalPop !== undefined) {
-      const first = firstFunctional(object, functionalPop);
-      return Array.from({ length: d }, (_, row) => first + row);
-    }
-    return this.#optionsOf(valued)[d - 1]?.chunks ?? [];
   }
 
   /**
@@ -243,23 +238,22 @@ export class CacheOptions {
     return chunks.some((chunk) => isFunctional(object, chunk) && (chunk < first || chunk >= first + object.k));
   }
 
-  #optionsOf(valued: ValuedObject): readonly CachingOption[] {
+  #optionsOf(valued: ValuedObject, firstRow?: number): readonly CachingOption[] {
     const { k, m, version } = valued.object;
     const cacheMs = this.cacheMsOf(valued);
     const atPeers = this.#peers.chunksOf(version).map(({ chunk, meanMs }) => `${chunk}:${meanMs}`);
-    const name = `${layoutOf(valued.object)}/${cacheMs}/${atPeers.join()}`;
+    const name = `${layoutOf(valued.object)}/${cacheMs}/${firstRow}/${atPeers.join()}`;
     let options = this.#byShape.get(name);
     if (!options) {
       if (this.#byShape.size >= KNOWN_MAX) this.#byShape.clear();
-      const { delta, functionalPop } = this.#view;
       options = cachingOptions({
+        ...this.#view,
         k,
         m,
         chunkBytes: 1,
         sources: this.#sourcesOf(inSteps(valued.object)),
         cacheMs,
-        delta,
-        functional: functionalPop !== undefined,
+        firstRow,
         // The value is then the milliseconds saved.
         popularity: 1,
       });
@@ -343,24 +337,9 @@ export function sourcesOf(
  * Returns the first row of a PoP. Those of one PoP always fit. They are counted from the last index, 255, because
  * buckets store extra rows from the first one on.
  */
-function firstFunctional({ k, m }: ObjectShape, pop: number): number {
+export function firstFunctional({ k, m }: Pick<ObjectShape, "k" | "m">, pop: number): number {
   const pops = Math.floor((CHUNK_INDICES - k - m) / k);
   return CHUNK_INDICES - ((pop % pops) + 1) * k;
-}
-
-/**
- * Returns the expected time of a read while exactly the chunks `cached` are cached, and the price of its requests as
- * milliseconds.
- */
-export function readMs(
-  sources: readonly ChunkLatency[],
-  cached: readonly number[],
-  { k }: Pick<ObjectShape, "k">,
-  { cacheMs, delta }: Pick<CacheView, "cacheMs" | "delta">,
-): number {
-  if (cached.length >= k) return cacheMs;
-  const remote = remoteOf(sources, cached, k + delta);
-  return expectedReadMs([...cached.map(() => ({ meanMs: cacheMs })), ...remote], k) + costOf(remote);
 }
 
 /** Returns the regions that a read asks while exactly the chunks `cached` are cached, one for each chunk. */
@@ -371,13 +350,7 @@ export function nearestRegions(
 ): string[] {
   if (cached.length >= object.k) return [];
   const own = new Map(sourcesOf(object, regions).map(({ chunk, meanMs }) => [chunk, meanMs]));
-  return remoteOf(sourcesOf(object, regions, peers), cached, object.k + delta)
+  return nearestBeside(sourcesOf(object, regions, peers), cached, object.k + delta)
     .filter(({ chunk, meanMs }) => own.get(chunk) === meanMs)
     .map(({ chunk }) => object.placement[chunk]!);
-}
-
-/** Returns the nearest sources of chunks that are not cached: as many as make `count` with the cached ones. */
-function remoteOf(sources: readonly ChunkLatency[], cached: readonly number[], count: number): ChunkLatency[] {
-  const byDistance = sources.filter(({ chunk }) => !cached.includes(chunk)).toSorted((a, b) => a.meanMs - b.meanMs);
-  return byDistance.slice(0, Math.max(0, count - cached.length));
 }

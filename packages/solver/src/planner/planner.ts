@@ -111,8 +111,8 @@ export class Planner {
     const seconds = Math.max(this.#beganSeconds ?? 0, input.nowMs / 1_000);
     const { peers = NO_PEERS, isExchange = false } = input;
     const isJoint = peers.requests.size > 0;
-    const regions = input.regions.map(({ name, meanMs, sdMs, msPerByte = 0, down }) => {
-      return { name, meanMs, sdMs, msPerByte, down };
+    const regions = input.regions.map(({ name, meanMs, sdMs, msPerByte = 0, down, utilization }) => {
+      return { name, meanMs, sdMs, msPerByte, down, utilization };
     });
     this.#ledger = input.ledger;
     this.#cache.beginPlan(seconds);
@@ -173,22 +173,12 @@ export class Planner {
   /** Sets the latencies by which objects are valued. Returns whether they are others. */
   #lookAt(regions: readonly RegionEstimate[], peers: PeerView): boolean {
     if (regions === this.#regions && peers === this.#peers && !this.#isReconfigured) return false;
-    const { cacheMs, firstRead, delta, functionalPop, recovered = false, prices } = this.#options;
     const cachedOf = (version: string): readonly number[] => this.#ledger.get(version)?.target ?? [];
     this.#regions = regions;
     this.#peers = peers;
     this.#isReconfigured = false;
-    const estimates = priced(regions, prices?.egressPerByte);
-    this.#cacheOptions = new CacheOptions({
-      regions: estimates,
-      cacheMs,
-      firstRead,
-      delta,
-      functionalPop,
-      recovered,
-      peers,
-      cachedOf,
-    });
+    const estimates = priced(regions, this.#options.prices?.egressPerByte);
+    this.#cacheOptions = new CacheOptions({ ...this.#options, regions: estimates, peers, cachedOf });
     this.#cache.options = this.#cacheOptions;
     return true;
   }
@@ -340,8 +330,7 @@ export class Planner {
       const content = this.#cache.at(slot);
       if (content) served.push({ ...content, chunks: chunksOf(content.object.version) });
     }
-    const { cacheMs, delta } = this.#options;
-    const view = { regions: this.#regions, peers: this.#peers, cacheMs, delta, egressUsdPerGb };
+    const view = { ...this.#options, regions: this.#regions, peers: this.#peers, egressUsdPerGb };
     const savings = estimateSavings(served, view);
     return savings && { ...savings, ...(this.#regretMs !== undefined && { regretMs: this.#regretMs }) };
   }

@@ -5,10 +5,11 @@
  */
 
 import type { PeerView } from "../cooperation/peer-view.ts";
-import { cachingOptions } from "../options/caching-option.ts";
+import { cachingOptions, readMs } from "../options/caching-option.ts";
+import type { ReadConditions } from "../options/caching-option.ts";
 import { isFunctional, recoveredChunks } from "../options/sources.ts";
 import type { RegionEstimate } from "../options/sources.ts";
-import { nearestRegions, readMs, sourcesOf } from "./cache-options.ts";
+import { nearestRegions, sourcesOf } from "./cache-options.ts";
 import type { ObjectShape } from "./object-shape.ts";
 
 /** One object, how often clients request it here, and the chunks of it that are cached here. */
@@ -20,13 +21,9 @@ export interface ServedObject {
 }
 
 /** What reads depend on. */
-export interface ServedView {
+export interface ServedView extends ReadConditions {
   readonly regions: readonly RegionEstimate[];
   readonly peers: PeerView;
-  /** Time to deliver a cached chunk. */
-  readonly cacheMs: number;
-  /** Requests beyond k that readers make. */
-  readonly delta: number;
   /** The price of a GB from each region in US dollars; others are free. Default: all are. */
   readonly egressUsdPerGb?: ReadonlyMap<string, number>;
 }
@@ -116,18 +113,17 @@ function egressUsdOf(asked: readonly string[], { chunkBytes }: ObjectShape, { eg
 }
 
 function timesOf({ object, chunks }: ServedObject, view: ServedView) {
-  const { cacheMs, delta, regions, peers } = view;
+  const { regions, peers } = view;
   const sources = sourcesOf(object, regions, peers);
   const alone = sourcesOf(object, regions);
-  const time = (from: typeof sources, cached: readonly number[], extra = delta): number =>
-    readMs(from, cached, object, { cacheMs, delta: extra });
+  const time = (from: typeof sources, cached: readonly number[], delta = view.delta): number =>
+    readMs(from, cached, object, { ...view, delta });
   const rows = chunks.filter((chunk) => isFunctional(object, chunk)).length;
   const { k, m } = object;
   const copies =
     rows === 0
       ? chunks
-      : (cachingOptions({ k, m, chunkBytes: 1, sources, cacheMs, delta, popularity: 1 })[chunks.length - 1]?.chunks ??
-        []);
+      : (cachingOptions({ ...view, k, m, chunkBytes: 1, sources, popularity: 1 })[chunks.length - 1]?.chunks ?? []);
   return {
     now: time(sources, chunks),
     withoutCaching: time(sources, []),

@@ -3,12 +3,13 @@
 import { SolverError } from "../errors.ts";
 import type { LatencyLaw } from "../options/latency.ts";
 import type { PolicyCache, StorageView } from "../policy/policy.ts";
+import { bitCount } from "./numbers.ts";
 import type { SimulatedWorld } from "./world.ts";
 
 /** The contents of all caches. */
 export class Caches {
   readonly world: SimulatedWorld;
-  /** Per object and PoP (object x PoPs + pop): a chunk bit mask, or a count of functional chunks. */
+  /** Per object and PoP (object x PoPs + pop): a bit mask of chunks, functional ones after the stored. */
   readonly held: Int32Array;
   readonly used: Float64Array;
   /** Values written into each PoP's KV; removals do not count. */
@@ -34,7 +35,7 @@ export class Caches {
   }
 
   countOf(pop: number, object: number): number {
-    return this.world.countOf(this.held[object * this.world.pops.length + pop]!);
+    return bitCount(this.held[object * this.world.pops.length + pop]!);
   }
 
   /** Keeps d chunks of the object at the PoP: the best ones by present latencies. */
@@ -53,7 +54,7 @@ export class Caches {
     const before = this.held[at]!;
     if (next === before) return;
     const weight = world.chunkWeight[object]!;
-    const used = this.used[pop]! + (world.countOf(next) - world.countOf(before)) * weight;
+    const used = this.used[pop]! + (bitCount(next) - bitCount(before)) * weight;
     if (used > world.capacity[pop]!) {
       throw new SolverError("INTERNAL", `the cache would hold ${used}, above its capacity ${world.capacity[pop]}`, {
         pop,

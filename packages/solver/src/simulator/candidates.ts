@@ -17,8 +17,6 @@ export interface CandidateOptions {
   readonly peerMs: readonly Float64Array[];
   /** Whether reads ask peers. */
   readonly joint: boolean;
-  /** Whether caches hold counts of functional chunks instead of masks of stored ones. */
-  readonly functional: boolean;
   /** Whether a read asks for parity only in place of unavailable data. */
   readonly dataOnly: boolean;
 }
@@ -45,23 +43,22 @@ export class Candidates {
   }
 
   /** Fills the lists with every source outside the own cache, nearest first; returns how many there are. */
-  list(pop: number, group: number, held: ArrayLike<number>, own: number): number {
+  list(pop: number, group: number, held: ArrayLike<number>): number {
     const peerMs = this.#options.peerMs[pop]!;
-    const { region, transferMs, cacheTransferMs } = this.#options.groups[group]!;
+    const { cacheTransferMs } = this.#options.groups[group]!;
     const toPeerMs = (q: number): number => peerMs[q]! + cacheTransferMs[pop]!;
     const order = this.orderOf(pop, group);
-    const mask = this.#options.functional ? 0 : held[pop]!;
+    const mask = held[pop]!;
     let count = 0;
     let covered = mask;
     let parity = this.#options.dataOnly ? this.#parityNeeded(order, mask) : Infinity;
     for (let s = 0; s < order.length; s++) {
       const c = order[s]!;
       if (mask & (1 << c) || (c >= this.#options.k && parity-- <= 0)) continue;
-      let ms =
-        this.#options.regionMs[pop]![region[c]!]! * this.#options.conditions.factor[region[c]!]! + transferMs[pop]!;
+      let ms = this.#chunkMs(pop, group, c);
       let from = c;
       covered |= 1 << c;
-      if (this.#options.joint && !this.#options.functional) {
+      if (this.#options.joint) {
         for (let q = 0; q < peerMs.length; q++) {
           if (q === pop || !(held[q]! & (1 << c)) || toPeerMs(q) >= ms) continue;
           ms = toPeerMs(q);
@@ -71,22 +68,31 @@ export class Candidates {
       this.#insert(count++, ms, from, c);
     }
     if (!this.#options.joint) return count;
-    let rows = this.#options.k - own;
     for (let q = 0; q < peerMs.length; q++) {
       if (q === pop || !Number.isFinite(peerMs[q]!)) continue;
-      if (this.#options.functional) {
-        // PoPs keep different rows, k of them in all, so at most k - own are new to this PoP.
-        for (let row = Math.min(held[q]!, rows); row > 0; row--, rows--) this.#insert(count++, toPeerMs(q), -1 - q, -1);
-      } else {
-        // A peer may hold a chunk whose region is down.
-        for (let c = 0; c < this.#options.chunks; c++) {
-          if (covered & (1 << c) || !(held[q]! & (1 << c))) continue;
-          covered |= 1 << c;
-          this.#insert(count++, toPeerMs(q), -1 - q, c);
-        }
+      // A peer may hold a chunk whose region is down.
+      for (let c = 0; c < this.#options.chunks; c++) {
+        if (covered & (1 << c) || !(held[q]! & (1 << c))) continue;
+        covered |= 1 << c;
+        this.#insert(count++, toPeerMs(q), -1 - q, c);
       }
+      // PoPs keep different functional chunks.
+      for (let row = bitCount(held[q]! >> this.#options.chunks); row > 0; row--)
+        this.#insert(count++, toPeerMs(q), -1 - q, -1);
     }
     return count;
+  }
+
+  #chunkMs(pop: number, group: number, chunk: number): number {
+    const { regionMs, conditions, groups } = this.#options;
+    const { region, transferMs } = groups[group]!;
+    return regionMs[pop]![region[chunk]!]! * conditions.factor[region[chunk]!]! + transferMs[pop]!;
+  }
+
+  /** Expected milliseconds of the chunk that is `rank` others farther than the nearest; Infinity where none is. */
+  msOf(pop: number, group: number, rank: number): number {
+    const chunk = this.orderOf(pop, group)[rank];
+    return chunk === undefined ? Infinity : this.#chunkMs(pop, group, chunk);
   }
 
   /** Parity chunks that a read needs beside the data chunks of `order` and those in the mask. */

@@ -164,7 +164,7 @@ describe("simulate", () => {
     const late = { noise, read: { delta: 1, cachedChunks: "exact" } };
     const plain = rowOf(run({ noise }), "backend");
     const free = rowOf(run({ ...late, load: { utilization: 0 } }), "backend");
-    const charged = rowOf(run(late), "backend");
+    const charged = rowOf(run({ ...late, load: { utilization: 0.1 } }), "backend");
     expect(plain.requestsPerRead).toBe(2);
     expect(charged.requestsPerRead).toBe(3);
     expect(free.p99Ms).toBeLessThan(plain.p99Ms);

@@ -1,6 +1,9 @@
 /** One system's world: where the chunks are, how far away, how large, and what a read with given caches takes. */
 
+import { SolverError } from "../errors.ts";
+import { busyChargeMs, memoizedLateBinding } from "../options/late-binding.ts";
 import type { LatencyLaw } from "../options/latency.ts";
+import { firstFunctional } from "../planner/cache-options.ts";
 import type { Random } from "../random.ts";
 import { Candidates } from "./candidates.ts";
 import { Conditions } from "./scenario/conditions.ts";
@@ -30,6 +33,8 @@ const BUSY_MAX = 0.95;
 /** Noise samples over which expected latencies are averaged. */
 const SAMPLES = 48;
 const SAMPLE_SEED = 0x5eed;
+/** Stored and functional chunks of an object: they are the bits of a number. */
+const CHUNKS_MAX = 30;
 /** A reader uses a plan for this long. */
 const PLAN_SECONDS = 60;
 
@@ -46,18 +51,20 @@ export class SimulatedWorld {
   readonly chunkBytes: Float64Array;
   readonly groupOf: Int32Array;
   readonly conditions: Conditions;
+  /** Whether caches may keep rows of the code that no region has. */
   readonly functional: boolean;
   readonly joint: boolean;
   /** Share of the time that a region is busy with reads that ask for k chunks. */
   readonly utilization: number;
   readonly outcome: ReadOutcome = { ms: 0, requests: 0, fromOwn: 0, fromPeers: 0, isDecoded: false };
-  /** Requests beyond k. */
+  /** Requests beyond k that a read may make: it makes those that are worth what they cost where regions are busy. */
   readonly delta: number;
   /** Whether caches keep the data chunk that a read recovered, instead of the parity chunk it was recovered from. */
   readonly recovered: boolean;
   /** False for copies of whole objects, which need no decoding. */
   readonly #isCoded: boolean;
-  readonly #decodeMs: number;
+  /** Milliseconds that a read takes longer which has to decode. */
+  readonly decodeMs: number;
   readonly #client: ClientSpec;
   /** Per object and PoP: when a reader there last received its plan. */
   readonly #plannedSeconds: Float64Array;
@@ -68,6 +75,12 @@ export class SimulatedWorld {
   readonly #samples: NoiseSample[];
   readonly #load: RegionLoad;
   readonly #candidates: Candidates;
+  readonly #chunkFactor: Noise["chunkFactor"];
+  /** What the requests beyond k of the last read cost other reads. */
+  #chargeMs = 0;
+  readonly #bindLate = memoizedLateBinding();
+  /** Chunks to keep, by PoP, group and d, under the present conditions. */
+  readonly #chosen = new Map<number, number>();
   readonly #arrival: Float64Array;
   readonly #sorted: Float64Array;
 
@@ -78,15 +91,23 @@ export class SimulatedWorld {
     this.objects = scenario.objects.count;
     this.pops = pops;
     this.functional = system.read.cachedChunks === "functional" && !system.replicas;
+    if (this.functional && this.chunks + this.code.k > CHUNKS_MAX) {
+      throw new SolverError(
+        "SCENARIO_INVALID",
+        `code ${this.code.k}+${this.code.m} with as many functional chunks as data chunks has more than ${CHUNKS_MAX}`,
+        { code: this.code },
+      );
+    }
     this.joint = system.joint;
     this.delta = system.replicas ? 0 : system.read.delta;
     this.recovered = system.read.cachedChunks === "recovered" && !system.replicas;
     this.#isCoded = !system.replicas;
-    this.#decodeMs = system.read.decodeMs;
+    this.decodeMs = system.read.decodeMs;
     this.#client = scenario.client;
     this.#plannedSeconds = new Float64Array(this.objects * pops.length).fill(-Infinity);
     this.conditions = new Conditions(scenario.events, regions);
     this.#noise = new Noise(scenario.noise, this.chunks, regions.length, pops.length);
+    this.#chunkFactor = this.#noise.chunkFactor;
     this.#samples = this.#noise.samples(SAMPLES, SAMPLE_SEED);
     this.utilization = scenario.load.utilization;
     this.#load = new RegionLoad(this.utilization, regions.length, this.code.k);
@@ -113,7 +134,6 @@ export class SimulatedWorld {
       regionMs: this.#regionMs,
       peerMs: pops.map((pop) => Float64Array.from(pops, (peer) => pop.peerLatencyMs[peer.name] ?? Infinity)),
       joint: this.joint,
-      functional: this.functional,
       dataOnly: system.read.dataChunksOnly && !system.replicas,
     });
     this.#arrival = new Float64Array(this.#candidates.estimate.length);
@@ -124,7 +144,10 @@ export class SimulatedWorld {
   advance(seconds: number): boolean {
     this.#seconds = seconds;
     const changed = this.conditions.advance(seconds);
-    if (changed) this.#candidates.forget();
+    if (changed) {
+      this.#candidates.forget();
+      this.#chosen.clear();
+    }
     return changed;
   }
 
@@ -132,15 +155,16 @@ export class SimulatedWorld {
     return this.#groups.length;
   }
 
-  /** Reads one object of a group; `held` has per PoP its cached chunks: a bit mask, or a count when functional. */
+  /** Reads one object of a group. `held` has the cached chunks of each PoP as a bit mask, functional ones last. */
   read(pop: number, group: number, held: ArrayLike<number>, noise: NoiseSample, isCharged: boolean): ReadOutcome {
     const { outcome, code } = this;
     const arrival = this.#arrival;
     const sorted = this.#sorted;
     const { estimate } = this.#candidates;
-    const own = Math.min(this.countOf(held[pop]!), code.k);
-    const found = this.#candidates.list(pop, group, held, own);
-    const wanted = own >= code.k ? 0 : Math.min(found, code.k - own + this.delta);
+    const own = Math.min(bitCount(held[pop]!), code.k);
+    const found = this.#candidates.list(pop, group, held);
+    const extra = this.#extra(pop, group, own, found);
+    const wanted = own >= code.k ? 0 : Math.min(found, code.k - own + extra);
     outcome.requests = own + wanted;
     outcome.fromOwn = own;
     outcome.fromPeers = 0;
@@ -169,9 +193,28 @@ export class SimulatedWorld {
       }
     }
     outcome.requests = own + asked;
-    outcome.isDecoded = this.#needsDecoding(own, held[pop]!, asked, ms);
-    outcome.ms = this.#client.overheadMs + (outcome.isDecoded ? ms + this.#decodeMs : ms);
+    outcome.isDecoded = this.#needsDecoding(held[pop]!, asked, ms);
+    outcome.ms = this.#client.overheadMs + (outcome.isDecoded ? ms + this.decodeMs : ms);
     return outcome;
+  }
+
+  /** How many requests beyond k are worth what they cost other reads. */
+  #extra(pop: number, group: number, own: number, found: number): number {
+    const { k } = this.code;
+    this.#chargeMs = 0;
+    if (this.delta === 0 || this.utilization === 0 || own >= k || found <= k - own) return this.delta;
+    const { estimate, source } = this.#candidates;
+    const neededMs = this.#candidates.msOf(pop, group, k - 1);
+    const { mean, deviation } = this.#chunkFactor;
+    const cached = Array.from({ length: own }, () => ({ meanMs: this.pops[pop]!.cacheLatencyMs * mean }));
+    const remote = Array.from({ length: Math.min(found, k - own + this.delta) }, (_, s) => {
+      const meanMs = estimate[s]! * mean;
+      const charge = source[s]! < 0 || estimate[s]! > neededMs ? 0 : busyChargeMs(meanMs, k, this.utilization);
+      return { meanMs, sdMs: estimate[s]! * deviation, extraMs: charge };
+    });
+    const { extra } = this.#bindLate([...cached, ...remote], k);
+    for (const { extraMs: charge } of remote.slice(k - own, k - own + extra)) this.#chargeMs += charge;
+    return extra;
   }
 
   /** When candidate s arrives if it is requested at the start. */
@@ -188,9 +231,9 @@ export class SimulatedWorld {
   }
 
   /** Whether one of the chunks that arrived by `ms` is not a data chunk. */
-  #needsDecoding(own: number, held: number, wanted: number, ms: number): boolean {
+  #needsDecoding(held: number, wanted: number, ms: number): boolean {
     if (!this.#isCoded) return false;
-    if (own > 0 && (this.functional || held >> this.code.k !== 0)) return true;
+    if (held >> this.code.k !== 0) return true;
     for (let s = 0; s < wanted; s++) {
       const chunk = this.#candidates.chunk[s]!;
       if ((chunk < 0 || chunk >= this.code.k) && this.#arrival[s]! <= ms) return true;
@@ -215,24 +258,49 @@ export class SimulatedWorld {
     return this.pops[pop]!.cacheLatencyMs * noise.own + manifestMs;
   }
 
-  /** Expected duration of a read; Infinity when it cannot be completed. */
+  /** Expected duration of a read, and what it costs other reads; Infinity when it cannot be completed. */
   expectedMs(pop: number, group: number, held: ArrayLike<number>): number {
     let sum = 0;
-    for (const noise of this.#samples) sum += this.read(pop, group, held, noise, false).ms;
+    for (const noise of this.#samples) sum += this.read(pop, group, held, noise, false).ms + this.#chargeMs;
     return Number.isNaN(sum) ? Infinity : sum / this.#samples.length;
   }
 
   /**
-   * What a PoP should keep of a group's object when it keeps d chunks: the d most distant of the k chunks that a read
-   * would use, given what the peers hold. A count when functional, a bit mask otherwise. With `recovered`, data chunks
-   * that the read does not use take the place of parity (Liu et al., section V-B: the recovered data chunk is cached
-   * instead).
+   * What a PoP should keep of a group's object when it keeps d chunks, given what the peers hold: the d most distant of
+   * the k chunks that a read would use, or as many rows of the code where those are not slower. With `recovered`, data
+   * chunks that the read does not use take the place of parity (Liu et al., section V-B: the recovered data chunk is
+   * cached instead).
    */
   chooseChunks(pop: number, group: number, d: number, held: ArrayLike<number>): number {
-    if (this.functional) return d;
+    if (!this.functional) return this.#chooseCopies(pop, group, d, held);
+    // A whole object is kept as data.
+    if (d >= this.code.k) return (1 << this.code.k) - 1;
+    const name = (pop * this.groupCount + group) * this.code.k + d;
+    let chosen = this.#chosen.get(name);
+    if (chosen === undefined) {
+      const msOf = (kept: number): number =>
+        this.expectedMs(
+          pop,
+          group,
+          Int32Array.from(this.pops, (_, q) => (q === pop ? kept : 0)),
+        );
+      const rows = this.rows(0, d);
+      const copies = this.#chooseCopies(pop, group, d, new Int32Array(this.pops.length));
+      chosen = bitCount(copies) === d && msOf(copies) < msOf(rows) ? copies : rows;
+      this.#chosen.set(name, chosen);
+    }
+    return chosen;
+  }
+
+  /** The functional chunks from number `from` on, as a bit mask. */
+  rows(from: number, count: number): number {
+    return ((1 << count) - 1) << (this.chunks + from);
+  }
+
+  #chooseCopies(pop: number, group: number, d: number, held: ArrayLike<number>): number {
     const without = Array.from(held);
     without[pop] = 0;
-    const found = Math.min(this.#candidates.list(pop, group, without, 0), this.code.k);
+    const found = Math.min(this.#candidates.list(pop, group, without), this.code.k);
     let mask = 0;
     for (let s = Math.max(0, found - d); s < found; s++) mask |= 1 << this.#candidates.chunk[s]!;
     return this.recovered ? this.#recover(mask, group, found) : mask;
@@ -280,9 +348,17 @@ export class SimulatedWorld {
     return Array.from(this.#candidates.orderOf(pop, group), (chunk) => this.#groups[group]!.region[chunk]!);
   }
 
-  /** Number of chunks in a held value: the count itself when functional, the bits of the mask otherwise. */
-  countOf(held: number): number {
-    return this.functional ? held : bitCount(held);
+  /** Indices of the chunks in a bit mask, as deployed PoPs name them: rows of different PoPs have different ones. */
+  indicesOf(pop: number, held: number): number[] {
+    const beyond = firstFunctional(this.code, pop) - this.chunks;
+    const bits = Array.from({ length: CHUNKS_MAX }, (_, bit) => bit).filter((bit) => held & (1 << bit));
+    return bits.map((bit) => (bit < this.chunks ? bit : bit + beyond));
+  }
+
+  /** The bit mask of these chunks of a PoP. */
+  maskOf(pop: number, indices: readonly number[]): number {
+    const beyond = firstFunctional(this.code, pop) - this.chunks;
+    return indices.reduce((mask, chunk) => mask | (1 << (chunk < this.chunks ? chunk : chunk - beyond)), 0);
   }
 }
 

@@ -12,6 +12,7 @@
 import { asInteger, asNumber, refuseUnknown } from "../../json-fields.ts";
 import type { Random } from "../../random.ts";
 import type { Caches } from "../cache-state.ts";
+import { bitCount } from "../numbers.ts";
 import type { Decider } from "./decider.ts";
 import { parseWire, Wire } from "./wire.ts";
 import type { WireSettings } from "./wire.ts";
@@ -96,11 +97,10 @@ export class C2pDecider implements Decider {
   /** Chunks that a read at the PoP had to fetch from the regions, by what the PoP knows of its peers. */
   #missingOf(pop: number, object: number): number {
     const { world } = this.#caches;
-    let held = this.#caches.countOf(pop, object);
-    if (world.functional) {
-      for (const chunks of this.#tables[pop]!.replicasOf(String(object)).values()) held += chunks.length;
-    } else held = world.countOf(this.#believedOf(pop, object).reduce((union, mask) => union | mask));
-    return Math.max(0, world.code.k - held);
+    const believed = this.#believedOf(pop, object);
+    const stored = believed.reduce((union, mask) => union | mask) & ((1 << world.chunks) - 1);
+    const rows = believed.reduce((count, mask) => count + bitCount(mask >> world.chunks), 0);
+    return Math.max(0, world.code.k - bitCount(stored) - rows);
   }
 
   /** What every PoP holds of the object by this PoP's knowledge: its own contents, and what the others stated. */
@@ -109,8 +109,7 @@ export class C2pDecider implements Decider {
     const holders = this.#tables[pop]!.replicasOf(String(object));
     return Int32Array.from(world.pops, ({ name }, q) => {
       if (q === pop) return this.#caches.heldOf(object)[pop]!;
-      const chunks = holders.get(name) ?? [];
-      return world.functional ? chunks.length : chunks.reduce((mask, chunk) => mask | (1 << chunk), 0);
+      return world.maskOf(q, holders.get(name) ?? []);
     });
   }
 
@@ -132,10 +131,10 @@ export class C2pDecider implements Decider {
     const { world } = this.#caches;
     const believed = this.#believedOf(pop, object);
     const own = believed[pop]!;
-    if (world.functional) return own + more;
+    if (world.functional) return own | world.rows(bitCount(own), more);
     const elsewhere = believed.reduce((union, mask, q) => (q === pop ? union : union | mask), 0);
     let next = own;
-    for (let d = 1; d <= world.code.k && world.countOf(next) < world.countOf(own) + more; d++) {
+    for (let d = 1; d <= world.code.k && bitCount(next) < bitCount(own) + more; d++) {
       next |= world.chooseChunks(pop, world.groupOf[object]!, d, believed) & ~elsewhere;
     }
     return next;
@@ -146,7 +145,7 @@ export class C2pDecider implements Decider {
     for (const [object, { hits, readMs }] of this.#kept[pop]!) {
       if (object === except) continue;
       const key = String(object);
-      const own = this.#chunksOf(pop, this.#caches.heldOf(object)[pop]!);
+      const own = this.#caches.world.indicesOf(pop, this.#caches.heldOf(object)[pop]!);
       yield {
         object,
         oic: table.oic(key, this.#caches.world.code.k, own),
@@ -158,7 +157,7 @@ export class C2pDecider implements Decider {
 
   #hold(pop: number, object: number, held: number, nowMs: number): void {
     this.#caches.hold(pop, object, held);
-    this.#events[pop]!.recordHeld(String(object), this.#chunksOf(pop, held), nowMs);
+    this.#events[pop]!.recordHeld(String(object), this.#caches.world.indicesOf(pop, held), nowMs);
     if (held === 0) this.#kept[pop]!.delete(object);
     else if (!this.#kept[pop]!.has(object)) this.#kept[pop]!.set(object, { hits: 1, readMs: nowMs });
   }
@@ -168,14 +167,6 @@ export class C2pDecider implements Decider {
     if (!known) return;
     this.#kept[pop]!.delete(object);
     this.#kept[pop]!.set(object, { hits: decayedHits(known.hits, known.readMs, nowMs) + 1, readMs: nowMs });
-  }
-
-  /** Indices of the held chunks; functional chunks of different PoPs have different indices. */
-  #chunksOf(pop: number, held: number): number[] {
-    const { world } = this.#caches;
-    const first = world.chunks + pop * world.code.k;
-    if (world.functional) return Array.from({ length: held }, (_, row) => first + row);
-    return Array.from({ length: world.chunks }, (_, chunk) => chunk).filter((chunk) => held & (1 << chunk));
   }
 }
 

@@ -16,6 +16,7 @@ import { COMPARED } from "../../policies/compared.ts";
 import type { PlannedContents } from "../../planner/plan.ts";
 import { PeriodPopularity } from "../../policy/period-popularity.ts";
 import type { Caches } from "../cache-state.ts";
+import { bitCount } from "../numbers.ts";
 
 /** Weight of the newest period, as in the PoP's request monitor (Agar, section IV-A). */
 const ALPHA = 0.8;
@@ -78,7 +79,14 @@ export class PlannedPop {
     const { regionMbitPerSecond: rate } = world.pops[this.pop]!;
     this.#regions = world.regionLatencies(this.pop).map(({ meanMs, sdMs = 0 }, r) => {
       const msPerByte = rate ? 8 / (rate * 1000) : 0;
-      return { name: String(r), meanMs, sdMs, msPerByte, down: world.conditions.down[r] === 1 };
+      return {
+        name: String(r),
+        meanMs,
+        sdMs,
+        msPerByte,
+        down: world.conditions.down[r] === 1,
+        utilization: world.utilization,
+      };
     });
   }
 
@@ -182,6 +190,7 @@ export class PlannedPop {
       slots: Math.min(SLOTS, this.#shapes.length),
       cacheMs: world.pops[this.pop]!.cacheLatencyMs,
       delta: world.delta,
+      decodeMs: world.decodeMs,
       recovered: world.recovered,
       functionalPop: world.functional ? this.pop : undefined,
     });
@@ -237,27 +246,19 @@ export class PlannedPop {
     );
   }
 
-  /** Functional chunks of different PoPs have different indices; a whole object is kept as data. */
   #chunksOf(object: number): number[] {
-    const { world } = this.#caches;
-    const { k } = world.code;
-    const held = this.#caches.heldOf(object)[this.pop]!;
-    if (!world.functional) return Array.from({ length: world.chunks }, (_, c) => c).filter((c) => held & (1 << c));
-    const first = held === k ? 0 : world.chunks + this.pop * k;
-    return Array.from({ length: held }, (_, row) => first + row);
+    return this.#caches.world.indicesOf(this.pop, this.#caches.heldOf(object)[this.pop]!);
   }
 
   #apply(planned: readonly PlannedContents[]): void {
     const { world } = this.#caches;
     const held = new Int32Array(world.objects);
     for (const { object, chunks } of planned) {
-      held[Number(object.key)] = world.functional
-        ? chunks.length
-        : chunks.reduce((mask, chunk) => mask | (1 << chunk), 0);
+      held[Number(object.key)] = world.maskOf(this.pop, chunks);
     }
     for (const isGrowing of [false, true]) {
       for (let o = 0; o < world.objects; o++) {
-        if (world.countOf(held[o]!) > this.#caches.countOf(this.pop, o) !== isGrowing) continue;
+        if (bitCount(held[o]!) > this.#caches.countOf(this.pop, o) !== isGrowing) continue;
         this.#caches.hold(this.pop, o, held[o]!);
       }
     }
