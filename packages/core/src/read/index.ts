@@ -21,7 +21,7 @@ export {
   type Piece,
 } from "./pieces.ts";
 export { Line, type LineRequest } from "./line.ts";
-export { DECODE_MS, planReadMs, planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
+export { planReadMs, planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
 export { readStripe, type Hedge, type StripeReadOptions } from "./stripe-read.ts";
 export { StripeHashes, type ReadPage } from "./stripe-hashes.ts";
 export { checkHash, checkLeaves, type HashedStripe } from "./stripe-shards.ts";

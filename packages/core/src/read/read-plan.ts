@@ -39,8 +39,8 @@ const ALTERNATE = 1;
 const FAILED = 2;
 /** One request saves k - 1 others, so it may take this many times as long as they. */
 const SLOWER_MAX = 3;
-/** A parity or functional chunk costs a decode, so a data chunk wins when both take the same time. In milliseconds. */
-export const DECODE_MS = 1;
+/** A parity or functional chunk costs a decode, so a data chunk wins when both take the same time. */
+const DECODE_MS = 1;
 
 /**
  * Returns all candidates of stripe `stripe`, in the order in which a read should use them. Any k chunks decode, so a

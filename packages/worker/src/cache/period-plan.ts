@@ -3,7 +3,6 @@
  * budget.
  */
 import type { Manifest } from "@agarose/core/format";
-import { DECODE_MS } from "@agarose/core/read";
 import { type CachePlan, type ObjectShape, type PlannedContents, type Savings } from "@agarose/solver/planner";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
@@ -95,7 +94,6 @@ export async function planPeriod(
       cacheMs: (cacheLatency.again ?? EDGE_LATENCY).meanMs,
       firstRead: cacheLatency.first && { ms: cacheLatency.first.meanMs, periods: FRONT_TTL_SECONDS / PERIOD_SECONDS },
       delta: settings.delta,
-      decodeMs: DECODE_MS,
       recovered: settings.recovered,
       prices: pricesOf(settings, settings.regions),
       functionalPop: settings.functional ? popNumber(settings) : undefined,

@@ -35,7 +35,7 @@ export function ideasOf({ settings, snapshot, peers }: IdeasOptions): Idea[] {
   const reasons: Record<Idea["name"], string | null> = {
     caching: settings.policy === "off" ? "POLICY is off" : isCaching ? null : nothingCached(settings.fillClientsMin),
     lateBinding: settings.delta > 0 ? null : "DELTA is 0",
-    functional: !settings.functional ? "FUNCTIONAL is false" : hasRows ? null : "copies save as much",
+    functional: !settings.functional ? "FUNCTIONAL is false" : hasRows ? null : "no requested object is cached in part",
     cooperation: !peers
       ? "PEERS or PEER_KEY is not set"
       : peers.some(({ down, silent }) => !down && !silent)

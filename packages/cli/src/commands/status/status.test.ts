@@ -61,7 +61,7 @@ test("PoPs that are well: exit code 0, a table, and JSON of the same", async () 
   expect(table[4]).toMatch(/^fra: not at work: .*cooperation \(PEERS or PEER_KEY is not set\)/);
   // Each of the five ideas is on one of the two lines.
   expect(table[3]).toMatch(/late binding \d+ ms/);
-  expect(table[4]).toMatch(/functional chunks \(copies save as much\)/);
+  expect(table[4]).toMatch(/functional chunks \(no requested object is cached in part\)/);
   expect(table[4]).toMatch(/recovered chunks \(no region is down\)/);
   expect(table[5]).toMatch(/^fra: the best contents for the last period would have saved \d+ ms more a read$/);
   expect(fra!.state!.regretMs).toBeGreaterThanOrEqual(0);
