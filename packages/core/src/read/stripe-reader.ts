@@ -30,6 +30,9 @@ type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "hashes" | "checkPart" 
   ChunkOrder &
   Partial<Pick<StripeReadOptions, "delta">>;
 
+/** Leaf lists that a read keeps: of so many stripes, some may be under way. */
+const LISTS_KEPT = 16;
+
 /** In order, no data chunk may take so many times as long as the k-th of any chunks. */
 const FARTHER_MAX = 1.25;
 
@@ -144,6 +147,8 @@ export class StripeReader {
     const list =
       this.#leaves.get(stripe) ?? this.remembered([`${manifest.version}/${stripe}`], shape.shardBytes, read, signal);
     this.#leaves.set(stripe, list);
+    // A read goes forward, and an object has a list for each stripe.
+    this.#leaves.delete(stripe - LISTS_KEPT);
     return list;
   }
 
