@@ -7,8 +7,11 @@ import { scheduleOf } from "./schedules/schedule.ts";
 import { search } from "./schedules/search.ts";
 import { simulate } from "./simulation.ts";
 
-/** A seed gives the same schedules on every machine, so a slow one needs longer, and finds the same. */
-const SCHEDULES_MAX = 200;
+/**
+ * A seed gives the same schedules on every machine, so a slow one needs longer, and finds the same. Most mistakes show
+ * within 100 schedules, and one copy too few in one of 700.
+ */
+const SCHEDULES_MAX = 1_000;
 const FAMILIES: Record<string, typeof scheduleOf> = {
   "put says unchanged after a look at one region": families.killedAndRepeated,
   "gc deletes by the age of chunks, and lists before it looks": families.cleanedUnderReader,

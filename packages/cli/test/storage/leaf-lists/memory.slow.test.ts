@@ -159,9 +159,9 @@ async function measured(stripes: number): Promise<Record<string, number>> {
 /** As many as an object of so many GiB has under stripes of 4 MiB. */
 const stripesOf = (gib: number): number => gib * 256;
 
-test("what a put, a get, a verify and a repair keep of 64 GiB is the same as of 2 GiB", async () => {
-  const [small, large] = [await measured(stripesOf(2)), await measured(stripesOf(64))];
+test("what a put, a get, a verify and a repair keep of 32 GiB is the same as of 2 GiB", async () => {
+  const [small, large] = [await measured(stripesOf(2)), await measured(stripesOf(32))];
   expect(Object.keys(large)).toEqual(["put", "get", "verify", "repair"]);
-  // What a stripe has of hashes would be 800 bytes at least, and so 12 MB.
+  // What a stripe has of hashes would be 800 bytes at least, and so 6 MB.
   for (const [name, bytes] of Object.entries(large)) expect(bytes - small[name]!, name).toBeLessThan(1_000_000);
 });
