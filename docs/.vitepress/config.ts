@@ -60,6 +60,7 @@ export default defineConfig({
       section("Operate", "guides", ["operate", "monitor", "heal", "troubleshooting"]),
       section("Explanation", "explanation", [
         "compare",
+        "performance",
         "faq",
         "architecture",
         "reading",

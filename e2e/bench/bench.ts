@@ -1,7 +1,9 @@
 /** What `main.ts` runs: one measurement, which describes itself in Markdown. */
 export interface Bench {
-  /** As on the command line, and in the marks around its section of docs/internals/benchmarks.md. */
+  /** As on the command line, and in the marks around its section. */
   readonly name: string;
+  /** The page of its section, below docs/. Default: internals/benchmarks.md. */
+  readonly page?: string;
   /** Heading of the section. */
   readonly title: string;
   /**

@@ -1,5 +1,6 @@
 /**
- * `npm run bench [-- name…]`: measures, prints, and rewrites the sections of docs/internals/benchmarks.md.
+ * `npm run bench [-- name…]`: measures, prints, and rewrites the sections of docs/internals/benchmarks.md and of the
+ * page on performance.
  *
  * `--quick` runs few rounds on small files and writes nothing.
  */
@@ -12,7 +13,7 @@ import { longRead } from "./reads/long-read.ts";
 import { describeLoad } from "@agarose/dev-world/machine";
 import { defaultPolicies, policies } from "./comparison/policies.ts";
 import { pages } from "./pages/pages.ts";
-import { lines } from "./pages/lines.ts";
+import { performancePage } from "./pages/performance.ts";
 import { ranges } from "./pages/ranges.ts";
 import { text } from "./pages/text.ts";
 import { popMemory } from "./pop/pop-memory.ts";
@@ -43,7 +44,7 @@ const BENCHES: readonly Bench[] = [
   longRead,
   pages,
   ranges,
-  lines,
+  performancePage,
   text,
 ];
 
@@ -67,5 +68,5 @@ for (const [done, bench] of chosen.entries()) {
   const body = await bench.run({ quick: values.quick, progress: (line) => console.error(`  ${line}`) });
   const section = `## ${bench.title}\n\n${body}\n\n${describeLoad(before)}`;
   console.log(`\n${section}`);
-  if (!values.quick) await writeSection(bench.name, section);
+  if (!values.quick) await writeSection(bench, section);
 }

@@ -61,6 +61,16 @@ test("README has the figures on record", async () => {
   expect(readme).toContain(`${ratios[0]} to ${ratios.at(-1)} times as long as a plain`);
 });
 
+test("README has the ratios of slow lines that the page on performance has", async () => {
+  const lines = tableAfter(await page("docs/explanation/performance.md"), "### By line");
+  const slow = lines.filter((row) => /^(20|50|100|200) /.test(row["line"]!));
+  const ratios = slow.map((row) => Number(/= ([\d.]+)/.exec(row["6 MB"]!)?.[1]));
+  const [low, high] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2));
+  expect(await unwrapped("README.md")).toContain(
+    `At 20 to 200 Mbit/s, 6 MB take ${low} to ${high} times as long as one copy`,
+  );
+});
+
 test("pages quote the costs as they are computed", async () => {
   const costs = quotedCosts(100);
   const fewer = quotedCosts(100, { ...ASSUMED, storedBytes: 100_000 * ASSUMED.objectBytes });

@@ -1,0 +1,337 @@
+/**
+ * docs/explanation/performance.md: uncached reads over the reader's own line, which all transfers share, beside one
+ * copy and two copies with failover. One browser asks the contestants in turn.
+ */
+import { randomBytes } from "node:crypto";
+import type { Page } from "@playwright/test";
+import { LocalWorld } from "@agarose/dev-world/client";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { medianRatio, summarize, table } from "@agarose/dev-world/statistics";
+import { seededRandom } from "@agarose/solver/random";
+import type { Bench, BenchOptions } from "../bench.ts";
+import { openControlledApp } from "../../fixtures/app.ts";
+import { requestsDuring } from "../../fixtures/requests-during.ts";
+import { chromiumVersion, openPlainPage, startBrowser } from "../lib/browser.ts";
+import { putWhole } from "../s3/sdk-put.ts";
+import { CONTINENTAL, isOfReads, POP } from "./contest.ts";
+
+/** Megabits per second of the line; 0 is unlimited. */
+const LINES_MBIT = [20, 50, 100, 200, 1000, 0];
+/** The line of the other tables. */
+const USUAL_MBIT = 100;
+const CODES = ["auto", { k: 9, m: 3 }] as const;
+const SIZES = { "1 MB": 1_000_000, "6 MB": 6_000_000, "40 MB": 40_000_000 };
+const LARGE = "40 MB";
+const SMALL_BYTES = 100_000;
+const ROUNDS = 9;
+/** Of what takes seconds. */
+const ROUNDS_LARGE = 3;
+const SEEKS = 30;
+const SEEK_MS = 100;
+const SEED = 1;
+
+export const performancePage: Bench = {
+  name: "performance",
+  page: "explanation/performance.md",
+  title: "Measured",
+  async run(options) {
+    const [auto, nineThree] = CODES;
+    const byLine: string[][] = [];
+    const aborts: string[][] = [];
+    const failures: string[][] = [];
+    const byCode: string[][] = [];
+    const files = (LINES_MBIT.length + 2) * ROUNDS;
+    await inWorld(auto, { ...options, files }, async (contest) => {
+      for (const mbit of LINES_MBIT) {
+        await contest.world.client.throttle(mbit);
+        const line = mbit === 0 ? "unlimited" : `${mbit} Mbit/s`;
+        const cells = await contest.compare(line);
+        byLine.push([line, ...cells]);
+        aborts.push([line, ...(await contest.giveUp())]);
+        if (mbit === USUAL_MBIT) byCode.push(["`auto`", ...cells]);
+      }
+      await contest.world.client.throttle(USUAL_MBIT);
+      failures.push(["healthy", ...(await contest.times())]);
+      await contest.world.region(contest.nearest).down();
+      failures.push(["the nearest region is down", ...(await contest.times())]);
+    });
+    await inWorld(nineThree, { ...options, files: ROUNDS }, async (contest) => {
+      await contest.world.client.throttle(USUAL_MBIT);
+      byCode.push(["9+3", ...(await contest.compare("9+3"))]);
+    });
+    const columns = ["first byte of a seek", "100 kB", ...Object.keys(SIZES)];
+    return [
+      `Milliseconds, medians of ${ROUNDS} rounds (40 MB: ${ROUNDS_LARGE}), in which the contestants take turns. Chromium is beside the`,
+      `PoP \`${POP}\` of the world \`continental\`: six providers of one continent, whose transfers have 200 Mbit/s each. Nothing`,
+      "is cached, and each read of 100 kB is the first one of its file. Cells have Agarose, one copy in the nearest region,",
+      "and their ratio with its 95% interval (bootstrap). Two copies read like one while nothing fails.",
+      "",
+      "### By line",
+      "",
+      "`put` with `code: auto`, its default. All downloads of the reader share the line.",
+      "",
+      table(["line", ...columns], byLine),
+      "",
+      "### By code",
+      "",
+      `At ${USUAL_MBIT} Mbit/s.`,
+      "",
+      table(["code", ...columns], byCode),
+      "",
+      "### When the nearest region is down",
+      "",
+      `At ${USUAL_MBIT} Mbit/s. With two copies, the page asks the second region when the first one fails.`,
+      "",
+      table(["", "100 kB: Agarose, one copy, two copies", "1 MB", "6 MB"], failures),
+      "",
+      "### Seeks that are given up",
+      "",
+      `What ${SEEKS} seeks in 40 MB bring that the page leaves after ${SEEK_MS} ms each, and the milliseconds of the 100 kB that it`,
+      "reads next. The service worker has these in memory after the first line.",
+      "",
+      table(["line", "bytes", "100 kB after"], aborts),
+      "",
+      describeMachine(await chromiumVersion()),
+    ].join("\n");
+  },
+};
+
+async function inWorld(
+  code: (typeof CODES)[number],
+  options: ContestOptions,
+  measure: (contest: Contest) => Promise<void>,
+): Promise<void> {
+  const world = await LocalWorld.start({ geography: CONTINENTAL, jitter: 0.1, mbit: 200, code });
+  const browser = await startBrowser();
+  try {
+    await world.client.near(POP);
+    await measure(await Contest.open(world, browser.browser, options));
+  } finally {
+    await browser.close();
+    await world.stop();
+  }
+}
+
+interface ContestOptions extends BenchOptions {
+  /** How many of 100 kB. */
+  readonly files: number;
+}
+
+type OpenBrowser = Awaited<ReturnType<typeof startBrowser>>["browser"];
+
+/** Agarose and copies of the same objects, read by two pages of one browser. */
+class Contest {
+  readonly world: LocalWorld;
+  readonly nearest: string;
+  readonly #options: BenchOptions;
+  readonly #ours: Page;
+  readonly #plain: Page;
+  /** Addresses of the copies, nearest first: `<copy><key>`. */
+  readonly #copies: readonly string[];
+  #smallRead = 0;
+
+  static async open(world: LocalWorld, browser: OpenBrowser, options: ContestOptions): Promise<Contest> {
+    const ours = await openControlledApp(await browser.newContext(), world);
+    const plain = await openPlainPage(await browser.newContext(), world);
+    const [nearest, second] = world.regions.map(({ name }) => name) as [string, string];
+    const urls = await plain.evaluate(
+      async (names) => {
+        const { regions } = await (await fetch("/agarose.json")).json();
+        return names.map((name) => `${regions.find((region: { name: string }) => region.name === name).url}/`);
+      },
+      [nearest, second],
+    );
+    const contest = new Contest(world, nearest, options, ours, plain, urls);
+    const sizes = Object.entries(SIZES).map(([size, bytes]) => [keyOf(size), bytes] as const);
+    const small = Array.from({ length: options.files }, (_, index) => [`small-${index}`, SMALL_BYTES] as const);
+    const objects = new Map([...sizes, ...small].map(([key, bytes]) => [key, randomBytes(bytes)]));
+    for (const [key, content] of objects) await world.put(key, content);
+    for (const region of [nearest, second]) await putWhole(world, region, objects);
+    return contest;
+  }
+
+  private constructor(
+    world: LocalWorld,
+    nearest: string,
+    options: BenchOptions,
+    ours: Page,
+    plain: Page,
+    copies: readonly string[],
+  ) {
+    this.world = world;
+    this.nearest = nearest;
+    this.#options = options;
+    this.#ours = ours;
+    this.#plain = plain;
+    this.#copies = copies;
+  }
+
+  get #rounds(): number {
+    return this.#options.quick ? 3 : ROUNDS;
+  }
+
+  /** Agarose beside one copy: cells of the tables by line and by code. */
+  async compare(name: string): Promise<string[]> {
+    const copy = this.#copies.slice(0, 1);
+    const seek = await this.#taken(this.#rounds, [copy], (page, bases, round) =>
+      firstByteMs(page, `${bases[0]}${keyOf(LARGE)}`, startOf(round)),
+    );
+    const taken = [seek, await this.#small([copy])];
+    for (const [size, bytes] of Object.entries(SIZES)) {
+      const isLarge = size === LARGE;
+      if (isLarge && this.#options.quick) continue;
+      const rounds = isLarge ? ROUNDS_LARGE : this.#rounds;
+      taken.push(await this.#taken(rounds, [copy], (page, bases) => lastByteMs(page, bases, keyOf(size), bytes)));
+    }
+    if (!taken.flat(2).every(Number.isFinite)) throw new Error(`${name}: a read failed`);
+    const cells = taken.map(([own, other]) => {
+      const [low, high] = medianRatio(own!, other!, seededRandom(SEED).next);
+      const [mine, theirs] = [own!, other!].map((values) => summarize(values).median) as [number, number];
+      const ratio = `${(mine / theirs).toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
+      return `${mine.toFixed(0)} / ${theirs.toFixed(0)} = ${ratio}`;
+    });
+    this.#options.progress(`${name}: ${cells.join(", ")}`);
+    return cells;
+  }
+
+  /** Medians of Agarose, one copy and two copies, or how many of their reads failed. */
+  async times(): Promise<string[]> {
+    const others = [this.#copies.slice(0, 1), this.#copies];
+    const taken = [await this.#small(others)];
+    for (const size of ["1 MB", "6 MB"] as const) {
+      const read = (page: Page, bases: readonly string[]) => lastByteMs(page, bases, keyOf(size), SIZES[size]);
+      taken.push(await this.#taken(this.#rounds, others, read));
+    }
+    const cells = taken.map((contestants) =>
+      contestants
+        .map((values) => {
+          const failed = values.filter((ms) => ms === Number.POSITIVE_INFINITY).length;
+          return failed > 0 ? `${failed} of ${values.length} fail` : summarize(values).median.toFixed(0);
+        })
+        .join(" / "),
+    );
+    this.#options.progress(cells.join(", "));
+    return cells;
+  }
+
+  /** Bytes of seeks that are given up, and the time of the next range: Agarose beside one copy. */
+  async giveUp(): Promise<[string, string]> {
+    const contestants = [
+      [this.#ours, "/ec/"],
+      [this.#plain, this.#copies[0]!],
+    ] as const;
+    const brought: number[] = [];
+    const after: number[] = [];
+    for (const [page, base] of contestants) {
+      const log = await requestsDuring(this.world, async () => {
+        for (let seek = 0; seek < SEEKS; seek++) await leave(page, `${base}${keyOf(LARGE)}`, startOf(seek));
+        after.push(await lastByteMs(page, [base], keyOf(LARGE), SMALL_BYTES, 20_000_000));
+        await page.waitForTimeout(500);
+      });
+      const own = log.filter((request) => request.from === "client" && isOfReads(request));
+      brought.push(own.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6);
+    }
+    const [own, other] = brought as [number, number];
+    const [ms, otherMs] = after as [number, number];
+    const cells: [string, string] = [
+      `${own.toFixed(1)} / ${other.toFixed(1)} MB = ${(own / other).toFixed(2)}`,
+      `${ms.toFixed(0)} / ${otherMs.toFixed(0)} = ${(ms / otherMs).toFixed(2)}`,
+    ];
+    this.#options.progress(`given up ${cells.join(", ")}`);
+    return cells;
+  }
+
+  /** Each round reads another file, because the service worker has small ones in memory. */
+  #small(others: readonly (readonly string[])[]): Promise<number[][]> {
+    const first = this.#smallRead;
+    this.#smallRead += this.#rounds;
+    return this.#taken(this.#rounds, others, (page, bases, round) =>
+      lastByteMs(page, bases, `small-${first + round}`, SMALL_BYTES),
+    );
+  }
+
+  /** Milliseconds of every round by contestant: Agarose, and then each of `others`, by the copies that it has. */
+  async #taken(
+    rounds: number,
+    others: readonly (readonly string[])[],
+    read: (page: Page, bases: readonly string[], round: number) => Promise<number>,
+  ): Promise<number[][]> {
+    const contestants = [[this.#ours, ["/ec/"]] as const, ...others.map((copies) => [this.#plain, copies] as const)];
+    const taken = contestants.map((): number[] => []);
+    for (let round = 0; round < rounds; round++) {
+      const turns = contestants.map(
+        ([page, bases], index) =>
+          async () =>
+            void taken[index]!.push(await read(page, bases, round)),
+      );
+      for (const turn of round % 2 === 0 ? turns : turns.toReversed()) await turn();
+    }
+    return taken;
+  }
+}
+
+function keyOf(size: string): string {
+  return size.replace(" ", "");
+}
+
+/** Where the seek number `index` goes. */
+function startOf(index: number): number {
+  return Math.floor((((index * 7) % SEEKS) / SEEKS) * SIZES[LARGE]) + 1_234;
+}
+
+/** Milliseconds to the first bytes of a range without an end, which the page then leaves. */
+function firstByteMs(page: Page, url: string, start: number): Promise<number> {
+  return page.evaluate(
+    async ([from, at]) => {
+      const abort = new AbortController();
+      const startMs = performance.now();
+      const headers = { range: `bytes=${at}-` };
+      const response = await fetch(from, { headers, cache: "no-store", signal: abort.signal });
+      await response.body!.getReader().read();
+      const ms = performance.now() - startMs;
+      abort.abort();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      return ms;
+    },
+    [url, start] as const,
+  );
+}
+
+/** Asks for a range without an end, and leaves. */
+function leave(page: Page, url: string, start: number): Promise<void> {
+  return page.evaluate(
+    async ([from, at, ms]) => {
+      const abort = new AbortController();
+      const headers = { range: `bytes=${at}-` };
+      const read = fetch(from, { headers, cache: "no-store", signal: abort.signal })
+        .then((response) => response.arrayBuffer())
+        .catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      abort.abort();
+      await read;
+    },
+    [url, start, SEEK_MS] as const,
+  );
+}
+
+/**
+ * Milliseconds to the last of so many bytes, from `start` on, out of the first of `bases` that has them. Infinity where
+ * none does.
+ */
+function lastByteMs(page: Page, bases: readonly string[], key: string, bytes: number, start?: number): Promise<number> {
+  return page.evaluate(
+    async ([froms, name, length, at]) => {
+      const startMs = performance.now();
+      const headers: Record<string, string> = at === undefined ? {} : { range: `bytes=${at}-${at + length - 1}` };
+      for (const from of froms) {
+        const read = async (): Promise<number> => {
+          const response = await fetch(from + name, { headers, cache: "no-store" });
+          return response.ok ? (await response.arrayBuffer()).byteLength : 0;
+        };
+        if ((await read().catch(() => 0)) === length) return performance.now() - startMs;
+      }
+      return Number.POSITIVE_INFINITY;
+    },
+    [bases, key, bytes, start] as const,
+  );
+}
