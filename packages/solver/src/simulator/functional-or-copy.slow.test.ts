@@ -26,7 +26,14 @@ function meansOf(world: string, code: string, seed: number): { rows: number; cop
   const systems = ["functional", "exact"].map((cachedChunks) => {
     return { ...system, name: cachedChunks, read: { delta: 1, cachedChunks, decodeMs: 1 } };
   });
-  const changes = { code: { k, m }, objects, pops, seed, runs: 1, requests: { perSecond: 10, seconds: k! < 10 ? 480 : 240 } };
+  const changes = {
+    code: { k, m },
+    objects,
+    pops,
+    seed,
+    runs: 1,
+    requests: { perSecond: 10, seconds: k! < 10 ? 480 : 240 },
+  };
   const rows = simulate(parseScenario({ ...json, ...changes, periodSeconds: 60, policies: [], systems }));
   const [functional, exact] = rows.filter(({ pop }) => pop === "all").map(({ meanMs }) => meanMs);
   return { rows: functional!, copies: exact! };
