@@ -1,2 +1,2 @@
-/** What a configuration that is a module imports: `import { defineConfig } from "agarose/config"`. */
+/** The helper for a configuration that is a module: `import { defineConfig } from "agarose/config"`. */
 export { defineConfig, type ConfigInput } from "@agarose/storage/config/define-config";

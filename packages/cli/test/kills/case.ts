@@ -25,9 +25,6 @@ export interface Case {
 /** Makes what the buckets hold before. */
 export type Prepare = (world: KillWorld, key: string, dice: Dice) => Promise<Case>;
 
-/** The claim of a writer that died is older than two hours. */
-export const COPY_DEAD_HOURS = 3;
-
 /** One to three stripes. */
 export function bytesOf(key: string, dice: Dice): Buffer {
   return Buffer.from(`${key} ${dice.next()} `.repeat(dice.pick([1_000, 5_000, 8_000])));

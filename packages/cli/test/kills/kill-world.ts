@@ -79,6 +79,9 @@ export interface Run {
 /** What a reader got: the SHA-256 of the bytes, `absent`, or the code of an error. */
 export type Seen = string;
 
+/** Beyond this age, the writer of a claim counts as dead: two hours, with a margin. */
+const DEAD_CLAIM_HOURS = 3;
+
 export class KillWorld {
   readonly dir: string;
   readonly config: Config;
@@ -213,6 +216,11 @@ export class KillWorld {
       const own = entries.filter((entry) => entry.startsWith(`${encodeKey(key)}@`));
       for (const entry of own) await utimes(join(folder, entry), atS, atS);
     }
+  }
+
+  /** Makes the claims to a key so old that a command which replaces one generation only no longer waits for them. */
+  ageClaims(key: string): Promise<void> {
+    return this.age("claims", key, DEAD_CLAIM_HOURS);
   }
 
   /** A configuration of the world's regions. */

@@ -1,7 +1,6 @@
 /** The steps of one change of a deployment, each of which is killed and then runs to its end. For tests. */
 import { expect } from "vitest";
 import type { Dice } from "@agarose/storage/testing";
-import { COPY_DEAD_HOURS } from "./case.ts";
 import type { Files, KillWorld, Run, Seen } from "./kill-world.ts";
 import { pointOf } from "./search.ts";
 
@@ -70,8 +69,7 @@ export class Steps {
     }
   }
 
-  /** What takes the place of one generation only waits until the claim of a writer that died is two hours old. */
   async #ageClaims(): Promise<void> {
-    for (const key of this.#objects.keys()) await this.#world.age("claims", key, COPY_DEAD_HOURS);
+    for (const key of this.#objects.keys()) await this.#world.ageClaims(key);
   }
 }

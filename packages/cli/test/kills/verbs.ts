@@ -6,7 +6,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
 import type { Dice } from "@agarose/storage/testing";
-import { bytesOf, COPY_DEAD_HOURS, manifestOf, read, soundOf, type Case, type Prepare } from "./case.ts";
+import { bytesOf, manifestOf, read, soundOf, type Case, type Prepare } from "./case.ts";
 import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld } from "./kill-world.ts";
 
 const MARK_OLD_HOURS = 48;
@@ -41,7 +41,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
       before: [seenAs(old), "absent"],
       after: "absent",
       kills: 1,
-      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+      beforeRetry: () => world.ageClaims(key),
     };
   },
 
@@ -157,8 +157,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
       before: old ? [seenAs(old), seen] : [seen],
       after: seen,
       kills: 1,
-      // What repeats a version waits until the claim of a writer that died is two hours old.
-      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+      beforeRetry: () => world.ageClaims(key),
       atEnd: soundOf(world, key),
     };
   },
@@ -330,8 +329,7 @@ async function sameAfter(
   const own = bytesOf(key, dice);
   await world.put(key, own);
   const seen = seenAs(own);
-  // What takes the place of one generation only waits until the claim of a writer that died is two hours old.
-  const beforeRetry = (): Promise<void> => world.age("claims", key, COPY_DEAD_HOURS);
+  const beforeRetry = (): Promise<void> => world.ageClaims(key);
   return { args, before: [seen], after: seen, kills: 1, beforeRetry, atEnd: soundOf(world, key, check), ...more };
 }
 
@@ -343,8 +341,7 @@ function restoreOf(world: KillWorld, key: string, args: readonly string[], [old,
     before: [own ? seenAs(own) : "absent", seen],
     after: seen,
     kills: 1,
-    // What takes the place of one generation only waits until the claim of a writer that died is two hours old.
-    beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+    beforeRetry: () => world.ageClaims(key),
     atEnd: async () => {
       await soundOf(world, key)();
       if (own) await historyOf(world, key, own)();

@@ -51,7 +51,7 @@ const get = async (Key: string, VersionId?: string, Range?: string) => {
   return [await Body!.transformToString(), own];
 };
 
-/** What a list of versions shows, page by page: keys with ids, where `-` is a delete marker and `*` the latest. */
+/** Lists the versions, page by page: keys with ids, where `-` is a delete marker and `*` the latest. */
 async function list(more: Partial<ListObjectVersionsCommandInput> = {}): Promise<string[]> {
   const shown: string[] = [];
   for (let markers = {}; ;) {

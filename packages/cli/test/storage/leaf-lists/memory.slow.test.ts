@@ -1,4 +1,4 @@
-/** What a put, a get, a verify and a repair keep of an object, whatever the number of its stripes. */
+/** The memory of a put, a get, a verify and a repair does not grow with the number of stripes. */
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { setImmediate as others } from "node:timers/promises";
@@ -159,7 +159,7 @@ async function measured(stripes: number): Promise<Record<string, number>> {
 /** As many as an object of so many GiB has under stripes of 4 MiB. */
 const stripesOf = (gib: number): number => gib * 256;
 
-test("what a put, a get, a verify and a repair keep of 32 GiB is the same as of 2 GiB", async () => {
+test("a put, a get, a verify and a repair take no more memory for 32 GiB than for 2 GiB", async () => {
   const [small, large] = [await measured(stripesOf(2)), await measured(stripesOf(32))];
   expect(Object.keys(large)).toEqual(["put", "get", "verify", "repair"]);
   // What a stripe has of hashes would be 800 bytes at least, and so 6 MB.
