@@ -95,7 +95,7 @@ test.each([
   expect(toBuckets()).toEqual([]);
 });
 
-test("`agarose share` prints a link that opens one private key until it expires", async () => {
+test("`agarose share` prints a link that opens one private key, and another expiry or key does not", async () => {
   const KEYS = { AGAROSE_SIGNING_KEY: SIGNING_KEY };
   const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
   await writeFile(world.configPath, JSON.stringify({ ...config, pops: pops.pops }));
@@ -103,11 +103,14 @@ test("`agarose share` prints a link that opens one private key until it expires"
   const link = async (...args: string[]): Promise<string> => (await run(...args)).stdout.toString().trim();
   await expectBody(await fetch(await link(KEY, "--expires", "7d", "--pop", "fra")));
   const odd = await link(ODD);
-  expect(odd, "as shells take it").toMatch(/^[\w:/.%?=&-]+$/);
+  expect(odd, "percent-encoded").toMatch(/^[\w:/.%?=&-]+$/);
   await expectBody(await fetch(odd));
   expect((await fetch(odd.replace("expires=", "expires=1"))).status).toBe(403);
   const late = await link(KEY, "--expires", "1s");
-  expect(Number(new URL(late).searchParams.get("expires")) - Date.now() / 1000).toBeLessThanOrEqual(1);
+  const leftS = Number(new URL(late).searchParams.get("expires")) - Date.now() / 1000;
+  expect(leftS).toBeLessThanOrEqual(1);
+  expect(leftS).toBeGreaterThan(-60);
+  expect((await fetch(late.replace(/\/o\/[^?]*/, "/o/members/other.bin"))).status).toBe(403);
   for (const [code, problem, ...args] of [
     [2, /at most|1s to 7d/, KEY, "--expires", "8d"],
     [2, /the PoP tokyo, and `pops` of the configuration has fra/, KEY, "--pop", "tokyo"],

@@ -34,7 +34,7 @@ export interface Backend {
   listVersions?(bucket: string, prefix: string, after: string, left: AbortSignal): Promise<VersionList>;
   /**
    * Opens the current object or one of its versions, which the caller closes. Throws S3Error NoSuchKey, NoSuchVersion,
-   * or MethodNotAllowed for a version that says that the object was removed.
+   * or MethodNotAllowed for a delete marker.
    */
   open(name: VersionName, reading: Reading): Promise<OpenedObject>;
   /** Throws S3Error for a key that no object can have, or a condition that fails already, before a body crosses. */

@@ -104,6 +104,9 @@ export interface VersionList {
   endsAt(key: string): void;
 }
 
+/** A key may have many versions, so that a page needs fewer keys than it has entries. */
+const DESCRIBED_AT_A_TIME = 50;
+
 /** Returns the XML of ListObjectVersions. Throws S3Error InvalidArgument. */
 export async function listVersions(
   { bucket, owner }: ListedBucket,
@@ -124,9 +127,10 @@ export async function listVersions(
     entries.push(...own.slice(own.findIndex(({ versionId }) => versionId === idMarker) + 1));
   }
   let after = limit > 0 ? keyMarker : undefined;
+  const taken = Math.min(limit, DESCRIBED_AT_A_TIME);
   // One entry more than the page has shows that another one follows.
   while (after !== undefined && entries.length <= limit) {
-    const page = takePage(keys, { prefix, delimiter, limit, after });
+    const page = takePage(keys, { prefix, delimiter, limit: taken, after });
     const folded = page.prefixes.map((key) => ({ key, versionId: undefined }));
     entries.push(...[...(await describe(page.keys)), ...folded].toSorted((a, b) => compareUtf8(a.key, b.key)));
     after = page.next;

@@ -262,9 +262,10 @@ export class S3Store implements Store {
     );
   }
 
-  list(prefix: string, signal?: AbortSignal, after?: string): AsyncGenerator<ListedObject> {
+  /** @param pageMax of the objects in one answer. Default: as many as the store gives. */
+  list(prefix: string, signal?: AbortSignal, after?: string, pageMax?: number): AsyncGenerator<ListedObject> {
     return checkedListing(this.region, { prefix, after }, (token) =>
-      this.#listPage({ Prefix: prefix, StartAfter: after, ContinuationToken: token }, signal),
+      this.#listPage({ Prefix: prefix, StartAfter: after, ContinuationToken: token, MaxKeys: pageMax }, signal),
     );
   }
 

@@ -47,7 +47,7 @@ async function readConfig(path: string): Promise<string> {
   }
 }
 
-/** What the module at `path` exports, as a file would have it. */
+/** The default export of the module at `path`, as the JSON text of a file. */
 async function exportedConfig(path: string): Promise<string> {
   const problem = (what: string, cause?: unknown): AgaroseError =>
     new AgaroseError("CONFIG_INVALID", `${path} ${what}: export an object as its default`, { path }, cause);

@@ -35,7 +35,7 @@ import { secretsOf } from "../encryption/secrets-of.ts";
 import { recordOf } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import { EarlyRead, getObject, objectBody } from "../objects/get-object.ts";
-import { readManifest, type Consistency, type ReadHow } from "../objects/manifests.ts";
+import { readManifest, readRecord, type Consistency, type ReadHow } from "../objects/manifests.ts";
 import { readOrAdopt } from "../origin/read-through.ts";
 import { copyOf } from "../objects/copy-object.ts";
 import { putObject, type PutObject } from "../objects/put-object.ts";
@@ -169,8 +169,10 @@ export class DeploymentBackend implements Backend {
     try {
       const reading = { ...context, nowMs: this.#nowMs };
       const how = howOf(context);
-      // What the origin has is the version `null`, and stays it when it is in the regions.
-      const isCurrent = versionId === undefined || (versionId === "null" && context.origin !== undefined);
+      // The object of the origin is the version `null` as long as no region knows the key.
+      const isPlain =
+        versionId === "null" && context.origin !== undefined && !(await readRecord(key, reading, how)).record;
+      const isCurrent = versionId === undefined || isPlain;
       const named = isCurrent ? undefined : await readVersion(key, versionId, reading, how);
       const manifest = named?.record ?? (await readOrAdopt(key, reading, { ...how, ...(rangeOf && { onFirst }) }));
       const shown = await shownManifest(manifest, context.config);
@@ -282,7 +284,7 @@ export class DeploymentBackend implements Backend {
 
 /**
  * Describes the objects of a page: by one manifest each, where a majority has just listed its ETag, else by a read of a
- * majority. What the origin alone has, it has described itself.
+ * majority. Objects that only the origin has are described by its listing.
  */
 async function describePage(
   keys: readonly string[],

@@ -22,7 +22,7 @@ const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {
   MANIFEST_UNTRUSTED: "ServiceUnavailable",
   REGION_MISPLACED: "ServiceUnavailable",
   NOT_ENOUGH_CHUNKS: "ServiceUnavailable",
-  // The origin does not say whether it has the key.
+  // The origin does not answer, so it may have the key.
   SOURCE_FAILED: "ServiceUnavailable",
   READ_TIMEOUT: "ServiceUnavailable",
   READ_UNCERTAIN: "ServiceUnavailable",

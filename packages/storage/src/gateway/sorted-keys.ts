@@ -23,7 +23,7 @@ export interface Listed {
   readonly ends: Set<string>;
   /** The ETags that a majority has listed just now, of the first keys. */
   readonly etags: ReadonlyMap<string, string>;
-  /** What the origin has of those that the regions know nothing of. */
+  /** The plain objects of the origin whose keys no region knows, by key. */
   readonly plain: ReadonlyMap<string, PlainObject>;
   readonly atMs: number;
 }
@@ -88,14 +88,19 @@ export class SortedKeys {
       const etag = isEventual || etags.size === ETAGS_MAX ? undefined : majorityEtag(group, this.#context);
       if (etag !== undefined) etags.set(group.key, etag);
     }
+    // A list that lacks keys would make a client remove them elsewhere.
+    if (!listing.complete && !isEventual) throw listing.incomplete();
     const plain = new Map<string, PlainObject>();
     for await (const { name, bytes, modifiedMs, etag = '""' } of origin?.list(prefix, signal) ?? []) {
       if (!known.has(name) && isKey(name)) plain.set(name, { bytes, modifiedMs, etag });
     }
-    keys.push(...plain.keys());
-    // A list that lacks keys would make a client remove them elsewhere.
-    if (!listing.complete && !isEventual) throw listing.incomplete();
-    return { keys: keys.toSorted(compareUtf8), ends: new Set(), etags, plain, atMs: this.#nowMs() };
+    return {
+      keys: [...keys, ...plain.keys()].toSorted(compareUtf8),
+      ends: new Set(),
+      etags,
+      plain,
+      atMs: this.#nowMs(),
+    };
   }
 }
 

@@ -21,7 +21,7 @@ export interface KeyVersion {
 }
 
 /** The id of what is stored under a key. */
-export function versionIdOf(record: ManifestRecord, { config }: Pick<WriteContext, "config">): string {
+function versionIdOf(record: ManifestRecord, { config }: Pick<WriteContext, "config">): string {
   if (keepMsOf(record.key, config) === 0) return "null";
   return isTombstone(record) ? String(record.generation) : record.upload;
 }

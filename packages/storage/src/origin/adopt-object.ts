@@ -20,7 +20,7 @@ import { headersOf } from "../upload/header-rules.ts";
 import { etagOfHeaders } from "../upload/object-headers.ts";
 import { copyOfOrigin, listedNow } from "./origin-object.ts";
 
-/** What came of one object of the origin. */
+/** The outcome of one object of the origin. */
 export type AdoptOutcome = { readonly key: string; readonly bytes: number } & (
   | { readonly outcome: "adopted"; readonly version: string; readonly generation: number }
   /** Of a dry run: the regions know nothing of it. */

@@ -10,7 +10,7 @@ import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-object
 import type { DeploymentParts } from "../parts.ts";
 import { adoptObject, type AdoptOutcome } from "./adopt-object.ts";
 
-/** What to adopt, and how fast. */
+/** Which objects to adopt, and how fast. */
 export interface AdoptOptions extends WalkOptions {
   /** Whether to report what is due in place of adopting it. Default: false. */
   readonly dryRun?: boolean;
@@ -39,7 +39,7 @@ const OBJECTS_AT_A_TIME = 4;
 const OBJECTS_AT_A_TIME_DRY = 16;
 
 /** The bucket of plain objects. Throws CONFIG_INVALID where the configuration names none. */
-export function originOf({ origin }: Pick<DeploymentParts, "origin">): S3Store {
+function originOf({ origin }: Pick<DeploymentParts, "origin">): S3Store {
   if (origin) return origin;
   throw new AgaroseError("CONFIG_INVALID", "the configuration has no `origin`: add the bucket of your plain objects");
 }

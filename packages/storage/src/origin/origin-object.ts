@@ -19,15 +19,15 @@ export interface CopyHow {
   readonly pass: (bytes: number) => Promise<void>;
 }
 
-/** What the origin lists under a name now; undefined where there is nothing. It throws as `Store.list` does. */
+/** The entry of a name in the origin's listing now; undefined if there is none. Throws as `Store.list` does. */
 export async function listedNow(name: string, origin: S3Store, signal: AbortSignal): Promise<ListedObject | undefined> {
   // It is the first of those that begin with it.
-  for await (const object of origin.list(name, signal)) return object.name === name ? object : undefined;
+  for await (const object of origin.list(name, signal, undefined, 1)) return object.name === name ? object : undefined;
   return undefined;
 }
 
 /**
- * Writes a listed object into a new file at `path`, and returns what the origin says of it. Nothing is left when it
+ * Writes a listed object into a new file at `path`, and returns its content type and headers. It leaves no file when it
  * throws.
  *
  * @throws REPLACED_MEANWHILE where the origin has another object by now, SOURCE_FAILED where it does not answer, ends

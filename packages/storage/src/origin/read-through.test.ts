@@ -1,5 +1,5 @@
 /** Reads of plain objects that nobody has adopted, by programs and through a gateway. */
-import { GetObjectCommand, ListObjectVersionsCommand, S3Client } from "@aws-sdk/client-s3";
+import { GetObjectCommand, ListObjectVersionsCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startWithOrigin, type WithOrigin } from "../../test/origin.ts";
 import { allOf, KEYS } from "../../test/three-regions.ts";
@@ -112,6 +112,29 @@ test("the gateway lists what is there as the version null, which reads it", asyn
   }
 });
 
+test("with keep, null is no version of a key that the regions know", async () => {
+  await world.put("a/note", "plain");
+  const config = { ...world.config, keep: [{ prefix: "", time: 86_400_000 }] };
+  const context = openParts(config, {}, new AbortController().signal);
+  const kept = await startGateway({ credentials: KEYS, context, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 20 });
+  const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1, credentials: KEYS };
+  const sdk = new S3Client({ ...shared, endpoint: kept.url });
+  const read = async (VersionId?: string): Promise<string> => {
+    const { Body } = await sdk.send(new GetObjectCommand({ Bucket: "agarose", Key: "a/note", VersionId }));
+    return Body!.transformToString();
+  };
+  try {
+    expect(await read("null"), "the origin alone has it").toBe("plain");
+    await sdk.send(new PutObjectCommand({ Bucket: "agarose", Key: "a/note", Body: "newer" }));
+    expect(await read()).toBe("newer");
+    await expect(read("null")).rejects.toMatchObject({ name: "NoSuchVersion" });
+  } finally {
+    sdk.destroy();
+    await kept.close(0);
+    await closeParts(context);
+  }
+});
+
 test("conditions of the gateway are on what clients see", async () => {
   await world.put("a", "plain");
   const bytes = Buffer.from("new");
@@ -125,7 +148,7 @@ test("conditions of the gateway are on what clients see", async () => {
   expect(await textOf("b")).toBe("plain");
 });
 
-test("what is removed does not come back from the origin, whether it was adopted or not", async () => {
+test("a removed object does not come back from the origin, adopted or not", async () => {
   for (const name of ["adopted", "plain", "program"]) await world.put(name, "old");
   expect(await textOf("adopted")).toBe("old");
   expect(await client.remove(["adopted", "plain", "nothing"])).toEqual([]);

@@ -16,8 +16,7 @@ type Adoptions = Map<string, Promise<boolean | undefined>>;
 
 /**
  * `readManifest`, which adopts the object of the origin where the regions have neither an object nor a tombstone. It
- * throws as `readManifest` and `putObject` do, and SOURCE_FAILED or READ_TIMEOUT where the origin does not say whether
- * it has the key.
+ * throws as `readManifest` and `putObject` do, and SOURCE_FAILED or READ_TIMEOUT when the origin does not answer.
  */
 export async function readOrAdopt(key: string, context: DeploymentParts, how: ReadHow = {}): Promise<Manifest> {
   try {
@@ -27,12 +26,12 @@ export async function readOrAdopt(key: string, context: DeploymentParts, how: Re
     // A generation is that of a tombstone.
     const { code, details } = toAgaroseError(cause);
     if (!origin || code !== "OBJECT_NOT_FOUND" || "generation" in details) throw cause;
-    if (!(await adoptOnce(key, origin, context))) throw cause;
+    if (!(await adoptTogether(key, origin, context))) throw cause;
     return readManifest(key, context, how);
   }
 }
 
-async function adoptOnce(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean> {
+async function adoptTogether(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean> {
   const running: Adoptions = underWay.get(origin) ?? new Map();
   underWay.set(origin, running);
   for (;;) {
@@ -47,17 +46,19 @@ async function adoptOnce(key: string, origin: S3Store, context: DeploymentParts)
 
 /** Whether the regions may know the key now; undefined where it was aborted. */
 async function adoptNow(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean | undefined> {
-  const folder = await makeTempFolder("adopt");
   try {
     const listed = await listedNow(key, origin, context.signal);
     if (!listed) return false;
-    const result = await adoptObject(listed, { origin, folder, pace: new Pace(undefined, context) }, context);
-    if (result.outcome === "failed") throw result.error;
-    return true;
+    const folder = await makeTempFolder("adopt");
+    try {
+      const result = await adoptObject(listed, { origin, folder, pace: new Pace(undefined, context) }, context);
+      if (result.outcome === "failed") throw result.error;
+      return true;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   } catch (error) {
     if (context.signal.aborted) return undefined;
     throw error;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
   }
 }

@@ -162,6 +162,6 @@ const stripesOf = (gib: number): number => gib * 256;
 test("a put, a get, a verify and a repair take no more memory for 32 GiB than for 2 GiB", async () => {
   const [small, large] = [await measured(stripesOf(2)), await measured(stripesOf(32))];
   expect(Object.keys(large)).toEqual(["put", "get", "verify", "repair"]);
-  // What a stripe has of hashes would be 800 bytes at least, and so 6 MB.
+  // The hashes of a stripe take at least 800 bytes, so those of 7,680 more stripes would take 6 MB.
   for (const [name, bytes] of Object.entries(large)) expect(bytes - small[name]!, name).toBeLessThan(1_000_000);
 });
