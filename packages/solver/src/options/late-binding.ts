@@ -1,6 +1,6 @@
 /**
- * What a read takes that may ask for more chunks than it needs (EC-Cache, section 4.3). Where regions are busy, a
- * request beyond k makes other reads wait, so it has to be worth more than that.
+ * The expected time of a read that may request more chunks than it needs (EC-Cache, section 4.3). Where regions are
+ * busy, a request beyond k delays other reads, so it must save more time than it costs them.
  */
 
 import { expectedReadMs } from "./latency.ts";
@@ -10,7 +10,7 @@ import type { LatencyLaw } from "./latency.ts";
 export interface AskedSource extends LatencyLaw {
   /** Its price. Default: 0. */
   readonly costMs?: number;
-  /** What it costs other reads beside that, where this read does not need it. Default: 0. */
+  /** The delay of other reads if this is a request beyond k, in milliseconds. Default: 0. */
   readonly extraMs?: number;
 }
 
@@ -38,9 +38,9 @@ export function lateBinding(sources: readonly AskedSource[], k: number): LateBin
 }
 
 /**
- * What a request beyond k costs the other reads of a region that is busy for a share `utilization` of the time: in an
- * M/M/1 queue another request makes the others wait utilization / (1 - utilization) of its own time in total, and a
- * read waits for one of its k requests. A region that is farther than the k nearest chunks delays no read.
+ * The delay that a request beyond k causes to other reads of a region that is busy for a share `utilization` of the
+ * time. In an M/M/1 queue another request delays the others by utilization / (1 - utilization) of its own time in
+ * total, and a read waits for one of its k requests. A region farther than the k nearest chunks delays no read.
  */
 export function busyChargeMs(meanMs: number, k: number, utilization: number): number {
   return (utilization * meanMs) / (1 - utilization) / k;

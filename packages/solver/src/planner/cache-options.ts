@@ -169,9 +169,9 @@ export class CacheOptions {
   #bestOf(valued: ValuedObject): KeptBySize {
     const kept: Kept[] = [{ chunks: [], savedMs: 0 }];
     const { functionalPop } = this.#view;
-    const copies = this.#optionsOf(valued);
-    const rows =
-      functionalPop === undefined ? copies : this.#optionsOf(valued, firstFunctional(valued.object, functionalPop));
+    const isCopied = functionalPop === undefined;
+    const rows = this.#optionsOf(valued, isCopied ? undefined : firstFunctional(valued.object, functionalPop));
+    const copies = isCopied ? [] : this.#optionsOf(valued);
     for (const [i, option] of rows.entries()) {
       let best = this.#keptBy(valued, option);
       const copy = copies[i] && this.#keptBy(valued, copies[i]);

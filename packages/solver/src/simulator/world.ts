@@ -76,7 +76,7 @@ export class SimulatedWorld {
   readonly #load: RegionLoad;
   readonly #candidates: Candidates;
   readonly #chunkFactor: Noise["chunkFactor"];
-  /** What the requests beyond k of the last read cost other reads. */
+  /** The delay of other reads by the requests beyond k of the last read, in milliseconds. */
   #chargeMs = 0;
   readonly #bindLate = memoizedLateBinding();
   /** Chunks to keep, by PoP, group and d, under the present conditions. */
@@ -266,8 +266,8 @@ export class SimulatedWorld {
   }
 
   /**
-   * What a PoP should keep of a group's object when it keeps d chunks, given what the peers hold: the d most distant of
-   * the k chunks that a read would use, or as many rows of the code where those are not slower. With `recovered`, data
+   * Chooses the d chunks of a group's object that a PoP keeps, given the chunks of its peers: the d most distant of the
+   * k chunks that a read would use, or as many rows of the code if they are not slower. With `recovered`, data
    * chunks that the read does not use take the place of parity (Liu et al., section V-B: the recovered data chunk is
    * cached instead).
    */
