@@ -1,6 +1,6 @@
 /**
- * What programs read of the documentation site, in its public folder: `llms.txt`, `openapi.json` of a PoP, and the JSON
- * Schema of `agarose.config.json`. The site is built with them, and they are not kept in the repository.
+ * The files of the documentation site that programs read: `llms.txt`, `openapi.json` of a PoP, and the JSON Schema of
+ * `agarose.config.json`. Each build of the site writes them into its public folder, so the repository has none of them.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -65,7 +65,7 @@ class ObjectStream {
   readonly #detach: () => void;
   readonly #line: Line | undefined;
   #sink: PullSink<Uint8Array> | undefined;
-  /** What the consumer is taking. */
+  /** The step that the consumer is taking now. */
   #given: Step | undefined;
 
   constructor(target: ReadTarget, context: ReadContext, policy: ReadPolicy, observer: ReadObserver) {

@@ -152,7 +152,7 @@ export class StripeReader {
     return list;
   }
 
-  /** What memory keeps under `names`, or `read` brings. See `BlockMemory.read`. */
+  /** Reads a block from memory, or by `read` where there is no memory. See `BlockMemory.read`. */
   remembered(...block: Parameters<BlockMemory["read"]>): Promise<Uint8Array> {
     return this.#context.memory?.read(...block) ?? block[2]();
   }

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { seededRandom } from "@agarose/solver/random";
 import { medianRatio } from "./statistics.ts";
 
-test("the interval of a ratio of medians is that of two constants, and has the true ratio 19 times of 20", () => {
+test("the interval of a ratio of medians is that of two constants, and of 9 values has the true ratio in over 90% of trials", () => {
   const { next } = seededRandom(1);
   expect(medianRatio([6, 6, 6], [3, 3, 3], next)).toEqual([2, 2]);
   let inside = 0;
   for (let trial = 0; trial < 200; trial++) {
-    const [a, b] = [2, 1].map((scale) => Array.from({ length: 15 }, () => scale * (1 + next())));
+    const [a, b] = [2, 1].map((scale) => Array.from({ length: 9 }, () => scale * (1 + next())));
     const [low, high] = medianRatio(a!, b!, next);
     inside += Number(low <= 2 && 2 <= high);
   }

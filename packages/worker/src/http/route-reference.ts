@@ -1,7 +1,10 @@
-/** What the documents tell of each route. No PoP needs it, so its bundle goes without. */
+/**
+ * The descriptions of the routes in the documents. They are a module of their own, so that a PoP's bundle leaves them
+ * out.
+ */
 import { ROUTES, type Route, type RouteName } from "./routes.ts";
 
-/** What a route returns and takes. */
+/** The description of a route. */
 export interface RouteTexts {
   /** What it returns or takes, as Markdown. */
   readonly returns: string;

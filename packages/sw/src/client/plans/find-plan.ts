@@ -123,7 +123,7 @@ export async function withSignatures(
   return signed;
 }
 
-/** Why a read has no source. What a bucket says of the manifest weighs most: buckets are asked last and know best. */
+/** The error of a read without a source. A bucket's verdict on the manifest comes first, as buckets are asked last. */
 export function noSource(key: string, failures: readonly FailedAttempt[]): AgaroseError {
   const verdict = failures.find(({ error }) => isUnusable(error));
   if (verdict) return verdict.error;
