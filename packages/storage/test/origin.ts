@@ -15,13 +15,18 @@ export type WithOrigin = Awaited<ReturnType<typeof startWithOrigin>>;
 /** Starts three empty regions, and an origin with the bucket `plain`. */
 export async function startWithOrigin() {
   const world = await startThreeRegions();
-  const fault: { answer: OriginFault | undefined; fired: number } = { answer: undefined, fired: 0 };
+  const fault: { answer: OriginFault | undefined; list: OriginFault | undefined; fired: number } = {
+    answer: undefined,
+    list: undefined,
+    fired: 0,
+  };
   const endpoint = await startS3Endpoint({
     ...KEYS,
     buckets: ["plain"],
     async intercept(request, response) {
-      if (request.method !== "GET" || request.url!.includes("list-type")) return false;
-      const isAnswered = (await fault.answer?.(request, response)) ?? false;
+      if (request.method !== "GET") return false;
+      const answer = request.url!.includes("list-type") ? fault.list : fault.answer;
+      const isAnswered = (await answer?.(request, response)) ?? false;
       if (isAnswered) fault.fired++;
       return isAnswered;
     },

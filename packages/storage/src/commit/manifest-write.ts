@@ -49,7 +49,7 @@ export async function writeRecord(
   const write = (store: Store, signal: AbortSignal): Promise<RegionWrite> =>
     writeRegion({ record, bytes, forgeries, generationMax }, seen.get(store)!, { ...context, signal }, onReplace);
   const stores = regions.map(({ store }) => store);
-  const outcomes = await askRegions(stores, write, { enough: majorityOf(context.stores), tries: true }, context);
+  const outcomes = await askRegions(stores, write, { enough: majorityOf(context.stores) }, context);
   return outcomes.map(
     ({ store, value, error }) =>
       value ?? { store, outcome: "failed", problem: error!, replaced: seen.get(store)!, mayArrive: true },

@@ -80,6 +80,8 @@ export interface PutObject {
   readonly etag?: string | undefined;
   /** The right to a generation that a batch has claimed for it, of a key that had none. Default: it claims one. */
   readonly lease?: BatchLease | undefined;
+  /** When its content was read, by ISO 8601, of what others may have replaced since. Default: when it is claimed. */
+  readonly asOf?: string;
   /** Whether to compress it. Default: as the configuration says. */
   readonly compress?: Config["compress"];
   /** Receives counts of file bytes hashed and of chunk bytes uploaded. */
@@ -150,7 +152,13 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
     const secret = await secretsOf(config).forWriting(object.key);
     const copies = object.onlyIf !== undefined;
     const { onBytes } = given;
-    const storing = { copies, lease: copies ? undefined : object.lease, ...(onBytes && { onBytes }) };
+    const { asOf } = object;
+    const storing = {
+      copies,
+      lease: copies ? undefined : object.lease,
+      ...(asOf && { asOf }),
+      ...(onBytes && { onBytes }),
+    };
     const onHashed = (bytes: number): void => onBytes?.("hash", bytes);
     const unread = secret ? undefined : await stateOfUnstored(file, object, newest, context);
     if (unread) {
@@ -256,7 +264,12 @@ async function storeNew(
   draft: Draft,
   survey: Survey,
   source: Pick<UploadInput, "file" | "expected" | "onHashed">,
-  { copies, lease, onBytes }: Pick<PutObject, "onBytes" | "lease"> & Required<Pick<CommitInput<Manifest>, "copies">>,
+  {
+    copies,
+    lease,
+    asOf,
+    onBytes,
+  }: Pick<PutObject, "onBytes" | "lease" | "asOf"> & Required<Pick<CommitInput<Manifest>, "copies">>,
   context: PutParts,
 ): Promise<PutResult> {
   const { key, placement } = draft;
@@ -283,7 +296,7 @@ async function storeNew(
     const { missing = [], sha256 = source.expected as string } = uploaded ?? {};
     // A page must survive what the object does, so `repair` brings the list to all regions.
     const leaves = draft.pageStripes ? list.all : list.regions;
-    const made = { generation, upload, modified, leaves, missing, sha256, hashes: list.hashes };
+    const made = { generation, upload, modified: asOf ?? modified, leaves, missing, sha256, hashes: list.hashes };
     return sealManifest(draftManifest(draft, made), nodeSha256, context.sign);
   };
   const commit = await commitRecord(

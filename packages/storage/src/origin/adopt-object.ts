@@ -87,10 +87,14 @@ async function adopt(
   let own: number | undefined;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const put = await adoptOnce(listed, own, folder, how, context);
-    if (put === "known") return { key, bytes: listed.bytes, outcome: "known" };
+    if (put === "known") {
+      await requireRecord(key, context);
+      return { key, bytes: listed.bytes, outcome: "known" };
+    }
     if (put !== "changed") own = put.generation;
     const now = await listedNow(key, how.origin, context.signal);
     if (!now) {
+      await requireGone(key, how.origin, context.signal);
       if (own !== undefined) await removeObject(key, context, (newest) => requireGeneration(own, newest, key));
       return { key, bytes: listed.bytes, outcome: "gone" };
     }
@@ -107,6 +111,22 @@ async function adopt(
   throw new AgaroseError("REPLACED_MEANWHILE", message, { key, attempts: ATTEMPTS_MAX });
 }
 
+/** A writer that has claimed the key, and perhaps died, has stored nothing yet: that counts as no object. */
+async function requireRecord(key: string, context: DeploymentParts): Promise<void> {
+  const { record } = await readRecord(key, context);
+  if (record) return;
+  const message = `another writer has claimed ${JSON.stringify(key)} and stored nothing yet: try again, at the latest in two hours`;
+  throw new AgaroseError("BUSY", message, { key });
+}
+
+/** A list may lack an object for once, and what is removed from the regions does not come back. */
+async function requireGone(key: string, origin: S3Store, signal: AbortSignal): Promise<void> {
+  const bytes = await origin.head(key, signal);
+  if (bytes === undefined) return;
+  const message = `the origin has ${JSON.stringify(key)} (${bytes} bytes) and does not list it: run the command again`;
+  throw new AgaroseError("SOURCE_FAILED", message, { key, bytes });
+}
+
 async function adoptOnce(
   listed: ListedObject,
   own: number | undefined,
@@ -116,12 +136,14 @@ async function adoptOnce(
 ): Promise<PutResult | "changed" | "known"> {
   const { name: key } = listed;
   const path = join(folder, crypto.randomUUID());
+  // What the origin gets from now on is younger than the object that is read here. S3 tells whole seconds.
+  const asOf = new Date(Math.floor(context.nowMs() / 1000 - 1) * 1000).toISOString();
   try {
     const copying = { signal: context.signal, pass: (bytes: number) => pace.pass(bytes) };
     const described = await copyOfOrigin(listed, path, origin, copying).catch(unlessReplaced("changed"));
     if (described === "changed") return described;
     const { contentType, headers } = described;
-    const object = { key, source: fileSource(path), contentType, force: false };
+    const object = { key, source: fileSource(path), contentType, force: false, asOf };
     const onlyIf = (_current: unknown, newest: ManifestRecord | undefined): void => requireGeneration(own, newest, key);
     const put = putObject({ ...object, headers: headersOf(key, context.config.headers, headers), onlyIf }, context);
     return await put.catch(unlessReplaced("known"));

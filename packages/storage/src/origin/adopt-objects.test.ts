@@ -7,10 +7,12 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startWithOrigin, type OriginFault, type WithOrigin } from "../../test/origin.ts";
 import { allOf } from "../../test/three-regions.ts";
 import { openOrigin } from "../buckets/stores.ts";
+import { singleAfter } from "../commit/generations.ts";
+import { claimName } from "../commit/names.ts";
 import { configOfFields } from "../config/config.ts";
 import { Deployment, openDeployment } from "../deployment.ts";
 import { collectGarbage } from "../maintenance/gc/collect-garbage.ts";
-import { openParts } from "../parts.ts";
+import { closeParts, openParts } from "../parts.ts";
 import type { AdoptOutcome } from "./adopt-object.ts";
 import { adoptObjects } from "./adopt-objects.ts";
 
@@ -241,6 +243,67 @@ test("continues behind a cursor, keeps to its rate and shard, and needs an origi
   const search = { prefix: "", removes: false, forgets: true, olderThanMs: 0, onUpload: async () => {} };
   await expect(collectGarbage(search, parts)).rejects.toMatchObject({ code: "USAGE" });
   parts.origin!.close();
+});
+
+test("a key that a killed run has claimed fails, and is not said to be known", async () => {
+  await world.put("film", "plain");
+  const parts = openParts(world.config, {}, new AbortController().signal);
+  const claim = Buffer.from(JSON.stringify({ upload: "killed", copies: 0 }));
+  for (const region of parts.stores) {
+    await region.put(claimName("film", singleAfter(0)), claim, {
+      bytes: claim.length,
+      contentType: "application/json",
+    });
+  }
+  expect(await adopt()).toMatchObject([{ key: "film", outcome: "failed", error: { code: "BUSY" } }]);
+  await expect(store.get("film")).rejects.toMatchObject({ code: "BUSY" });
+  await closeParts(parts);
+});
+
+/** Answers a read with `old` once, after the origin got `newer`. */
+function replacedWhileRead(then: () => void): OriginFault {
+  return async (_request, response) => {
+    world.fault.answer = undefined;
+    await world.put("film", "newer");
+    then();
+    response.writeHead(200, { etag: `"${createHash("md5").update("old").digest("hex")}"`, "content-length": "3" });
+    response.end("old");
+    return true;
+  };
+}
+
+test("a replacement that a run could not see any more is reported by the next one", async () => {
+  await world.put("film", "old");
+  await new Promise((resolve) => setTimeout(resolve, 1_100)); // S3 lists times in seconds
+  const { config } = world;
+  const parts = openParts(config, { attempts: 1 }, new AbortController().signal);
+  world.fault.answer = replacedWhileRead(() => (world.fault.list = answer(403, {}, 0)));
+  const outcomes: AdoptOutcome[] = [];
+  await adoptObjects({ onOutcome: async (outcome) => void outcomes.push(outcome) }, parts);
+  expect(outcomes).toMatchObject([{ outcome: "failed" }]);
+  world.fault.list = undefined;
+  expect(await textOf("film")).toBe("old");
+  expect(await adopt(), "later").toMatchObject([{ outcome: "newer" }]);
+  expect(world.fault.fired, "both faults fired").toBeGreaterThanOrEqual(2);
+  await closeParts(parts);
+});
+
+test("a list that lacks an object for once removes nothing", async () => {
+  await world.put("film", "plain");
+  const none =
+    "<ListBucketResult><Name>plain</Name><Prefix>film</Prefix><IsTruncated>false</IsTruncated></ListBucketResult>";
+  world.fault.answer = async () => {
+    world.fault.list = (_request, response) => {
+      world.fault.list = undefined;
+      response.writeHead(200, { "content-type": "application/xml" });
+      response.end(none);
+      return true;
+    };
+    return false;
+  };
+  expect(await adopt()).toMatchObject([{ outcome: "failed", error: { code: "SOURCE_FAILED" } }]);
+  expect(world.fault.fired, "the fault fired").toBe(1);
+  expect(await textOf("film")).toBe("plain");
 });
 
 test("two runs at once store each object once", async () => {

@@ -41,9 +41,9 @@ export async function copyOfOrigin(
 ): Promise<Described> {
   const left = new AbortController();
   const own = AbortSignal.any([signal, left.signal]);
-  const response = await origin.get(listed.name, { signal: own, ...(listed.etag && { ifMatch: listed.etag }) });
   const file = await open(path, "wx", 0o600);
   try {
+    const response = await origin.get(listed.name, { signal: own, ...(listed.etag && { ifMatch: listed.etag }) });
     checkHeaders(response, listed);
     const md5 = createHash("md5");
     let bytes = 0;

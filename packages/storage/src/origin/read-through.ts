@@ -10,9 +10,16 @@ import type { DeploymentParts } from "../parts.ts";
 import { adoptObject } from "./adopt-object.ts";
 import { listedNow } from "./origin-object.ts";
 
-/** Adoptions under way, so that many readers of a key bring it once. */
-const underWay = new WeakMap<S3Store, Adoptions>();
-type Adoptions = Map<string, Promise<boolean | undefined>>;
+/** One adoption for all readers of a key. It ends with the last of them. */
+interface Adoption {
+  /** Whether the regions may know the key now. */
+  readonly work: Promise<boolean>;
+  readonly stop: AbortController;
+  readers: number;
+}
+
+/** Those under way, by key. */
+const underWay = new WeakMap<S3Store, Map<string, Adoption>>();
 
 /**
  * `readManifest`, which adopts the object of the origin where the regions have neither an object nor a tombstone. It
@@ -32,33 +39,43 @@ export async function readOrAdopt(key: string, context: DeploymentParts, how: Re
 }
 
 async function adoptTogether(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean> {
-  const running: Adoptions = underWay.get(origin) ?? new Map();
+  const { signal } = context;
+  signal.throwIfAborted();
+  const running = underWay.get(origin) ?? new Map<string, Adoption>();
   underWay.set(origin, running);
-  for (;;) {
-    const adoption = running.get(key) ?? adoptNow(key, origin, context).finally(() => running.delete(key));
-    running.set(key, adoption);
-    const isKnown = await adoption;
-    context.signal.throwIfAborted();
-    // The reader that began it has left.
-    if (isKnown !== undefined) return isKnown;
+  const adoption = running.get(key) ?? begin(key, origin, context);
+  running.set(key, adoption);
+  const forget = (): void => void (running.get(key) === adoption && running.delete(key));
+  adoption.work.then(forget, forget);
+  adoption.readers++;
+  const left = Promise.withResolvers<never>();
+  const leave = (): void => left.reject(signal.reason);
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    return await Promise.race([adoption.work, left.promise]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+    if (--adoption.readers === 0) {
+      forget();
+      adoption.stop.abort();
+    }
   }
 }
 
-/** Whether the regions may know the key now; undefined where it was aborted. */
-async function adoptNow(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean | undefined> {
+function begin(key: string, origin: S3Store, context: DeploymentParts): Adoption {
+  const stop = new AbortController();
+  return { work: adoptNow(key, origin, { ...context, signal: stop.signal }), stop, readers: 0 };
+}
+
+async function adoptNow(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean> {
+  const listed = await listedNow(key, origin, context.signal);
+  if (!listed) return false;
+  const folder = await makeTempFolder("adopt");
   try {
-    const listed = await listedNow(key, origin, context.signal);
-    if (!listed) return false;
-    const folder = await makeTempFolder("adopt");
-    try {
-      const result = await adoptObject(listed, { origin, folder, pace: new Pace(undefined, context) }, context);
-      if (result.outcome === "failed") throw result.error;
-      return true;
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
-  } catch (error) {
-    if (context.signal.aborted) return undefined;
-    throw error;
+    const result = await adoptObject(listed, { origin, folder, pace: new Pace(undefined, context) }, context);
+    if (result.outcome === "failed") throw result.error;
+    return true;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 }

@@ -50,8 +50,9 @@ const LIMIT_MS_DEFAULT = 30_000;
 const OPEN_MS = 30_000;
 /** Between two tries of a region that was silent. */
 const TRY_MS = 1_000;
-/** A try gets as long again as the others took, but at least this. */
+/** A try gets as long again as the others took, within these bounds. */
 const TRY_GRACE_MS_MIN = 100;
+const TRY_GRACE_MS_MAX = 1_000;
 /** A region that works answers one of several requests in this time. It is shorter than any request is waited for. */
 const SILENCE_MS = 2_000;
 /** So often in a row, a region may ask for fewer requests, each time at the end of all tries. */
@@ -216,7 +217,7 @@ export async function runTasks<T>(
   const isOver = (): boolean => awaited.every((index) => outcomes[index] !== undefined || spares.has(index));
   const endTries = (): void => {
     if (tried.every((index) => outcomes[index])) return giveUp();
-    cancels.push(clock.after(Math.max(TRY_GRACE_MS_MIN, clock.now() - startedMs), giveUp));
+    cancels.push(clock.after(Math.min(TRY_GRACE_MS_MAX, Math.max(TRY_GRACE_MS_MIN, clock.now() - startedMs)), giveUp));
   };
   const settle = (index: number, outcome: Outcome<T>): void => {
     if (outcomes[index]) return;
