@@ -262,13 +262,13 @@ export const configSchema = v.pipe(
       { storage: 0.05 },
     ),
     headers: optional(
-      "Response headers of the objects that `put`, `sync` and the library store. Every rule that matches a key adds " +
-        "to them, a later one decides, and `--header` decides above all.",
+      "Response headers of the objects that `put`, `sync`, `gateway` and the library store. Every rule that matches a " +
+        "key adds to them, a later one decides, and `--header` or a client of the gateway decides above all.",
       v.array(
         v.strictObject({
           keys: about(
             "Pattern of keys, such as `*.html` at any depth or `app/assets/*` from the beginning of the key.",
-            text,
+            v.pipe(text, v.maxLength(1024, "is longer than 1024 characters")),
           ),
           headers: about("Headers by name.", v.record(v.pipe(v.string(), v.toLowerCase()), text)),
         }),

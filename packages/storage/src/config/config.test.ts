@@ -82,6 +82,7 @@ test("headers of keys are kept as manifests hold them, and those that cannot be 
   for (const headers of [{ "set-cookie": "a=b" }, { "cache-control": "no-cache\r\nx: y" }, { "cache-control": "" }]) {
     expect(() => parse(rule(headers)), JSON.stringify(headers)).toThrow(/`headers\.0/);
   }
+  expect(() => parse({ ...CONFIG, headers: [{ keys: "*".repeat(1025), headers: {} }] })).toThrow(/`headers\.0\.keys`/);
 });
 
 test("defaults are filled in", () => {

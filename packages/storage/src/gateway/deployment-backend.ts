@@ -43,6 +43,7 @@ import { removeObject } from "../objects/remove-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import type { KnownRegions } from "../regions/known-regions.ts";
 import { fileSource, type Source } from "../upload/file-source.ts";
+import { headersOf } from "../upload/header-rules.ts";
 import { partsSource } from "../upload/parts-source.ts";
 import { describedAsStored, etagOfHeaders, headerOfEtag, headerText, MD5_HEADER } from "../upload/object-headers.ts";
 import { BUCKET } from "./bucket.ts";
@@ -224,7 +225,7 @@ export class DeploymentBackend implements Backend {
   }
 
   #storeNew({ key, etag, contentType, headers, onlyIf }: NewObject, source: Source): Promise<Validators> {
-    const kept = { ...headerOfEtag(etag), ...headers };
+    const kept = headersOf(key, this.#context.config.headers, { ...headerOfEtag(etag), ...headers });
     const check = onlyIf && ((current: Manifest | undefined) => onlyIf(current && validatorsOf(current)));
     return this.#store({ key, source, contentType, headers: kept, force: false, ...(check && { onlyIf: check }) });
   }

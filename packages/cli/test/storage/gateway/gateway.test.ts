@@ -181,6 +181,26 @@ describe("writes", () => {
     expect(await world.verify("put/a")).toMatchObject({ sound: true });
   });
 
+  test("an object has the headers of its key in the configuration, unless its client says others", async () => {
+    const rule = { keys: "ruled/*.js", headers: { "cache-control": "immutable", "content-language": "en" } };
+    const other = await gatewayOver({ ...world, config: { ...world.config, headers: [rule] } }, {});
+    const writer = s3ClientOf(other);
+    try {
+      const send = (Key: string, more: Partial<PutObjectCommandInput> = {}) =>
+        writer.send(new PutObjectCommand({ Bucket, Key, Body: Key, ...more }));
+      await send("ruled/a.js");
+      await send("ruled/b.js", { CacheControl: "no-cache" });
+      await send("ruled/c.txt");
+      expect(await get("ruled/a.js")).toMatchObject({ CacheControl: "immutable", ContentLanguage: "en" });
+      expect(await get("ruled/b.js")).toMatchObject({ CacheControl: "no-cache", ContentLanguage: "en" });
+      expect(await get("ruled/c.txt")).not.toHaveProperty("ContentLanguage");
+      expect((await get("ruled/a.js")).ETag).toBe(`"${hash("md5", "ruled/a.js")}"`);
+    } finally {
+      writer.destroy();
+      await other.close(0);
+    }
+  });
+
   test("a deleted object is gone, and deleting what is not there succeeds", async () => {
     await put("del/a", "x");
     for (const Key of ["del/a", "del/a", "del/never", "del//impossible"]) {
