@@ -35,11 +35,12 @@ import { verifyObjects, type VerifyTotals } from "./maintenance/verify-objects.t
 import { copyOf } from "./objects/copy-object.ts";
 import { objectBody } from "./objects/get-object.ts";
 import type { Consistency } from "./objects/manifests.ts";
-import { putObject, type PutObject, type PutResult } from "./objects/put-object.ts";
+import type { PutObject, PutResult } from "./objects/put-object.ts";
 import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
 import type { ObjectVerdict } from "./objects/verify-object.ts";
 import type { AdoptOutcome } from "./origin/adopt-object.ts";
 import { adoptObjects, type AdoptOptions, type AdoptTotals } from "./origin/adopt-objects.ts";
+import { putOverOrigin, removeOverOrigin } from "./origin/over-origin.ts";
 import { readOrAdopt } from "./origin/read-through.ts";
 import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
 import type { RepairOutcome } from "./repair/repair-outcome.ts";
@@ -145,24 +146,24 @@ export class Deployment {
   /**
    * Stores an object. Readers see it once a majority of the regions has its manifest, which is when this resolves.
    *
-   * @throws as `putObject` does.
+   * @throws as `putOverOrigin` does.
    */
   put(key: string, content: Content, { contentType, headers: own, compress }: PutOptions = {}): Promise<PutResult> {
     const type = contentType ?? "application/octet-stream";
     const headers = headersOf(key, this.#parts.config.headers, own);
     const object = { key, source: sourceOf(content), contentType: type, headers, force: false, examine: true };
-    return putObject({ ...object, ...(compress && { compress }) }, this.#parts);
+    return putOverOrigin({ ...object, ...(compress && { compress }) }, this.#parts);
   }
 
   /**
    * Stores the object at `from` under the key `to`, with its type and headers. The copy may have another code or
-   * secret. It throws as `stat` and `putObject` do, and NOT_ENOUGH_CHUNKS where the object cannot be read.
+   * secret. It throws as `stat` and `putOverOrigin` do, and NOT_ENOUGH_CHUNKS where the object cannot be read.
    *
    * @returns what was copied, and how it was stored.
    */
   async copy(from: string, to: string): Promise<{ readonly copied: ObjectInfo; readonly stored: PutResult }> {
     const manifest = await readOrAdopt(from, this.#parts);
-    const stored = await putObject(await copyOf(manifest, { key: to }, this.#parts), this.#parts);
+    const stored = await putOverOrigin(await copyOf(manifest, { key: to }, this.#parts), this.#parts);
     return { copied: infoOf(await shownManifest(manifest, this.#parts.config)), stored };
   }
 
@@ -200,12 +201,12 @@ export class Deployment {
   }
 
   /**
-   * Removes an object; undefined when there is none. Throws as `removeObject` does.
+   * Removes an object; undefined when there is none. Throws as `removeOverOrigin` does.
    *
    * @param ifSame remove it only while it is the one that `stat` or `get` has described; REPLACED_MEANWHILE otherwise.
    */
   remove(key: string, ifSame?: Pick<ObjectInfo, "version" | "modified">): Promise<RemoveResult | undefined> {
-    if (!ifSame) return removeObject(key, this.#parts);
+    if (!ifSame) return removeOverOrigin(key, this.#parts);
     return removeObject(key, this.#parts, (newest) => {
       const { version, modified } = (newest ?? {}) as Partial<Manifest>;
       if (version !== ifSame.version || modified !== ifSame.modified) throw replacedMeanwhile(key, {}, "it stays");

@@ -36,9 +36,10 @@ import { recordOf } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import { EarlyRead, getObject, objectBody } from "../objects/get-object.ts";
 import { readManifest, readRecord, type Consistency, type ReadHow } from "../objects/manifests.ts";
+import { putOverOrigin, removeOverOrigin } from "../origin/over-origin.ts";
 import { readOrAdopt } from "../origin/read-through.ts";
 import { copyOf } from "../objects/copy-object.ts";
-import { putObject, type PutObject } from "../objects/put-object.ts";
+import type { PutObject } from "../objects/put-object.ts";
 import { removeObject } from "../objects/remove-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import type { KnownRegions } from "../regions/known-regions.ts";
@@ -248,7 +249,7 @@ export class DeploymentBackend implements Backend {
   async #store(object: PutObject): Promise<Validators> {
     const context = this.#context;
     if (object.onlyIf) await this.#adopt(object.key);
-    const { version, modified, upload } = await putObject(object, { ...context, nowMs: this.#nowMs });
+    const { version, modified, upload } = await putOverOrigin(object, { ...context, nowMs: this.#nowMs });
     const isEncrypted = (await secretsOf(context.config).forWriting(object.key)) !== undefined;
     return {
       ...validatorsOf({ version, modified, ...(!isEncrypted && { headers: object.headers }) }),
@@ -262,8 +263,12 @@ export class DeploymentBackend implements Backend {
       if (newest && !isTombstone(newest)) onlyIf?.(currentOf(newest));
     };
     try {
-      if (onlyIf) await this.#adopt(key);
-      await removeObject(key, { ...this.#context, nowMs: this.#nowMs }, onlyIf && check);
+      const context = { ...this.#context, nowMs: this.#nowMs };
+      if (!onlyIf) await removeOverOrigin(key, context);
+      else {
+        await this.#adopt(key);
+        await removeObject(key, context, check);
+      }
     } catch (error) {
       if (!isImpossibleKey(error)) throw error;
     }

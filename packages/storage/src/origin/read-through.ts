@@ -38,7 +38,8 @@ export async function readOrAdopt(key: string, context: DeploymentParts, how: Re
   }
 }
 
-async function adoptTogether(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean> {
+/** Adopts the object of the origin, if there is one, and returns whether the regions may know the key now. */
+export async function adoptTogether(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean> {
   const { signal } = context;
   signal.throwIfAborted();
   const running = underWay.get(origin) ?? new Map<string, Adoption>();

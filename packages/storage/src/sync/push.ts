@@ -10,8 +10,8 @@ import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf } from "../commit/write-context.ts";
 import { isRemoved, KeyListing } from "../listing/keys.ts";
 import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
-import { putObject, type PutResult } from "../objects/put-object.ts";
-import { removeObject } from "../objects/remove-object.ts";
+import type { PutResult } from "../objects/put-object.ts";
+import { putOverOrigin, removeOverOrigin } from "../origin/over-origin.ts";
 import { sha256Of } from "../upload/file-hash.ts";
 import { fileSource } from "../upload/file-source.ts";
 import { headersOf } from "../upload/header-rules.ts";
@@ -279,7 +279,7 @@ async function storeSettled(file: LocalFile, known: KnownKey, job: SyncJob, cont
   for (let tries = 0; tries < TRIES; tries++) {
     const before = signatureOf(await look());
     let failure: unknown;
-    const result: PutResult | undefined = await putObject(
+    const result: PutResult | undefined = await putOverOrigin(
       { ...object, ...(tries === 0 && known), onBytes },
       context,
     ).catch((error: unknown) => {
@@ -301,7 +301,7 @@ async function removeAll(job: SyncJob, keys: readonly string[], context: SyncCon
   const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
   const removing = mapOrdered(keys, REMOVED_AT_A_TIME, async (key) => {
     try {
-      if (!job.dryRun) await removeObject(key, parts);
+      if (!job.dryRun) await removeOverOrigin(key, parts);
       await context.report({ key, outcome: "removed" });
     } catch (error) {
       context.signal.throwIfAborted();

@@ -11,7 +11,8 @@ import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.t
 import type { InputFile, SkippedEntry } from "@agarose/storage/files/folder-entries";
 import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
 import { shownManifest } from "@agarose/storage/encryption/opened";
-import { putObject, type PutObject, type PutResult } from "@agarose/storage/objects/put-object";
+import type { PutObject, PutResult } from "@agarose/storage/objects/put-object";
+import { putOverOrigin } from "@agarose/storage/origin/over-origin";
 import { isFirst } from "@agarose/storage/commit/generations";
 import { listKeys } from "@agarose/storage/listing/list-keys";
 import type { DeploymentParts } from "@agarose/storage/parts";
@@ -144,7 +145,7 @@ async function putFile(
       ...(options.compress && { compress: options.compress }),
       onBytes: (_pass: string, bytes: number) => progress.add(bytes),
     };
-    return await putObject(object, context);
+    return await putOverOrigin(object, context);
   } finally {
     await spooled?.remove();
   }

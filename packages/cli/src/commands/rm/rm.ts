@@ -8,7 +8,8 @@ import { withContext, WRITING, type CommandContext } from "../../lib/context.ts"
 import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { removableKeys } from "@agarose/storage/listing/keys";
-import { isRemovable, removeObject, type RemoveResult } from "@agarose/storage/objects/remove-object";
+import { isRemovable, type RemoveResult } from "@agarose/storage/objects/remove-object";
+import { removeOverOrigin } from "@agarose/storage/origin/over-origin";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../ui/output.ts";
 import { printResults } from "../../ui/report-stream.ts";
 import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
@@ -132,7 +133,7 @@ async function keysBelow(prefixes: readonly string[], context: CommandContext): 
 async function act(key: string, dryRun: boolean, context: CommandContext): Promise<RmReport | undefined> {
   try {
     if (dryRun) return (await isRemovable(key, context)) ? { key, outcome: "due" } : undefined;
-    const result = await removeObject(key, context);
+    const result = await removeOverOrigin(key, context);
     return result && { ...result, outcome: "removed" };
   } catch (error) {
     context.signal.throwIfAborted();
