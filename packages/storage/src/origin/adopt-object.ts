@@ -4,7 +4,7 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
 import { isTombstone, parseKey, type ManifestRecord } from "@agarose/core/format";
 import type { S3Store } from "../buckets/s3-store.ts";
 import type { ListedObject } from "../buckets/store.ts";
@@ -85,13 +85,16 @@ async function adopt(
   const { name: key } = first;
   let listed = first;
   let own: number | undefined;
+  let absent = 0;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const put = await adoptOnce(listed, own, folder, how, context);
     if (put === "known") {
       await requireRecord(key, context);
       return { key, bytes: listed.bytes, outcome: "known" };
     }
-    if (put !== "changed") own = put.generation;
+    if (put === "absent") absent++;
+    const stored = put === "changed" || put === "absent" ? undefined : put;
+    if (stored) own = stored.generation;
     const now = await listedNow(key, how.origin, context.signal);
     if (!now) {
       await requireGone(key, how.origin, context.signal);
@@ -99,12 +102,13 @@ async function adopt(
       return { key, bytes: listed.bytes, outcome: "gone" };
     }
     const isSame = now.etag === listed.etag && now.bytes === listed.bytes;
-    if (put !== "changed" && isSame) {
-      const { bytes, version, generation } = put;
+    if (stored && isSame) {
+      const { bytes, version, generation } = stored;
       return { key, bytes, outcome: "adopted", version, generation };
     }
     listed = now;
   }
+  if (absent === ATTEMPTS_MAX) throw notThere(key);
   const left = own === undefined ? "nothing is adopted" : "an older version is adopted";
   const next = `${left}: stop what writes to the origin, then copy the object with \`agarose put\``;
   const message = `the origin replaced ${JSON.stringify(key)} during each of ${ATTEMPTS_MAX} attempts, and ${next}`;
@@ -127,26 +131,33 @@ async function requireGone(key: string, origin: S3Store, signal: AbortSignal): P
   throw new AgaroseError("SOURCE_FAILED", message, { key, bytes });
 }
 
+function notThere(key: string): AgaroseError {
+  const what = `the origin lists ${JSON.stringify(key)} and answered each of ${ATTEMPTS_MAX} requests for it with 404`;
+  const message = `${what}: look at the object there, or delete it`;
+  return new AgaroseError("OBJECT_NOT_FOUND", message, { key, attempts: ATTEMPTS_MAX });
+}
+
 async function adoptOnce(
   listed: ListedObject,
   own: number | undefined,
   folder: string,
   { origin, pace }: AdoptHow,
   context: DeploymentParts,
-): Promise<PutResult | "changed" | "known"> {
+): Promise<PutResult | "changed" | "absent" | "known"> {
   const { name: key } = listed;
   const path = join(folder, crypto.randomUUID());
   // What the origin gets from now on is younger than the object that is read here. S3 tells whole seconds.
   const asOf = new Date(Math.floor(context.nowMs() / 1000 - 1) * 1000).toISOString();
   try {
     const copying = { signal: context.signal, pass: (bytes: number) => pace.pass(bytes) };
-    const described = await copyOfOrigin(listed, path, origin, copying).catch(unlessReplaced("changed"));
-    if (described === "changed") return described;
+    const copy = copyOfOrigin(listed, path, origin, copying);
+    const described = await copy.catch(unless({ REPLACED_MEANWHILE: "changed", OBJECT_NOT_FOUND: "absent" }));
+    if (typeof described === "string") return described;
     const { contentType, headers } = described;
     const object = { key, source: fileSource(path), contentType, force: false, asOf };
     const onlyIf = (_current: unknown, newest: ManifestRecord | undefined): void => requireGeneration(own, newest, key);
     const put = putObject({ ...object, headers: headersOf(key, context.config.headers, headers), onlyIf }, context);
-    return await put.catch(unlessReplaced("known"));
+    return await put.catch(unless({ REPLACED_MEANWHILE: "known" }));
   } finally {
     await rm(path, { force: true });
   }
@@ -156,9 +167,11 @@ function requireGeneration(own: number | undefined, newest: ManifestRecord | und
   if (newest?.generation !== own) throw replacedMeanwhile(key, {}, "it stays");
 }
 
-function unlessReplaced<const T extends string>(outcome: T): (cause: unknown) => T {
+/** What a failure with one of these codes comes to. Any other is thrown again. */
+function unless<const T extends string>(outcomes: Partial<Record<ErrorCode, T>>): (cause: unknown) => T {
   return (cause) => {
-    if (toAgaroseError(cause).code === "REPLACED_MEANWHILE") return outcome;
+    const outcome = outcomes[toAgaroseError(cause).code];
+    if (outcome !== undefined) return outcome;
     throw cause;
   };
 }

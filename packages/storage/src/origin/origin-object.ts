@@ -30,8 +30,8 @@ export async function listedNow(name: string, origin: S3Store, signal: AbortSign
  * Writes a listed object into a new file at `path`, and returns its content type and headers. It leaves no file when it
  * throws.
  *
- * @throws REPLACED_MEANWHILE where the origin has another object by now, SOURCE_FAILED where it does not answer, ends
- *   short or sends anything else, CREDENTIALS_REFUSED, and DISK_FULL.
+ * @throws REPLACED_MEANWHILE where the origin has another object by now, OBJECT_NOT_FOUND where it has none,
+ *   SOURCE_FAILED where it does not answer, ends short or sends anything else, CREDENTIALS_REFUSED, and DISK_FULL.
  */
 export async function copyOfOrigin(
   listed: ListedObject,
@@ -71,7 +71,11 @@ export async function copyOfOrigin(
 }
 
 function checkHeaders({ status, headers }: FetchedResponse, listed: ListedObject): void {
-  if (status === 412 || status === 404) throw changed(listed);
+  if (status === 412) throw changed(listed);
+  if (status === 404) {
+    const { name: key } = listed;
+    throw new AgaroseError("OBJECT_NOT_FOUND", `the origin answered 404 for ${JSON.stringify(key)}`, { key });
+  }
   if (status !== 200) throw failed(listed, `answered ${status}`, { status });
   const etag = headers.get("etag");
   if (listed.etag !== undefined && etag !== null && etag !== listed.etag) throw changed(listed);

@@ -164,6 +164,27 @@ test("a removed object does not come back from the origin, adopted or not", asyn
   expect(await allOf(store.adopt())).toEqual([]);
 });
 
+test.each([
+  [404, 404, "OBJECT_NOT_FOUND"],
+  [500, 503, "SOURCE_FAILED"],
+  [503, 503, "SOURCE_FAILED"],
+])("a key that the origin lists, and answers %i for, is a %i and no conflict", async (answered, status, code) => {
+  await world.put("listed", "plain");
+  world.fault.answer = (_request, response) => {
+    response.writeHead(answered).end();
+    return true;
+  };
+  expect(await statusOf("listed")).toBe(status);
+  await expect(store.get("listed")).rejects.toMatchObject({ code });
+  expect(world.fault.fired, "the fault fired").toBeGreaterThan(1);
+  if (code === "SOURCE_FAILED") await expect(store.get("listed")).rejects.toThrow(/run the command again/);
+  // A run over all of them does not say that it is gone.
+  const outcomes = await allOf(store.adopt("listed"));
+  expect(outcomes).toMatchObject([{ outcome: "failed", error: { code } }]);
+  world.fault.answer = undefined;
+  expect(await textOf("listed")).toBe("plain");
+});
+
 test("an origin that fails or lies is an error, never a missing key or half of an object", async () => {
   await world.put("film", "whole");
   world.fault.answer = (_request, response) => {

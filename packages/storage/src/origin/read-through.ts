@@ -74,8 +74,10 @@ async function adoptNow(key: string, origin: S3Store, context: DeploymentParts):
   const folder = await makeTempFolder("adopt");
   try {
     const result = await adoptObject(listed, { origin, folder, pace: new Pace(undefined, context) }, context);
-    if (result.outcome === "failed") throw result.error;
-    return true;
+    if (result.outcome !== "failed") return true;
+    // It is listed, and there is none: to readers it is as absent as any other.
+    if (result.error.code === "OBJECT_NOT_FOUND") return false;
+    throw result.error;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
