@@ -8,9 +8,9 @@ export interface PopPlatform {
   readonly hasBindings: boolean;
 }
 
-/** Returns REGIONS, PEERS where there are others, and whose manifests to use. */
+/** Returns REGIONS, PEERS where there are others, the site, and whose manifests to use. */
 export function sharedVariables(
-  { regions, pops, publicKeys }: Config,
+  { regions, pops, publicKeys, site }: Config,
   { hasBindings }: PopPlatform,
 ): Record<string, string> {
   return {
@@ -25,6 +25,7 @@ export function sharedVariables(
       })),
     ),
     ...(pops.length > 1 && { PEERS: JSON.stringify(pops.map(({ name, url }) => ({ name, url }))) }),
+    SITE: JSON.stringify(site ?? null),
     PUBLISHER_KEYS: JSON.stringify(publicKeys ?? []),
     // Without keys, the configuration is in unsigned mode, or all its buckets are on this machine.
     UNSIGNED: String(publicKeys === undefined),

@@ -132,6 +132,8 @@ const publicKey = v.pipe(
   v.regex(/^ed25519:[A-Za-z0-9+/]{43}=$/, "is not a public key: `agarose keys new` makes one"),
 );
 
+const fileName = v.pipe(v.string(), v.title("file name"), v.regex(/^[^/]+$/, "is not the name of a file"));
+
 const bucketName = v.pipe(
   v.string(),
   v.title("bucket name"),
@@ -404,6 +406,15 @@ export const configSchema = v.pipe(
         }),
       ),
       [],
+    ),
+    site: optional(
+      "The site that PoPs serve by `/o/`, below a prefix: folders by their index page, and a page for what is not there. " +
+        "Its pages may run scripts. `init --worker` and `pop` tell PoPs of it.",
+      v.strictObject({
+        prefix: optional("Begins the keys of the site.", v.string(), ""),
+        index: optional("Name of the page that answers for a folder.", fileName, "index.html"),
+        notFound: optional("Name of the page below `prefix` that answers with status 404. Default: none.", fileName),
+      }),
     ),
     credentials: optional(
       "Where keys come from for regions without `credentials`. Default: the AWS SDK's default chain.",

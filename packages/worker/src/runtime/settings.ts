@@ -12,6 +12,8 @@ import { parseLocation, PLACE_VARIABLES, type PopLocation } from "./durable-obje
 import { parseReadSettings, READ_VARIABLES, type ReadSettings } from "../read/read-settings.ts";
 import { CANDIDATE_VARIABLES, parseFillClientsMin } from "../popularity/fill-candidates.ts";
 import { ACCESS_VARIABLES, parseAccessSettings, type AccessSettings } from "../http/access.ts";
+import { SITE_VARIABLES, type Site } from "../http/site.ts";
+import { parseVariables } from "./variables.ts";
 
 /** Every variable and secret of the Worker, in the order of the reference page. */
 export const VARIABLES = {
@@ -23,6 +25,7 @@ export const VARIABLES = {
   ...CACHE_VARIABLES,
   ...CANDIDATE_VARIABLES,
   ...ACCESS_VARIABLES,
+  ...SITE_VARIABLES,
 };
 
 /** The checked settings of one PoP. */
@@ -34,6 +37,8 @@ export interface Settings extends ReadSettings, CacheSettings {
   /** Clients that must ask for an object on one day before the cache is filled with it. */
   readonly fillClientsMin: number;
   readonly access: AccessSettings;
+  /** Null: every path of `/o/` is a key, and no page runs scripts. */
+  readonly site: Site | null;
 }
 
 /** Checks all variables of `env`. Throws CONFIG_INVALID, which names the first wrong one. */
@@ -56,6 +61,7 @@ export function parseSettings(env: object): Settings {
     fillClientsMin: parseFillClientsMin(env),
     location: parseLocation(env),
     access: parseAccessSettings(env),
+    site: parseVariables(SITE_VARIABLES, env).SITE,
   };
 }
 

@@ -36,6 +36,7 @@ const CONFIG = {
   ],
   code: { k: 2, m: 1 },
   publicKeys: [KEY],
+  site: { prefix: "web/", notFound: "404.html" },
   pops: [
     { name: "fra", url: "https://fra.example.com", placement: "aws:eu-central-1" },
     { name: "sin", url: "https://sin.example.com", placement: "gcp:asia-southeast1", location: "apac" },
@@ -95,6 +96,7 @@ test("names each thing once: regions, bindings, places, keys and peers come from
     ]);
     expect(JSON.parse(String(vars["PEERS"]))).toEqual(CONFIG.pops.map(({ name, url }) => ({ name, url })));
     expect(vars).toMatchObject({ PUBLISHER_KEYS: JSON.stringify([KEY]), UNSIGNED: "false" });
+    expect(JSON.parse(String(vars["SITE"]))).toEqual({ prefix: "web/", index: "index.html", notFound: "404.html" });
     expect(r2_buckets).toEqual([{ binding: "BUCKET_R2", bucket_name: "ours-r2" }]);
   }
   const ids = [fra, sin].map(({ ratelimits }) => (ratelimits as { namespace_id: string }[])[0]!.namespace_id);

@@ -1,5 +1,5 @@
 /** `GET|HEAD /o/<key>`: the object, decoded here, for clients without a service worker. */
-import { isOutdated } from "@agarose/core";
+import { isOutdated, toAgaroseError } from "@agarose/core";
 import { openContent, type OpenedObject } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import {
@@ -17,23 +17,75 @@ import { clientAddress } from "../../runtime/client-address.ts";
 import type { Invocation } from "../../runtime/invocation.ts";
 import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
 import { settingsOf } from "../../runtime/settings.ts";
+import { indexBehind, isOnSite, keyOnSite, openPage, type Site } from "../site.ts";
 import { readParts } from "../object-parts.ts";
 
 const PREFIX = "/o/";
 
-/** Answers 200, 206, 304, 412 or 416 as HTTP's conditional and range requests ask; HEAD reads the manifest only. */
+/**
+ * Answers 200, 206, 304, 412 or 416 as HTTP's conditional and range requests ask; HEAD reads the manifest only. On a
+ * site, a folder without its slash answers 302, and what is not there the 404 page.
+ */
 export async function object(c: Context<AppEnv>): Promise<Response> {
-  const key = keyInPath(pathOf(c), PREFIX) ?? "";
+  const path = keyInPath(pathOf(c), PREFIX) ?? "";
   const invocation = invocationOf(c);
+  const { site } = settingsOf(c.env);
+  try {
+    return await served(keyOnSite(path, site), c.req.raw.headers, invocation, c);
+  } catch (error) {
+    if (!isOnSite(path, site) || toAgaroseError(error).code !== "OBJECT_NOT_FOUND") throw error;
+    const instead = await insteadOf(path, site, invocation, c);
+    if (!instead) throw error;
+    return instead;
+  }
+}
+
+/** What a site answers for a path without an object; undefined where it has nothing that this client may read. */
+async function insteadOf(
+  path: string,
+  site: Site,
+  invocation: Invocation,
+  c: Context<AppEnv>,
+): Promise<Response | undefined> {
+  const index = indexBehind(path, site);
+  const isFolder = index !== undefined && (await isReadable(index, invocation, c));
+  if (isFolder) {
+    const { pathname, search } = new URL(c.req.url);
+    return new Response(null, { status: 302, headers: { location: `${pathname}/${search}` } });
+  }
+  if (site.notFound === undefined) return undefined;
+  // Conditions and ranges are about what is not there.
+  const page = await served(`${site.prefix}${site.notFound}`, new Headers(), invocation, c).catch(() => undefined);
+  if (!page) return undefined;
+  const headers = new Headers(page.headers);
+  for (const name of ["etag", "last-modified", "accept-ranges", "expires"]) headers.delete(name);
+  headers.set("cache-control", "no-store");
+  return new Response(page.body, { status: 404, headers });
+}
+
+async function isReadable(key: string, invocation: Invocation, c: Context<AppEnv>): Promise<boolean> {
+  try {
+    await checkReader(c, key);
+    await invocation.manifest(key);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Answers for one object. */
+async function served(key: string, asked: Headers, invocation: Invocation, c: Context<AppEnv>): Promise<Response> {
   const token = await checkReader(c, key);
   const { method: requested, headers, signal } = c.req.raw;
   const method = requested === "HEAD" ? "HEAD" : "GET";
+  const { access, site } = settingsOf(c.env);
   const answerOf = async (found: Manifest): Promise<Answered> => {
-    const opened = await openContent(found, () => settingsOf(c.env).access.secrets.dataKeyOf(found));
+    const opened = await openContent(found, () => access.secrets.dataKeyOf(found));
     const shown = opened?.shown ?? found;
-    const made = partsAnswer(shown, headers, crypto.randomUUID()) ?? objectAnswer(shown, headers);
+    const made = partsAnswer(shown, asked, crypto.randomUUID()) ?? objectAnswer(shown, asked);
+    openPage(made, shown, site);
     const answer = token !== undefined ? unshared(made) : made;
-    const passed = method === "GET" ? passedOn(found, answer, headers) : undefined;
+    const passed = method === "GET" ? passedOn(found, answer, asked) : undefined;
     return { answer: passed ?? answer, opened: passed ? undefined : opened, manifest: found };
   };
   const manifest = await invocation.manifest(key);
