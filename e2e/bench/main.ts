@@ -9,43 +9,26 @@ import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
 import { writeSection } from "./lib/document.ts";
 import { comparisons } from "./comparison/comparison.ts";
-import { longRead } from "./reads/long-read.ts";
 import { describeLoad } from "@agarose/dev-world/machine";
-import { defaultPolicies, policies } from "./comparison/policies.ts";
+import { policies } from "./comparison/policies.ts";
 import { pages } from "./pages/pages.ts";
 import { performancePage } from "./pages/performance.ts";
-import { ranges } from "./pages/ranges.ts";
-import { text } from "./pages/text.ts";
-import { popMemory } from "./pop/pop-memory.ts";
-import { popThroughput } from "./pop/pop-throughput.ts";
 import { nodeSoak } from "./pop/node-soak.ts";
 import { nodeThroughput } from "./pop/node-throughput.ts";
 import { bulk } from "./s3/bulk.ts";
 import { putGet } from "./s3/put-get.ts";
-import { signingCost } from "./reads/signing-cost.ts";
-import { readCost } from "./reads/read-cost.ts";
 import { readOverhead } from "./reads/read-overhead.ts";
-import { readStreaming } from "./reads/read-streaming.ts";
 
 const BENCHES: readonly Bench[] = [
   readOverhead,
-  readStreaming,
-  readCost,
-  signingCost,
   putGet,
   bulk,
-  popThroughput,
-  popMemory,
   nodeThroughput,
   nodeSoak,
   ...comparisons,
   policies,
-  defaultPolicies,
-  longRead,
   pages,
-  ranges,
   performancePage,
-  text,
 ];
 
 const { values, positionals } = parseArgs({

@@ -4,18 +4,13 @@
 import { readFile } from "node:fs/promises";
 import { Miniflare } from "miniflare";
 import type { Geography } from "@agarose/dev-world";
-import { AccessLine, NO_FAULTS, openLink } from "@agarose/dev-world";
+import { NO_FAULTS, openLink, WORLD_DEFAULTS } from "@agarose/dev-world";
 
 export interface CdnOptions {
   readonly geography: Geography;
   /** All latencies are the geography's times this. */
   readonly scale: number;
   readonly jitterSigma: number;
-  readonly mbitPerSecond: number;
-  /** Of the line that the client's downloads share. Default: unlimited. */
-  readonly clientMbit?: number;
-  /** Content coding of the copies. Default: none. */
-  readonly coding?: "gzip" | undefined;
   readonly cacheBytes: number;
   /** Base addresses of whole copies by PoP, in the order in which they are tried. */
   readonly origins: Readonly<Record<string, readonly string[]>>;
@@ -29,8 +24,7 @@ export interface Cdn {
 }
 
 export async function startCdn(options: CdnOptions): Promise<Cdn> {
-  const { geography, origins, cacheBytes, clientMbit = 0, coding } = options;
-  const line = new AccessLine();
+  const { geography, origins, cacheBytes } = options;
   const script = await readFile(new URL("cdn.worker.js", import.meta.url), "utf8");
   const miniflare = new Miniflare({
     workers: geography.pops.map((pop) => ({
@@ -42,7 +36,6 @@ export async function startCdn(options: CdnOptions): Promise<Cdn> {
       bindings: {
         ORIGINS: JSON.stringify(origins[pop]),
         CACHE_BYTES: String(cacheBytes),
-        ...(coding && { CODING: coding }),
       },
       unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
     })),
@@ -60,8 +53,7 @@ export async function startCdn(options: CdnOptions): Promise<Cdn> {
       target: (await miniflare.unsafeGetDirectURL(pop)).origin,
       latencyMs: () => geography.cacheLatencyMs[pop]! * options.scale,
       jitterSigma: options.jitterSigma,
-      bytesPerSecond: () => (options.mbitPerSecond > 0 ? (options.mbitPerSecond * 1e6) / 8 : undefined),
-      access: { line, bytesPerSecond: () => (clientMbit * 1e6) / 8 },
+      bytesPerSecond: () => (WORLD_DEFAULTS.mbitPerSecond * 1e6) / 8,
       faults: () => NO_FAULTS,
       random: options.random,
       now: () => performance.now(),

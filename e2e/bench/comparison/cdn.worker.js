@@ -1,7 +1,7 @@
 /**
  * What a CDN does, as plainly as it can be done here: an edge cache of whole objects, least recently used first out, in
  * front of whole copies in one bucket or several. `/o/<key>` answers from KV, or from the first bucket that has the
- * object. A range of an object that is not cached is passed on, and nothing is cached.
+ * object.
  */
 
 /** Key -> bytes, least recently used first: of this isolate, which is the only one there is. */
@@ -12,34 +12,24 @@ export default {
   async fetch(request, env, context) {
     const { pathname } = new URL(request.url);
     const key = pathname.slice("/o/".length);
-    const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.get("range") ?? "");
-    const coding = env.CODING ? { "content-encoding": env.CODING } : {};
-    const headers = { "access-control-allow-origin": "*", "access-control-expose-headers": "x-cdn", ...coding };
+    const headers = { "access-control-allow-origin": "*", "access-control-expose-headers": "x-cdn" };
     if (held.has(key)) {
       const body = await env.OBJECTS.get(key, "stream");
       if (body) {
         touch(key, held.get(key));
-        if (range)
-          return new Response(await slice(body, range), { status: 206, headers: { ...headers, "x-cdn": "hit" } });
-        return new Response(body, { headers: { ...headers, "x-cdn": "hit" }, encodeBody: "manual" });
+        return new Response(body, { headers: { ...headers, "x-cdn": "hit" } });
       }
     }
     for (const origin of JSON.parse(env.ORIGINS)) {
-      const asked = range ? { headers: { range: range[0] } } : {};
-      const response = await fetch(`${origin}/${key}`, asked).catch(() => undefined);
+      const response = await fetch(`${origin}/${key}`).catch(() => undefined);
       if (!response?.ok) continue;
-      if (range) return new Response(response.body, { status: 206, headers: { ...headers, "x-cdn": "miss" } });
       const [toClient, toCache] = response.body.tee();
       context.waitUntil(keep(env, key, toCache, Number(response.headers.get("content-length"))));
-      return new Response(toClient, { headers: { ...headers, "x-cdn": "miss" }, encodeBody: "manual" });
+      return new Response(toClient, { headers: { ...headers, "x-cdn": "miss" } });
     }
     return new Response("no copy could be had\n", { status: 502, headers });
   },
 };
-
-async function slice(body, [, start, end]) {
-  return (await new Response(body).arrayBuffer()).slice(Number(start), Number(end) + 1);
-}
 
 async function keep(env, key, body, bytes) {
   const capacity = Number(env.CACHE_BYTES);

@@ -1,18 +1,12 @@
 /** What the comparison with whole copies and with striping has in common with its report, and the report. */
-import type { Geography } from "@agarose/dev-world";
-import type { LocalWorldOptions } from "@agarose/dev-world/client";
+import { WORLDS, type WorldName } from "@agarose/dev-world";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { table } from "@agarose/dev-world/statistics";
 
 export interface Layout {
   readonly name: string;
   readonly title: string;
-  readonly geography: () => Promise<Geography>;
-  /** For the world. */
-  readonly world: LocalWorldOptions;
-  readonly scale: number;
-  readonly jitterSigma: number;
-  readonly mbitPerSecond: number;
+  readonly world: WorldName;
   /** The code of the contestant with one code for all sizes. */
   readonly code: { readonly k: number; readonly m: number };
   readonly objects: number;
@@ -20,6 +14,8 @@ export interface Layout {
   readonly reads: number;
 }
 
+/** Of the logarithm of each latency. */
+export const JITTER = 0.4;
 const SMALL = 1_000_000;
 const LARGE = 4_000_000;
 /** Share of all object bytes that each PoP may cache: as in the continental scenario. */
@@ -100,8 +96,8 @@ export function describe(
   return [
     `${run.objects} objects of 0.1 to 8 MB (sizes even over their logarithm), Zipf ${ZIPF}, ${run.reads} reads of each phase from each PoP ` +
       `after as many uncounted ones, one after another from one page; every contestant caches ${(run.cacheBytes / 1e6).toFixed(1)} MB per PoP ` +
-      `(${100 * CACHE_SHARE}% of all bytes). Links: latencies times ${layout.scale}, lognormal sigma ${layout.jitterSigma}, ` +
-      `${layout.mbitPerSecond} Mbit/s per transfer, and no limit on the reader's own line, which favours many transfers at once. The CDN is a Worker with a least-recently-used cache of whole objects in KV, its one copy ` +
+      `(${100 * CACHE_SHARE}% of all bytes). Links: latencies times ${WORLDS[layout.world].scale}, lognormal sigma ${JITTER}, ` +
+      `${WORLDS[layout.world].mbitPerSecond} Mbit/s per transfer, and no limit on the reader's own line, which favours many transfers at once. The CDN is a Worker with a least-recently-used cache of whole objects in KV, its one copy ` +
       "in the region nearest to each PoP (which flatters it: one copy can be nearest to one PoP only), two copies in the two nearest. " +
       "*Agarose* chooses a code by size, as it does by default; *one code* is " +
       `RS(${k},${m}) for all sizes. ` +

@@ -6,10 +6,8 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, Page } from "@playwright/test";
-import { geographyOf, TABLE_I, type Geography } from "@agarose/dev-world";
-import { loadScenario } from "agarose";
+import { WORLDS, type Geography } from "@agarose/dev-world";
 import { seededRandom } from "@agarose/solver/random";
 import { openControlledApp } from "../../fixtures/app.ts";
 import { LocalWorld, type LocalWorldOptions } from "@agarose/dev-world/client";
@@ -20,6 +18,7 @@ import {
   CACHE_SHARE,
   CONTESTANTS,
   describe,
+  JITTER,
   PHASES,
   statistics,
   STRAGGLERS,
@@ -31,34 +30,25 @@ import {
 } from "./comparison-report.ts";
 import { putWhole } from "../s3/sdk-put.ts";
 
-const CONTINENTAL = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/continental.json"));
-const LAYOUTS: Readonly<Record<"continental" | "table-i", Layout>> = {
-  continental: {
+const LAYOUTS: readonly Layout[] = [
+  {
     name: "continental",
     title: "six providers of one continent, against whole copies behind a CDN",
-    geography: async () => geographyOf(await loadScenario(CONTINENTAL)),
-    world: { geography: CONTINENTAL },
-    scale: 1,
-    jitterSigma: 0.4,
-    mbitPerSecond: 200,
+    world: "continental",
     code: { k: 4, m: 2 },
     objects: 200,
     reads: 150,
   },
-  "table-i": {
+  {
     name: "table-i",
     title: "six regions of the whole world, against whole copies behind a CDN",
-    geography: async () => TABLE_I,
-    world: { world: "agar", jitter: 0.4 },
-    scale: 0.25,
-    jitterSigma: 0.4,
-    mbitPerSecond: 200,
+    world: "agar",
     code: { k: 9, m: 3 },
     objects: 100,
     // Reads take up to seconds here, and the differences are large.
     reads: 30,
   },
-};
+];
 
 const SIZES = { min: 100_000, max: 8_000_000 };
 const READS_PER_PERIOD = 50;
@@ -71,7 +61,7 @@ interface StoredObject {
   readonly bytes: number;
 }
 
-export const comparisons: readonly Bench[] = Object.values(LAYOUTS).map((layout) => ({
+export const comparisons: readonly Bench[] = LAYOUTS.map((layout) => ({
   name: `comparison-${layout.name}`,
   title: `Comparison: ${layout.title}`,
   run: (options) => compare(layout, options),
@@ -80,19 +70,19 @@ export const comparisons: readonly Bench[] = Object.values(LAYOUTS).map((layout)
 async function compare(layout: Layout, options: BenchOptions): Promise<string> {
   const objects = options.quick ? 10 : layout.objects;
   const reads = options.quick ? 10 : layout.reads;
-  const geography = await layout.geography();
+  const { geography, scale } = WORLDS[layout.world];
   const folder = await mkdtemp(join(tmpdir(), "agarose-comparison-"));
   const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   try {
     options.progress(`${objects} objects`);
     const stored = await makeObjects(folder, objects);
     const cacheBytes = Math.round(CACHE_SHARE * stored.reduce((sum, { bytes }) => sum + bytes, 0));
-    const links = { cacheBytes, lineMbit: 0 };
+    const links = { cacheBytes, lineMbit: 0, jitter: JITTER };
     const start = async (
       code: LocalWorldOptions["code"],
       variables: Record<string, string> = {},
     ): Promise<LocalWorld> => {
-      const world = await LocalWorld.start({ ...layout.world, ...links, variables, ...(code && { code }) });
+      const world = await LocalWorld.start({ world: layout.world, ...links, variables, ...(code && { code }) });
       closers.push(() => world.stop());
       return world;
     };
@@ -123,7 +113,14 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     const cdns: Cdn[] = [];
     for (const copies of [1, 2]) {
       const random = seededRandom(SEED + copies).next;
-      const cdn = await startCdn({ ...layout, geography, cacheBytes, random, origins: origins(copies) });
+      const cdn = await startCdn({
+        geography,
+        scale,
+        jitterSigma: JITTER,
+        cacheBytes,
+        random,
+        origins: origins(copies),
+      });
       closers.push(() => cdn.close());
       cdns.push(cdn);
     }
@@ -131,12 +128,12 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     closers.push(() => chromium.close());
     const samples: Sample[] = [];
     for (const pop of geography.pops) {
-      const ways = await openWays(chromium.browser, { worlds, cdns, pop });
+      const ways = await openWays(chromium, { worlds, cdns, pop });
       const run = { worlds: Object.values(worlds), ways, pop, stored, reads, nearest: nearest(pop)[0]! };
       samples.push(...(await runPop({ ...options, ...run })));
       await ways.close();
     }
-    return describe(layout, { samples, objects, reads, cacheBytes, browser: chromium.browser.version() });
+    return describe(layout, { samples, objects, reads, cacheBytes, browser: chromium.version() });
   } finally {
     for (const close of closers.toReversed()) await close();
   }

@@ -1,5 +1,5 @@
 /**
- * Every policy run for real against what the simulator predicts for it: one trace of reads at three PoPs, through the
+ * The defaults run for real against what the simulator predicts for it: one trace of reads at three PoPs, through the
  * service worker in Chromium over emulated links, one local world for each system. As many systems run at a time as
  * memory and cores allow.
  */
@@ -12,15 +12,8 @@ import { loadScenario } from "agarose";
 import { describeMachine } from "@agarose/dev-world/machine";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
-import { BASELINE, describeRuns, type Compared, type Simulated } from "./policies-report.ts";
-import { runForReal, runWithoutNoise, SCENARIO, type Outcome, type SystemSpec } from "./policies-world.ts";
-
-/** What a subset of the systems and reads needs of time and memory. */
-interface Extent {
-  /** Default: all reads of the scenario. */
-  readonly readsPerPop?: number;
-  readonly includes: (system: SystemSpec) => boolean;
-}
+import { describeRuns, type Compared, type Simulated } from "./policies-report.ts";
+import { runForReal, runWithoutNoise, SCENARIO, type Outcome } from "./policies-world.ts";
 
 const QUICK_READS = 10;
 /** Read once each to measure the work of this machine. */
@@ -31,26 +24,13 @@ const READ_BYTES = 1.2e6;
 /** Systems mostly wait. More of them on a core slow each other down. */
 const SYSTEMS_PER_CORE = 2;
 
-/** All systems and reads. */
-export const policies: Bench = {
-  name: "policies",
-  title: "Policies run for real, and as simulated",
-  run: (options) => compare({ includes: () => true }, options),
-};
-
 /** The defaults, and the defaults without each idea, against `agar alone`: half an hour on two cores. */
-export const defaultPolicies: Bench = {
-  name: "policies-defaults",
-  title: "The defaults run for real, in fewer reads",
-  run: (options) =>
-    compare({ readsPerPop: 180, includes: ({ name }) => name === BASELINE || name.startsWith("defaults") }, options),
-};
+export const policies: Bench = { name: "policies", title: "The defaults run for real", run: compare };
 
-async function compare(extent: Extent, options: BenchOptions): Promise<string> {
+async function compare(options: BenchOptions): Promise<string> {
   const loaded = await loadScenario(SCENARIO);
-  const listed = loaded.systems.filter((system) => extent.includes(system));
-  const scenario: Scenario = { ...loaded, systems: options.quick ? listed.slice(-3) : listed };
-  const trace = drawTrace(scenario, options.quick ? QUICK_READS : (extent.readsPerPop ?? scenario.requests.count));
+  const scenario: Scenario = { ...loaded, systems: options.quick ? loaded.systems.slice(-3) : loaded.systems };
+  const trace = drawTrace(scenario, options.quick ? QUICK_READS : scenario.requests.count);
   const size = batchSize(scenario, trace);
   const minutes = (trace.seconds.at(-1)! / 60) * Math.ceil(scenario.systems.length / size);
   options.progress(`${scenario.systems.length} systems, ${size} at a time: ${Math.ceil(minutes)} minutes of reads`);
@@ -63,9 +43,9 @@ async function compare(extent: Extent, options: BenchOptions): Promise<string> {
     const batch = scenario.systems.slice(from, from + size);
     // A browser of its own for each batch, because Chromium keeps the memory that it has allocated.
     const chromium = await startBrowser();
-    version = chromium.browser.version();
+    version = chromium.version();
     try {
-      for (const [i, real] of (await runBatch(chromium.browser, scenario, batch, trace, options)).entries()) {
+      for (const [i, real] of (await runBatch(chromium, scenario, batch, trace, options)).entries()) {
         rows.push({ system: batch[i]!, real, predicted: predicted[batch[i]!.name]! });
       }
     } finally {
@@ -80,7 +60,7 @@ async function compare(extent: Extent, options: BenchOptions): Promise<string> {
  * take no work. As many worlds run side by side as there are systems in a batch.
  */
 async function measureWork(scenario: Scenario, size: number): Promise<number> {
-  const { browser, close } = await startBrowser();
+  const browser = await startBrowser();
   const trace = listTrace(scenario, WORK_OBJECTS);
   const quiet = {
     ...scenario,
@@ -94,7 +74,7 @@ async function measureWork(scenario: Scenario, size: number): Promise<number> {
     const real = await Promise.all(Array.from({ length: size }, () => runWithoutNoise(browser, trace)));
     return real.reduce((sum, ms) => sum + ms, 0) / real.length - meanMs;
   } finally {
-    await close();
+    await browser.close();
   }
 }
 
@@ -111,7 +91,7 @@ function listTrace({ objects, pops }: Scenario, count: number): Trace {
 async function runBatch(
   browser: Browser,
   scenario: Scenario,
-  batch: readonly SystemSpec[],
+  batch: Scenario["systems"],
   trace: Trace,
   options: BenchOptions,
 ): Promise<Outcome[]> {

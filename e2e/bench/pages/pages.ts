@@ -4,13 +4,26 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Page } from "@playwright/test";
-import type { LocalWorld } from "@agarose/dev-world/client";
+import { WORLDS, type WorldName } from "@agarose/dev-world";
+import { LocalWorld } from "@agarose/dev-world/client";
+import { seededRandom } from "@agarose/solver/random";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { summarize, table } from "@agarose/dev-world/statistics";
 import { describeMachine } from "@agarose/dev-world/machine";
-import { requestsDuring } from "../../fixtures/requests-during.ts";
-import { chromiumVersion } from "../lib/browser.ts";
-import { forgetPlans, isOfReads, LAYOUTS, POP, startContest, type Layout } from "./contest.ts";
+import { openControlledApp } from "../../fixtures/app.ts";
+import { isOfReads, requestsDuring } from "../../fixtures/requests-during.ts";
+import { startCdn } from "../comparison/cdn.ts";
+import { chromiumVersion, openPlainPage, startBrowser } from "../lib/browser.ts";
+import { putWhole } from "../s3/sdk-put.ts";
+
+/** The PoP beside the browser. */
+const POP = "fra";
+/** Of the logarithm of each latency. */
+const JITTER = 0.1;
+const LAYOUTS: readonly { readonly name: string; readonly world: WorldName }[] = [
+  { name: "continental", world: "continental" },
+  { name: "Table I x 0.25", world: "agar" },
+];
 
 const IMAGES = 100;
 const IMAGE_BYTES = 18_000;
@@ -50,15 +63,18 @@ async function requestsOf(world: LocalWorld, read: () => Promise<void>): Promise
   };
 }
 
-async function measure(layout: Layout, options: BenchOptions): Promise<string[][]> {
+async function measure(
+  { name, world: worldName }: (typeof LAYOUTS)[number],
+  options: BenchOptions,
+): Promise<string[][]> {
   const rounds = options.quick ? 2 : ROUNDS;
   const keys = Array.from({ length: rounds * IMAGES }, (_, i) => `bench/image-${i}`);
-  options.progress(`${layout.name}: uploads`);
+  options.progress(`${name}: uploads`);
   const images = new Map(keys.map((key) => [key, randomBytes(IMAGE_BYTES)]));
-  const { world, ours, plain, cdn, close } = await startContest(layout, images, { cacheBytes: CACHE_BYTES });
+  const { world, ours, plain, cdn, close } = await startContest(worldName, images);
   try {
     const times: Record<string, number[]> = {};
-    const note = (name: string, ms: number): void => void (times[name] ??= []).push(ms);
+    const note = (series: string, ms: number): void => void (times[series] ??= []).push(ms);
     const pageOf = (round: number): string[] => keys.slice(round * IMAGES, (round + 1) * IMAGES);
     const requests: Record<string, Record<"client" | "pop", number>[]> = {};
     for (const cache of CACHES) {
@@ -88,20 +104,60 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
       const [client, pop] = (["client", "pop"] as const).map((from) =>
         median(requests[cache]!.map((all) => all[from])),
       );
-      options.progress(`${layout.name} ${cache}: ${times[`${cache} agarose`]!.map(Math.round).join(" ")}`);
+      options.progress(`${name} ${cache}: ${times[`${cache} agarose`]!.map(Math.round).join(" ")}`);
       options.progress(`   against ${times[`${cache} cdn`]!.map(Math.round).join(" ")}; ${client} and ${pop} requests`);
-      return [
-        layout.name,
-        cache,
-        own.toFixed(0),
-        other.toFixed(0),
-        (own / other).toFixed(2),
-        String(client),
-        String(pop),
-      ];
+      return [name, cache, own.toFixed(0), other.toFixed(0), (own / other).toFixed(2), String(client), String(pop)];
     });
   } finally {
     await close();
+  }
+}
+
+interface Contest {
+  readonly world: LocalWorld;
+  /** A page under the service worker. */
+  readonly ours: Page;
+  /** A page of the same origin without one. */
+  readonly plain: Page;
+  /** Address of the CDN: `<url><key>`. */
+  readonly cdn: string;
+  close(): Promise<void>;
+}
+
+/** Starts both with `objects` stored: the copy is in the region nearest to the PoP. */
+async function startContest(name: WorldName, objects: ReadonlyMap<string, Uint8Array>): Promise<Contest> {
+  const { geography, scale } = WORLDS[name];
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.toReversed()) await closer();
+  };
+  try {
+    const links = { jitter: JITTER, lineMbit: 0, cacheBytes: CACHE_BYTES };
+    const world = await LocalWorld.start({ world: name, ...links, code: "auto" });
+    closers.push(() => world.stop());
+    for (const [key, content] of objects) await world.put(key, content);
+    const latencyMs = geography.regionLatencyMs[POP]!;
+    const nearest = geography.regions.toSorted((a, b) => latencyMs[a]! - latencyMs[b]!)[0]!;
+    await putWhole(world, nearest, objects);
+    const { endpoint, bucket } = world.regions.find((region) => region.name === nearest)!;
+    const cdn = await startCdn({
+      geography,
+      scale,
+      jitterSigma: JITTER,
+      cacheBytes: CACHE_BYTES,
+      random: seededRandom(1).next,
+      origins: Object.fromEntries(geography.pops.map((pop) => [pop, [`${endpoint}/${bucket}`]])),
+    });
+    closers.push(() => cdn.close());
+    await world.client.near(POP);
+    const browser = await startBrowser();
+    closers.push(() => browser.close());
+    const ours = await openControlledApp(await browser.newContext(), world);
+    const plain = await openPlainPage(await browser.newContext(), world);
+    return { world, ours, plain, cdn: `${cdn.urls[POP]}/o/`, close };
+  } catch (error) {
+    await close();
+    throw error;
   }
 }
 
@@ -109,7 +165,10 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
 async function nextPeriod(world: LocalWorld, ours: Page): Promise<void> {
   await world.cron();
   await world.cron();
-  await forgetPlans(ours, "bench/");
+  // They live for a minute.
+  await ours.evaluate(() => {
+    navigator.serviceWorker.controller?.postMessage({ agarose: "purge", prefix: "bench/" });
+  });
 }
 
 /** Milliseconds until all images are there, as a page's own `<img>` elements would ask for them. */

@@ -3,18 +3,21 @@
  * copy and two copies with failover. One browser asks the contestants in turn.
  */
 import { randomBytes } from "node:crypto";
-import type { Page } from "@playwright/test";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "@playwright/test";
 import { LocalWorld } from "@agarose/dev-world/client";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { medianRatio, summarize, table } from "@agarose/dev-world/statistics";
 import { seededRandom } from "@agarose/solver/random";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { openControlledApp } from "../../fixtures/app.ts";
-import { requestsDuring } from "../../fixtures/requests-during.ts";
+import { isOfReads, requestsDuring } from "../../fixtures/requests-during.ts";
 import { chromiumVersion, openPlainPage, startBrowser } from "../lib/browser.ts";
 import { putWhole } from "../s3/sdk-put.ts";
-import { CONTINENTAL, isOfReads, POP } from "./contest.ts";
 
+const CONTINENTAL = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/continental.json"));
+/** The PoP beside the browser. */
+const POP = "fra";
 /** Megabits per second of the line; 0 is unlimited. */
 const LINES_MBIT = [20, 50, 100, 200, 1000, 0];
 /** The line of the other tables. */
@@ -103,7 +106,7 @@ async function inWorld(
   const browser = await startBrowser();
   try {
     await world.client.near(POP);
-    await measure(await Contest.open(world, browser.browser, options));
+    await measure(await Contest.open(world, browser, options));
   } finally {
     await browser.close();
     await world.stop();
@@ -114,8 +117,6 @@ interface ContestOptions extends BenchOptions {
   /** How many of 100 kB. */
   readonly files: number;
 }
-
-type OpenBrowser = Awaited<ReturnType<typeof startBrowser>>["browser"];
 
 /** Agarose and copies of the same objects, read by two pages of one browser. */
 class Contest {
@@ -129,7 +130,7 @@ class Contest {
   #smallRead = 0;
   #left = 0;
 
-  static async open(world: LocalWorld, browser: OpenBrowser, options: ContestOptions): Promise<Contest> {
+  static async open(world: LocalWorld, browser: Browser, options: ContestOptions): Promise<Contest> {
     const ours = await openControlledApp(await browser.newContext(), world);
     const plain = await openPlainPage(await browser.newContext(), world);
     const [nearest, second] = world.regions.map(({ name }) => name) as [string, string];

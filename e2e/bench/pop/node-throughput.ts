@@ -13,7 +13,6 @@ import type { PopProcess } from "@agarose/pop/test";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { spread, summarize, table } from "@agarose/dev-world/statistics";
-import { CONFIGURATION_MS, COUNTS_FLUSHED_MS } from "./buckets.ts";
 import { startNodePop } from "./node-pop.ts";
 import { runJob, startGenerator } from "./run-job.ts";
 
@@ -35,6 +34,10 @@ const FILES: readonly string[] = [...new Set(LOADS.flatMap(namesOf))];
 const ROUTES = ["nginx", "bundle", "/o/"] as const;
 type Route = (typeof ROUTES)[number];
 
+/** An isolate hands its counts on 2 s after the first. */
+const COUNTS_FLUSHED_MS = 2_500;
+/** The configuration is looked at every 5 s. */
+const CONFIGURATION_MS = 5_500;
 const CONNECTIONS = 8;
 const ROUNDS = 5;
 const SECONDS = 2;

@@ -52,8 +52,8 @@ export const readOverhead: Bench = {
     const chromium = await startBrowser();
     try {
       const results: Result[] = [];
-      for (const link of LINKS) results.push(await measureLink(chromium.browser, link, options));
-      return describe(results, chromium.browser.version());
+      for (const link of LINKS) results.push(await measureLink(chromium, link, options));
+      return describe(results, chromium.version());
     } finally {
       await chromium.close();
     }

@@ -39,8 +39,6 @@ export interface PopsOptions {
   readonly inspectObjects?: boolean;
   /** For measurements: port of the DevTools inspector. Default: no inspector. */
   readonly inspectorPort?: number;
-  /** For benchmarks: other Workers to run in the same workerd. Default: none. */
-  readonly beside?: readonly WorkerOptions[];
 }
 
 /** The fault of a PoP's KV. */
@@ -71,25 +69,12 @@ const ENTRY = fileURLToPath(new URL(`dev.worker${extname(import.meta.url)}`, imp
 const ANSWER_MAX_MS = 90_000;
 const FAULT_URL = "http://pop.invalid/__dev/fault";
 
-/** Returns the id of the KV namespace behind a binding of a PoP, for another Worker to read. */
-export function kvNamespaceOf(pop: string, binding: string): string {
-  return `${pop}-${binding}`;
-}
-
 /** Starts all PoPs. Their storage ends with them. */
 export async function startPops(options: PopsOptions): Promise<Pops> {
-  const {
-    pops,
-    onLog = () => {},
-    entry = ENTRY,
-    compatibilityFlags = [],
-    beside = [],
-    inspectorPort,
-    inspectObjects,
-  } = options;
+  const { pops, onLog = () => {}, entry = ENTRY, compatibilityFlags = [], inspectorPort, inspectObjects } = options;
   const modules = await modulesOf(entry);
   const miniflare = new Miniflare({
-    workers: [...pops.map((pop) => workerOptions(pop, modules, compatibilityFlags)), ...beside],
+    workers: pops.map((pop) => workerOptions(pop, modules, compatibilityFlags)),
     ...(inspectorPort === undefined ? {} : { inspectorPort }),
     ...(inspectObjects ? { unsafeInspectDurableObjects: true } : {}),
     handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
@@ -153,7 +138,7 @@ function workerOptions(
     ...(isolateOf && { durableObjects: elsewhere(configured.durableObjects ?? {}, isolateOf) }),
     // PoPs of one environment must not share a cache.
     kvNamespaces: Object.fromEntries(
-      Object.keys(configured.kvNamespaces ?? {}).map((binding) => [binding, kvNamespaceOf(isolateOf ?? name, binding)]),
+      Object.keys(configured.kvNamespaces ?? {}).map((binding) => [binding, `${isolateOf ?? name}-${binding}`]),
     ),
     r2Buckets: Object.fromEntries(r2Buckets.map((binding) => [binding, `${name}-${binding}`])),
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],

@@ -30,7 +30,7 @@ export function together(): Section {
       The same scenario (\`ablation.json\`). Each row leaves one idea out of \`all five\`, and the changes are against \`all five\`: what the
       idea adds when the others are there. Each name shows whose rule is left out. Without adaptive popularity, PoPs estimate it by EWMA,
       as Agar does, and Liu's exact optimum still decides. Without cooperation, PoPs neither read from each other nor place jointly;
-      C2P's own replacement rule is measured [in browsers](benchmarks.md#the-defaults-run-for-real-in-fewer-reads), and loses there. Without partial objects, a
+      C2P's own replacement rule is measured [in browsers](benchmarks.md#the-defaults-run-for-real), and loses there. Without partial objects, a
       PoP keeps whole ones by W-TinyLFU with the same reader; its PoPs do not cooperate, because only partial
       objects are placed jointly. All rows decide once a period. Cooperation brings most of the mean, and
       late binding most of the tail. \`node scripts/docs/ablation.ts\` draws the picture from the table.
