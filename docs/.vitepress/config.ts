@@ -75,6 +75,7 @@ export default defineConfig({
         "worker-config",
         "cloudflare",
         "http-api",
+        "s3-operations",
         "service-worker-api",
         "browsers",
         "events-and-metrics",

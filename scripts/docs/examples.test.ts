@@ -45,8 +45,8 @@ interface Example {
   readonly code: string;
 }
 
-/** A fenced block, and the file that it is taken from, if it is said. */
-const BLOCK = /(?:^<!-- file: (\S+) -->\n+)?^```(\w+)\n(.*?)^```$/gms;
+/** A fenced block, perhaps with the title of a tab, and the file that it is taken from, if it is said. */
+const BLOCK = /(?:^<!-- file: (\S+) -->\n+)?^```(\w+)(?: \[[^\]\n]+\])?\n(.*?)^```$/gms;
 
 const examples = PAGES.flatMap((page): Example[] => {
   const text = readFileSync(join(ROOT, page), "utf8");

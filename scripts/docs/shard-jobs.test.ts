@@ -44,19 +44,6 @@ const JOB: Shape = {
   },
 };
 
-/** https://docs.aws.amazon.com/batch/latest/APIReference/API_RegisterJobDefinition.html, as far as it is used. */
-const DEFINITION: Shape = {
-  jobDefinitionName: "string",
-  type: { is: "container" },
-  containerProperties: {
-    image: "string",
-    jobRoleArn: "string",
-    command: ["string"],
-    resourceRequirements: [{ type: "string", value: "string" }],
-  },
-  retryStrategy: { attempts: "number" },
-};
-
 /** Where a value is not as its shape says. */
 function offences(value: unknown, shape: Shape, path = "job"): string[] {
   if (typeof shape === "string") return typeof value === shape ? [] : [`${path} is no ${shape}`];
@@ -104,16 +91,6 @@ test("the Job of Kubernetes has fields of batch/v1 only, and its pods meet each 
   const shares = Array.from({ length: completions }, (_, i) =>
     shareOf(containers[0].command, "JOB_COMPLETION_INDEX", i),
   );
-  expect(shares).toEqual(SHARES);
-});
-
-test("the definition for AWS Batch has fields of its API only, and its array meets each shard once", () => {
-  const definition = JSON.parse(blocks("json").find((text) => text.includes("jobDefinitionName"))!);
-  expect(offences(definition, DEFINITION)).toEqual([]);
-  const [, name, size] = /--job-definition (\S+) .*--array-properties size=(\d+)/.exec(GUIDE)!;
-  expect(name).toBe(definition.jobDefinitionName);
-  const { command } = definition.containerProperties;
-  const shares = Array.from({ length: Number(size) }, (_, i) => shareOf(command, "AWS_BATCH_JOB_ARRAY_INDEX", i));
   expect(shares).toEqual(SHARES);
 });
 

@@ -38,14 +38,14 @@ let exposed: Map<string, Metric>;
 let panels: readonly Panel[];
 let alerts: string;
 let alertTests: string;
-/** What a scrubber exports, by its guide. */
+/** What a scrubber exports, by its reference. */
 let scrubGauges: readonly string[];
 
 beforeAll(async () => {
   panels = (JSON.parse(await readFile(join(MONITORING, "grafana.json"), "utf8")) as { panels: Panel[] }).panels;
   alerts = await readFile(ALERTS, "utf8");
   alertTests = await readFile(join(MONITORING, "alerts.test.yml"), "utf8");
-  const guide = await readFile(fileURLToPath(new URL("../../../docs/guides/heal.md", import.meta.url)), "utf8");
+  const guide = await readFile(fileURLToPath(new URL("../../../docs/reference/events-and-metrics.md", import.meta.url)), "utf8");
   scrubGauges = [...guide.matchAll(/^\| `(agarose_scrub_\w+)`/gm)].map(([, name]) => name!);
   folder = await mkdtemp(join(tmpdir(), "agarose-monitoring-"));
   buckets = await startBuckets();

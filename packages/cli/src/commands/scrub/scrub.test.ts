@@ -295,7 +295,7 @@ test("--metrics writes what Prometheus reads", async () => {
   expect(lines).toEqual(expect.arrayContaining(['agarose_scrub_objects{beyond_k="unreadable"} 1']));
   expect(lines).toEqual(expect.arrayContaining(["agarose_scrub_repaired_objects 1", "agarose_scrub_failed_objects 1"]));
   const names = lines.flatMap((line) => /^# TYPE (\w+) gauge$/.exec(line)?.[1] ?? []);
-  const guide = await readFile(new URL("../../../../../docs/guides/heal.md", import.meta.url), "utf8");
+  const guide = await readFile(new URL("../../../../../docs/reference/events-and-metrics.md", import.meta.url), "utf8");
   // A walk that is open is for the scrubber Worker to show: a file is written at the end of one.
   const listed = [...guide.matchAll(/^\| `(agarose_scrub_(?!open_)\w+)`/gm)].map(([, name]) => name);
   expect(listed).toEqual(names);
