@@ -63,7 +63,7 @@ export const ASSUMED = {
   periodSeconds: 15,
   /** How long an exchange keeps the PoP's state active. */
   exchangeSeconds: 0.3,
-  /** Stripes written for each read: `adaptive` on a day of requests (docs/internals/policies-measured.md). */
+  /** Stripes written for each read: what `adaptive` wrote in a simulated day of a million requests. */
   stripesWrittenPerRead: 0.06,
   /** The budget of the cache manager in wrangler.toml. */
   cacheBudgetUsd: 20,

@@ -70,7 +70,7 @@ export const HEAD = [
     [
       "Sprout, Algorithm 1",
       "exact d by knapsack and exchanges; spectral gradient steps",
-      "within 0.1% of the optimum in 24 small cases; [large ones](policies-measured.md#sprouts-optimiser-at-a-pop) lose 0 to 12% to longer searches",
+      "within 0.1% of the optimum in 24 small cases; [large ones](policies-measured.md#why-options-are-valued-as-they-are) lose 0 to 12% to longer searches",
     ],
     [
       "Sprout III",

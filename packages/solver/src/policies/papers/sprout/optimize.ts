@@ -40,8 +40,6 @@ export interface SproutLimits {
   readonly roundsMax?: number;
   /** Gradient steps in a round. Default 60. */
   readonly stepsMax?: number;
-  /** Exchanges of single chunks that are tried at the end. Default: 1,000 divided by the number of files. */
-  readonly exchangesMax?: number;
 }
 
 /** Files that are placed again in all exchanges together, which bounds their time. */
@@ -58,7 +56,7 @@ export function optimizeSprout(
   limits: SproutLimits = {},
 ): SproutPlan {
   const { gainMin = 1e-4, roundsMax = 20, stepsMax = 60 } = limits;
-  const { exchangesMax = Math.floor(EXCHANGED_FILES_MAX / Math.max(1, files.length)) } = limits;
+  const triesMax = Math.floor(EXCHANGED_FILES_MAX / Math.max(1, files.length));
   checkFiles(files, servers.length, capacity);
   checkServers(servers);
   // The start caches the same share of every file, and asks all its servers alike.
@@ -88,7 +86,7 @@ export function optimizeSprout(
       loads: [...loads],
     });
   }
-  const exchanged = exchange(files, servers, best, capacity, { stepsMax, triesMax: exchangesMax });
+  const exchanged = exchange(files, servers, best, capacity, { stepsMax, triesMax });
   return { ...exchanged, ...finish(files, servers, exchanged, { gainMin, roundsMax, stepsMax }), rounds };
 }
 
