@@ -1,34 +1,14 @@
-/** JavaScript heaps of a page and its service worker, or of one isolate of workerd, over the DevTools protocol. */
+/** The JavaScript heap of one isolate of workerd, over the DevTools protocol. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Samples of a heap. */
 export interface HeapWatch {
-  /** The sum over all targets of used heap and array buffers at first, in bytes. */
+  /** Used heap and array buffers at first, in bytes. */
   readonly before: number;
-  /** The largest such sum above `before`. */
+  /** The largest sample above `before`. */
   stop(): number;
-  /** All sums so far. */
+  /** All samples so far. */
   readonly samples: readonly number[];
-}
-
-/** What to sample, and how. */
-export interface HeapWatchOptions {
-  /** Which targets count. Default: pages and service workers. */
-  readonly isTarget?: (target: HeapTarget) => boolean;
-  /**
-   * Collect all garbage before each sample, so that only what is in use counts: needs V8's `--expose-gc`. Default:
-   * false.
-   */
-  readonly live?: boolean;
-  /** Time between two samples. Default: 50. */
-  readonly sampleMs?: number;
-}
-
-/** A page, a service worker or an isolate, as the inspector lists it. */
-export interface HeapTarget {
-  readonly id: string;
-  readonly type: string;
-  readonly webSocketDebuggerUrl: string;
 }
 
 const SAMPLE_MS = 50;
@@ -36,28 +16,25 @@ const SAMPLE_MS = 50;
 const COLLECT = "gc(); gc()";
 const LOOKS = 3;
 
-/** Starts to sample targets of the browser or workerd whose inspector listens on `port`. Throws when there is none. */
-export async function watchHeap(port: number, options: HeapWatchOptions = {}): Promise<HeapWatch> {
-  const {
-    isTarget = ({ type }) => type === "page" || type === "service_worker",
-    live = false,
-    sampleMs = SAMPLE_MS,
-  } = options;
+/**
+ * Starts to sample the isolate `id` of the workerd whose inspector listens on `port`. All garbage is collected before
+ * each sample, so that only what is in use counts, for which V8 needs `--expose-gc`. Throws when there is no such
+ * isolate.
+ */
+export async function watchHeap(port: number, id: string, sampleMs = SAMPLE_MS): Promise<HeapWatch> {
   const response = await fetch(`http://127.0.0.1:${port}/json/list`);
-  const targets = ((await response.json()) as HeapTarget[]).filter(isTarget);
-  if (targets.length === 0) throw new Error(`the inspector on port ${port} has none of the targets wanted`);
-  const sessions = await Promise.all(
-    targets.map(({ webSocketDebuggerUrl }) => HeapSession.open(webSocketDebuggerUrl, live)),
-  );
-  for (const session of sessions) await session.sample();
-  const sum = (): number => sessions.reduce((total, { bytes }) => total + bytes, 0);
-  const before = sum();
+  const targets = (await response.json()) as { readonly id: string; readonly webSocketDebuggerUrl: string }[];
+  const target = targets.find((one) => one.id === id);
+  if (!target) throw new Error(`the inspector on port ${port} has no isolate ${id}`);
+  const session = await HeapSession.open(target.webSocketDebuggerUrl);
+  await session.sample();
+  const before = session.bytes;
   const samples = [before];
   const over = new AbortController();
   const watch = async (): Promise<void> => {
     while (!over.signal.aborted) {
-      await Promise.all(sessions.map((session) => session.sample()));
-      samples.push(sum());
+      await session.sample();
+      samples.push(session.bytes);
       await sleep(sampleMs);
     }
   };
@@ -67,7 +44,7 @@ export async function watchHeap(port: number, options: HeapWatchOptions = {}): P
     samples,
     stop() {
       over.abort();
-      for (const session of sessions) session.close();
+      session.close();
       return Math.max(...samples) - before;
     },
   };
@@ -89,15 +66,13 @@ interface Message {
 class HeapSession {
   bytes = 0;
   readonly #socket: WebSocket;
-  readonly #live: boolean;
   /** Where the Worker's own code runs. */
   readonly #context = Promise.withResolvers<number>();
   readonly #answers = new Map<number, (result: unknown) => void>();
   #nextId = 1;
 
-  private constructor(socket: WebSocket, live: boolean) {
+  private constructor(socket: WebSocket) {
     this.#socket = socket;
-    this.#live = live;
     socket.addEventListener("message", ({ data }) => {
       const { id, result, method, params } = JSON.parse(String(data)) as Message;
       if (method === "Runtime.executionContextCreated") this.#context.resolve(params.context.id);
@@ -107,20 +82,19 @@ class HeapSession {
     });
   }
 
-  static async open(url: string, live: boolean): Promise<HeapSession> {
+  static async open(url: string): Promise<HeapSession> {
     const socket = new WebSocket(url);
     await new Promise((resolve, reject) => {
       socket.addEventListener("open", resolve, { once: true });
       socket.addEventListener("error", () => reject(new Error(`${url} cannot be opened`)), { once: true });
     });
-    const session = new HeapSession(socket, live);
-    if (live) await session.#ask("Runtime.enable");
+    const session = new HeapSession(socket);
+    await session.#ask("Runtime.enable");
     return session;
   }
 
   /** Resolves when the answer is in `bytes`; never, once closed. */
   async sample(): Promise<void> {
-    if (!this.#live) return void (this.bytes = await this.#usage());
     const context = await this.#context.promise;
     // All at once, so that the isolate has no turn between a collection and the look after it, which would leave new
     // garbage. Where the messages come apart all the same, another look shows what is in use.

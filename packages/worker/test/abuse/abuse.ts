@@ -7,9 +7,9 @@ import { get } from "node:http";
 import { stripeShape, type Manifest } from "@agarose/core/format";
 import { FrameReader } from "@agarose/core/sources";
 import { freePort } from "@agarose/dev-world/free-port";
-import { watchHeap } from "@agarose/dev-world/heap";
 import { descendants, residentBytes } from "@agarose/dev-world/process-memory";
 import { clientHeaders, POP, putCached, randomBytes, startWorld, type Status, type TestWorld } from "../world.ts";
+import { watchHeap } from "../heap.ts";
 import { ABUSES, leaveAll, type AbuseKind, type Outcome, type Target } from "./kinds.ts";
 
 /** What Workers allow one isolate: developers.cloudflare.com/workers/platform/limits/#memory. */
@@ -74,11 +74,7 @@ export async function playAbuse(hours: number, onProgress: (line: string) => voi
     await reader.readAll();
     // What workerd's allocator has taken once, it keeps; so the abuse is compared with ordinary traffic.
     await reader.readAtOnce(ORDINARY_AT_ONCE);
-    const heap = await watchHeap(inspectorPort, {
-      isTarget: ({ id }) => id === `core:user:${POP}`,
-      live: true,
-      sampleMs: COLLECT_MS,
-    });
+    const heap = await watchHeap(inspectorPort, `core:user:${POP}`, COLLECT_MS);
     await pause(SETTLE_MS);
     const idleBytes = residentBytes(workerd)!;
     let peakBytes = idleBytes;

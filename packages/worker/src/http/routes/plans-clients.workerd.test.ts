@@ -1,8 +1,8 @@
 /** Clients of `/v1/plans` over real TCP that leave, stall or ask for much: the isolate's memory is bounded. */
 import { FrameReader } from "@agarose/core/sources";
 import { freePort } from "@agarose/dev-world/free-port";
-import { watchHeap } from "@agarose/dev-world/heap";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { watchHeap } from "../../../test/heap.ts";
 import { openRequest } from "../../../test/tcp-client.ts";
 import { ADMIN_TOKEN, clientHeaders, POP, putCached, randomBytes, REGIONS, startWorld } from "../../../test/world.ts";
 import type { TestWorld } from "../../../test/world.ts";
@@ -107,7 +107,7 @@ describe("memory", () => {
   });
 
   test("is bounded for clients that read nothing: later batches have no bodies until it expires", async () => {
-    const heap = await watchHeap(inspectorPort, { isTarget: ({ id }) => id === `core:user:${POP}`, live: true });
+    const heap = await watchHeap(inspectorPort, `core:user:${POP}`);
     // All at once: on a slow machine, the first ones would have expired before the last ones came.
     const stalled = await Promise.all(
       Array.from({ length: CLIENTS }, (_, i) =>
