@@ -64,7 +64,7 @@ export async function* entriesBelow(
     const path = join(folder.path, entry.name);
     const key = folder.key === "" ? entry.name : `${folder.key}/${entry.name}`;
     if (isLeftOut(key)) continue;
-    if (isBeingWritten(entry.name)) yield { path, reason: "another command is writing it" };
+    if (await isBeingWritten(path)) yield { path, reason: "another command is writing it" };
     else if (entry.isFile()) yield { path, key };
     else if (entry.isDirectory()) {
       const real = join(folder.real, entry.name);

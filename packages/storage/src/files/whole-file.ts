@@ -5,6 +5,7 @@ import type { Stats } from "node:fs";
 import { lstat, open, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";
+import { isNoRoom, writeError } from "./file-errors.ts";
 import { partialPathOf, type OnLeftover } from "./owned-files.ts";
 
 /** Writes all of `part`. Rejects with DISK_FULL when there is no room for it. */
@@ -12,9 +13,6 @@ export type WritePart = (part: Uint8Array) => Promise<void>;
 
 /** The disk writes so many bytes while the next ones come, and has little left to do at the end. */
 const FLUSH_BYTES = 64 * 1024 * 1024;
-
-/** What the system says when a disk, a quota or a limit of the process has no room. */
-const NO_ROOM: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
 /** How a file is written. */
 export interface WholeFileOptions {
@@ -42,9 +40,8 @@ export async function writeWholeFile<T>(
   const kept = before?.isFile() ? before : undefined;
   const partial = await partialPathOf(path, onLeftover);
   // Until it has its permissions, nobody else may read it.
-  const file = await open(partial, "wx", kept ? 0o600 : mode).catch((error: NodeJS.ErrnoException) => {
-    if (NO_ROOM.has(error.code)) throw diskFull(named, error);
-    throw new AgaroseError("USAGE", `${named} cannot be written: ${error.message}`, { path: named }, error);
+  const file = await open(partial, "wx", kept ? 0o600 : mode).catch((error: unknown) => {
+    throw writeError(named, error);
   });
   try {
     let bytes = 0;
@@ -63,7 +60,9 @@ export async function writeWholeFile<T>(
     if (kept) await takeAttributes(file, kept);
     await checkAndSync(file, named, bytes, flushing);
     await file.close();
-    await rename(partial, path);
+    await rename(partial, path).catch((error: unknown) => {
+      throw writeError(named, error);
+    });
     await syncFolder(dirname(path));
     return result;
   } catch (error) {
@@ -92,9 +91,8 @@ async function takeAttributes(file: FileHandle, { mode, uid, gid }: Stats): Prom
  * there or cannot be written, and DISK_FULL.
  */
 export async function writeNewSecret(path: string, text: string): Promise<void> {
-  const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
-    if (NO_ROOM.has(error.code)) throw diskFull(path, error);
-    throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}`, { file: path }, error);
+  const file = await open(path, "wx", 0o600).catch((error: unknown) => {
+    throw writeError(path, error);
   });
   try {
     const bytes = Buffer.from(text);
@@ -122,8 +120,8 @@ export async function writeNamed<T>(
 ): Promise<T> {
   const found = await stat(path).catch(() => undefined);
   if (!found || found.isFile() || found.isDirectory()) return writeWholeFile(path, fill, options);
-  const file = await open(path, "w").catch((error: NodeJS.ErrnoException) => {
-    throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}`, { path }, error);
+  const file = await open(path, "w").catch((error: unknown) => {
+    throw writeError(path, error);
   });
   try {
     return await fill((part) => writeAll(part, path, (rest) => file.write(rest)));
@@ -139,9 +137,9 @@ export async function writeAll(
   write: (rest: Uint8Array) => Promise<{ bytesWritten: number }>,
 ): Promise<void> {
   for (let at = 0; at < part.length;) {
-    const { bytesWritten } = await write(part.subarray(at)).catch((error: NodeJS.ErrnoException) => {
-      if (NO_ROOM.has(error.code)) throw diskFull(path, error);
-      throw error;
+    const { bytesWritten } = await write(part.subarray(at)).catch((error: unknown) => {
+      // A pipe that nobody reads any more is for the caller to judge.
+      throw isNoRoom(error) ? writeError(path, error) : error;
     });
     at += bytesWritten;
   }
@@ -151,8 +149,8 @@ async function checkAndSync(file: FileHandle, path: string, bytes: number, flush
   // Some file systems report a full disk only here. The system reports it once, maybe to a flush before.
   await flushing
     .then(() => file.sync())
-    .catch((error: NodeJS.ErrnoException) => {
-      throw NO_ROOM.has(error.code) ? diskFull(path, error) : error;
+    .catch((error: unknown) => {
+      throw writeError(path, error);
     });
   const { size } = await file.stat();
   if (size === bytes) return;
@@ -168,14 +166,4 @@ export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path).catch(() => undefined);
   await folder?.sync().catch(() => {});
   await folder?.close();
-}
-
-function diskFull(path: string, error: NodeJS.ErrnoException): AgaroseError {
-  return new AgaroseError(
-    "DISK_FULL",
-    `${path} cannot be written in full (${error.code}): free space, raise the quota or the file size limit, or choose ` +
-      "another disk",
-    { path, error: error.code },
-    error,
-  );
 }

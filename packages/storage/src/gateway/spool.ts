@@ -2,21 +2,20 @@
  * Bodies on their way to the regions. A put reads its bytes twice, so they wait in a temporary folder, whose size is
  * bounded. A gateway that was killed leaves its folder, and the next one removes it.
  */
-import { mkdtemp, open, readdir, rm, type FileHandle } from "node:fs/promises";
+import { open, rm, type FileHandle } from "node:fs/promises";
 import { IncomingMessage } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { receiveBody, S3Error, type BodyFile, type ChecksumAlgorithm, type Received } from "@agarose/s3-server";
-import { isAlive } from "../files/owned-files.ts";
+import { tempError } from "../files/file-errors.ts";
+import { makeTempFolder } from "../files/owned-files.ts";
 import { writeAll } from "../files/whole-file.ts";
 
-const NAME = /^agarose-gateway-(\d+)-/;
 /** A client that sends nothing for this long has left. */
 const IDLE_MS = 60_000;
 
 /** A folder of bodies. */
 export class Spool {
-  readonly #parent: string;
+  readonly #own: string | undefined;
   #dir: Promise<string>;
   readonly #bytesMax: number;
   #bytes = 0;
@@ -24,31 +23,26 @@ export class Spool {
   /** Removes what nobody waits for. */
   #makeRoom: () => Promise<void> = async () => {};
 
-  private constructor(parent: string, dir: string, bytesMax: number) {
-    this.#parent = parent;
+  private constructor(own: string | undefined, dir: string, bytesMax: number) {
+    this.#own = own;
     this.#dir = Promise.resolve(dir);
     this.#bytesMax = bytesMax;
   }
 
   /**
    * Opens a folder of this process below `own`, which no other process uses, or below that of the system. Removes those
-   * of processes that are gone.
+   * of processes that are gone. Throws DISK_FULL where there is no room for one.
    */
   static async open(bytesMax: number, own?: string): Promise<Spool> {
-    const parent = own ?? tmpdir();
-    for (const name of await readdir(parent)) {
-      const pid = NAME.exec(name)?.[1];
-      if (pid === undefined || (own === undefined && isAlive(Number(pid)))) continue;
-      await rm(join(parent, name), { recursive: true, force: true });
-    }
-    return new Spool(parent, await newFolder(parent), bytesMax);
+    return new Spool(own, await newFolder(own, true), bytesMax);
   }
 
   /**
    * Receives the body of a request, which the caller removes.
    *
    * @param also a checksum to calculate even if the client sends none.
-   * @throws S3Error ServiceUnavailable when the spool is full, or what `receiveBody` throws. Nothing is left then.
+   * @throws S3Error ServiceUnavailable when the spool is full, DISK_FULL when its disk is, or what `receiveBody`
+   *   throws. Nothing is left then.
    */
   async receive(received: Received, also?: ChecksumAlgorithm): Promise<BodyFile> {
     const { request } = received;
@@ -102,10 +96,10 @@ export class Spool {
     try {
       return { path, file: await open(path, "wx", 0o600) };
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw tempError(error, this.#own);
     }
     if (this.#dir === dir) {
-      this.#dir = newFolder(this.#parent);
+      this.#dir = newFolder(this.#own, false);
       this.#dir.catch(() => (this.#dir = dir));
     }
     return this.#create();
@@ -118,6 +112,7 @@ export class Spool {
   }
 }
 
-function newFolder(parent: string): Promise<string> {
-  return mkdtemp(join(parent, `agarose-gateway-${process.pid}-`));
+/** @param isFirst whether this process has no other one. */
+function newFolder(own: string | undefined, isFirst: boolean): Promise<string> {
+  return makeTempFolder("gateway", { below: own, isSole: isFirst && own !== undefined });
 }

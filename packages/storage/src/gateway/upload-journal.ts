@@ -17,6 +17,7 @@ import {
   type UploadedPart,
   type UploadJournal,
 } from "@agarose/s3-server";
+import { writeError } from "../files/file-errors.ts";
 import { syncFolder, writeWholeFile } from "../files/whole-file.ts";
 import { BUCKET } from "./bucket.ts";
 import type { Spool } from "./spool.ts";
@@ -78,7 +79,9 @@ export class FolderJournal implements UploadJournal {
   }
 
   async begin({ id, key, described, checksum }: Upload): Promise<void> {
-    await mkdir(join(this.#dir, id));
+    await mkdir(join(this.#dir, id)).catch((error: unknown) => {
+      throw writeError(this.#dir, error);
+    });
     await writeJson(join(this.#dir, id, DESCRIPTION), { key, described, checksum });
     await syncFolder(this.#dir);
   }

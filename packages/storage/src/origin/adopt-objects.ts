@@ -54,7 +54,7 @@ export async function adoptObjects(options: AdoptOptions, context: DeploymentPar
   const { prefix = "", dryRun = false, rate, onOutcome, onLeftover } = options;
   const origin = originOf(context);
   const { endpoint, bucket } = origin.region;
-  const folder = dryRun ? undefined : await makeTempFolder("adopt", onLeftover);
+  const folder = dryRun ? undefined : await makeTempFolder("adopt", { onLeftover });
   const how = { origin, folder, pace: new Pace(rate, context) };
   const walk: Walk<AdoptOutcome, AdoptTotals, ListedKey> = {
     name: `adopt${dryRun ? " dry" : ""} ${endpoint}/${bucket}`,

@@ -9,6 +9,7 @@ import { mayKeepHeader } from "@agarose/core/format";
 import type { S3Store } from "../buckets/s3-store.ts";
 import type { ListedObject } from "../buckets/store.ts";
 import { replacedMeanwhile } from "../commit/commit.ts";
+import { tempError } from "../files/file-errors.ts";
 import { writeAll } from "../files/whole-file.ts";
 import { headerOfEtag, headerText, type Described } from "../upload/object-headers.ts";
 
@@ -41,7 +42,9 @@ export async function copyOfOrigin(
 ): Promise<Described> {
   const left = new AbortController();
   const own = AbortSignal.any([signal, left.signal]);
-  const file = await open(path, "wx", 0o600);
+  const file = await open(path, "wx", 0o600).catch((error: unknown) => {
+    throw tempError(error);
+  });
   try {
     const response = await origin.get(listed.name, { signal: own, ...(listed.etag && { ifMatch: listed.etag }) });
     checkHeaders(response, listed);

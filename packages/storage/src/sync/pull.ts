@@ -7,6 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { shownBytes } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
+import { writeError } from "../files/file-errors.ts";
 import { isBeingWritten, partialPathOf } from "../files/owned-files.ts";
 import { writeWholeFile, type WritePart } from "../files/whole-file.ts";
 import { shownManifest } from "../encryption/opened.ts";
@@ -34,7 +35,11 @@ const COMPARED_AT_A_TIME = 32;
 
 /** Fetches what is new or has changed, then deletes what is gone. An object that fails does not stop the others. */
 export async function pull(job: SyncJob, context: SyncContext): Promise<SyncTotals> {
-  if (!job.dryRun) await mkdir(job.folder, { recursive: true });
+  if (!job.dryRun) {
+    await mkdir(job.folder, { recursive: true }).catch((error: unknown) => {
+      throw writeError(job.folder, error);
+    });
+  }
   const { wanted, paths, unchanged, listing } = await compare(job, context);
   const isComplete = listing.complete;
   // Known before anything is fetched: what comes into the folder meanwhile stays.
@@ -153,7 +158,7 @@ async function keepFolder(path: string, manifest: Manifest, { folder, dryRun }: 
   }
   if (dryRun) return;
   await makeFolder(folder, path.slice(0, -1), new Map()).catch((error: unknown) => {
-    throw fileError(error, path);
+    throw writeError(path, error);
   });
 }
 
@@ -194,7 +199,7 @@ async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncCo
         await context.report({ key, outcome: "fetched", bytes: shownBytes(manifest) });
       } catch (error) {
         context.signal.throwIfAborted();
-        await context.report({ key, outcome: "failed", error: fileError(error, path) });
+        await context.report({ key, outcome: "failed", error: writeError(path, error) });
       }
     },
   );
@@ -226,11 +231,13 @@ async function setTime(file: string, modified: string): Promise<void> {
 /** The files of the folder, not behind links, that no object has and no other command is writing. */
 async function extraFiles({ folder, filter }: SyncJob, paths: ReadonlySet<string>): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
-  return entries
-    .filter((entry) => entry.isFile() && !isBeingWritten(entry.name))
-    .map((entry) => pathBelow(folder, join(entry.parentPath, entry.name)))
-    .filter((path) => !paths.has(path) && filter.takes(path))
-    .toSorted();
+  const extra: string[] = [];
+  for (const entry of entries.filter((one) => one.isFile())) {
+    const whole = join(entry.parentPath, entry.name);
+    const path = pathBelow(folder, whole);
+    if (!paths.has(path) && filter.takes(path) && !(await isBeingWritten(whole))) extra.push(path);
+  }
+  return extra.toSorted();
 }
 
 function isFile(path: string): Promise<boolean> {
@@ -250,7 +257,7 @@ async function removeFiles(job: SyncJob, extra: readonly string[], context: Sync
       }
       await context.report({ key: `${job.prefix}${path}`, outcome: "removed" });
     } catch (error) {
-      await context.report({ key: `${job.prefix}${path}`, outcome: "failed", error: fileError(error, path) });
+      await context.report({ key: `${job.prefix}${path}`, outcome: "failed", error: writeError(path, error) });
     }
   }
 }
@@ -287,9 +294,4 @@ async function foldsCase(folder: string): Promise<boolean> {
 function clashOf(key: string, other: string): AgaroseError {
   const message = `${JSON.stringify(key)} cannot be a file beside ${JSON.stringify(other)} in this folder: leave one out by \`exclude\``;
   return new AgaroseError("KEY_INVALID", message, { key, other });
-}
-
-function fileError(cause: unknown, path: string): AgaroseError {
-  if (cause instanceof AgaroseError) return cause;
-  return new AgaroseError("USAGE", `${path} cannot be written: ${(cause as Error).message}`, { path }, cause);
 }

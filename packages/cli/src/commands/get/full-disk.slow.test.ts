@@ -129,7 +129,7 @@ test("what a killed get leaves is removed by the next one for the same file", as
   const [left] = await partials();
   expect(left).toMatch(/^\.killed\.[\da-f]{8}-\d+-/);
   // Another's, who may be at work on another machine.
-  const others = ".killed.00000000-1-abcdef01.part";
+  const others = ".killed.00000000-1-00000000-abcdef01.part";
   await writeFile(join(world.dir, others), "");
   world.faults.clear();
   const next = await world.spawn(["get", "film", "killed"]);

@@ -3,13 +3,13 @@
  */
 import { createWriteStream } from "node:fs";
 import { realpath, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { entriesBelow, type InputFile, type SkippedEntry } from "@agarose/storage/files/folder-entries";
+import { tempError } from "@agarose/storage/files/file-errors";
 import { makeTempFolder } from "@agarose/storage/files/owned-files";
 import { inFlags } from "../../command.ts";
 import { logLeftover } from "../../ui/leftovers.ts";
@@ -31,17 +31,6 @@ export interface InputOptions {
   readonly follow?: boolean;
 }
 
-/** Why a folder takes no file: it is full, at its owner's limit, read-only, forbidden, or not there. */
-const NO_ROOM: ReadonlySet<string> = new Set([
-  "ENOSPC",
-  "EDQUOT",
-  "EFBIG",
-  "EROFS",
-  "EACCES",
-  "EPERM",
-  "ENOENT",
-  "ENOTDIR",
-]);
 /** The path that names stdin. */
 export const STDIN = "-";
 
@@ -86,9 +75,7 @@ export async function spoolStdin(
   stdin: Readable,
   signal: AbortSignal,
 ): Promise<{ path: string; remove: () => Promise<void> }> {
-  const folder = await makeTempFolder("stdin", logLeftover).catch((error: unknown) => {
-    throw noRoom(error);
-  });
+  const folder = await makeTempFolder("stdin", { onLeftover: logLeftover });
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
   const path = join(folder, "stdin");
   try {
@@ -96,16 +83,8 @@ export async function spoolStdin(
     return { path, remove };
   } catch (error) {
     await remove();
-    throw noRoom(error);
+    throw tempError(error);
   }
-}
-
-/** The error of a temporary folder that takes nothing, with what to do; any other as it is. */
-function noRoom(error: unknown): unknown {
-  const { code, path } = error as NodeJS.ErrnoException;
-  if (code === undefined || !NO_ROOM.has(code)) return error;
-  const message = `${tmpdir()} takes no copy of stdin (${code}): set TMPDIR to a folder with room for all of it`;
-  return new AgaroseError("DISK_FULL", message, { folder: tmpdir(), path, error: code }, error);
 }
 
 function keyOf(path: string, { key, prefix = "" }: InputOptions): string {
