@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { imbalancePercent, splitVarianceRatio } from "../ec-cache/load-balance.ts";
+import { imbalancePercent } from "../ec-cache/load-balance.ts";
 import { solveKnapsack } from "@agarose/solver/knapsack";
 import { clearMarket, countPartitions, forEachPartition, solveByPartitions } from "./liu-partitions.ts";
 import { seededRandom } from "@agarose/solver/random";
@@ -148,4 +148,12 @@ function serverLoads(servers: number, reads: Iterable<readonly ServerShare[]>): 
   const load = new Float64Array(servers);
   for (const read of reads) for (const { server, share } of read) load[server]! += share;
   return load;
+}
+
+/**
+ * Variance of a server's load when every object is cut into k pieces, relative to whole objects. Theorem 1 gives 1/k
+ * for pieces placed independently. On k distinct servers of S it is (1/k) (1 - k/S) / (1 - 1/S).
+ */
+function splitVarianceRatio(k: number, servers: number, isDistinct: boolean): number {
+  return isDistinct ? (1 / k) * ((1 - k / servers) / (1 - 1 / servers)) : 1 / k;
 }

@@ -1,12 +1,10 @@
 /** EC-Cache (OSDI 2016), sections 5 and 6. */
 
-import { splitVarianceRatio } from "../ec-cache/load-balance.ts";
 import { popularRows } from "../ec-cache/popular-rows.ts";
 import { simulateReadCluster } from "../ec-cache/read-cluster.ts";
 import type { ReadClusterResult, ReadClusterStudy } from "../ec-cache/read-cluster.ts";
-import { spreadRedundancy } from "../ec-cache/redundancy.ts";
-import { change, ms, prose, scenario, section, share, table } from "./page.ts";
-import type { Cells, Section } from "./page.ts";
+import { change, ms, scenario, share, table } from "./page.ts";
+import type { Cells, Tables } from "./page.ts";
 
 /** What section 6.1 prints; below, what it does not. */
 const PRINTED = {
@@ -34,90 +32,7 @@ const LOADS: ReadClusterStudy["load"][] = [
 ];
 const SHARES = [0.5, 0.95, 0.99, 0.999];
 
-export function ecCache(): Section {
-  return section(
-    "## EC-Cache (OSDI 2016)",
-    "### Skewed popularity, other traffic, a failed server (sections 6.2 to 6.4, Fig. 8, 10 and 11)",
-    conditions,
-    prose`
-      Mean ms, and how many times faster EC-Cache is than selective replication (SR). As printed: 25 servers of about 4.5 Gbit/s, clients of
-      10, Zipf 0.9, 40 MB, k = 10, delta = 1, 15% of memory for redundancy. Not printed and chosen here: 800 objects; 2% stragglers, by which a
-      transfer takes four times a whole object's time longer (five times as long, as in our other scenarios; a split's as much as a
-      whole object's, section 5.2); 0.3 ms per connection; decoding at 1.4 GB/s (30% of the published mean); and the load: three at
-      random moments, and 30 clients without a pause, as many as the authors had machines. Other traffic takes 40% of the links of 4 servers,
-      others every 2 s; after the failure of one server an object without a copy takes 800 ms from storage. A read pays for the client's
-      link, so EC-Cache cannot get below 35 ms for 44 MB and 29 ms of decoding. The published medians of about 240 and 90 ms mean that
-      copies queued for long: the mean gains that much at a load of 0.6. The gain under failure depends on the 800 ms more than on
-      anything else. Decoding speed and the 800 ms were fitted to published means.
-    `,
-    "### Load imbalance (section 6.2, Fig. 9)",
-    imbalance,
-    prose`
-      Percent above the load that is needed, equation (1): reading 11 splits for 10 cannot be below 10%. Mean of ten placements. How many
-      objects the published run had is not printed; fewer make both worse.
-    `,
-    "### Object size (section 6.5, Fig. 12)",
-    sizes,
-    prose`
-      Load 0.3, median and p99 in ms. Published: 1.33x at the median for 1 MB, up to 5.5x at 100 MB; in p99 only above 10 MB, 1.25x to 3.85x. That
-      the gain grows with size follows from the connections' constant cost. 5.5x does not: one link of 10 Gbit/s and the decoding take
-      most of what a copy takes from an idle server, so much can be gained only where copies queue.
-    `,
-    "### Number of splits (section 6.6.1, Fig. 13 and 14)",
-    splits,
-    prose`
-      10 MB, load 0.3, delta 1. As published, the imbalance falls with k, and with many splits one extra request no longer holds the
-      tail (published: beyond 10; here p99 from 8 and p95 from 20 on). Not as published, the median does not gain: no k reaches the
-      18.1 ms of selective replication (best 18.6 ms, at k = 4 and 6), and from k = 8 on the median rises.
-    `,
-    "### Extra requests (section 6.6.2, Fig. 15 and 16)",
-    extras,
-    prose`
-      20 MB, k = 12, four parities, all objects alike, load 0.3. As published, splitting alone has a good median and a bad tail (Fig. 15), the
-      first one or two extra requests take most of it, and further ones give little and cost bandwidth. SR, with the same memory for copies, has the median of one extra request and a p95 2.5 times as long.
-    `,
-    "### Memory for redundancy (section 6.6.3)",
-    overhead,
-    prose`
-      Load 0.3, means of five placements. As described, EC-Cache is balanced with 15% of memory, and selective replication comes nearer as memory grows. 10% is one parity for each object, and leaves nothing for the popular ones. The paper prints no numbers.
-    `,
-    "### Stragglers of a read that waits for all its splits (section 5.2)",
-    stragglers,
-    prose`
-      Share of reads that meet at least one straggler, 1 - (1 - p)^k, for a share p of straggling splits. One extra request leaves
-      the reads that meet two or more of k + 1.
-    `,
-    "### Theorem 1",
-    theorem1,
-    paritySentence(),
-    prose`
-      Variance of a server's load relative to whole objects. The paper's 1/k assumes independent placement; distinct servers do better.
-      \`packages/lab/papers/liu/liu-partitions.test.ts\` measures both on random placements.
-    `,
-    "### Parity by popularity in caches and in buckets (section 6.1)",
-    byPopularity,
-    prose`
-      Our use of it, no figure of the paper: the three PoPs of \`five-together.json\` without peers, a cache for ten objects at each, the
-      true popularity and functional rows; chunks are in the regions nearest on average. EC-Cache spreads redundancy so that servers are
-      even. Our caches give rows to hot objects to save time, and so do extra rows in buckets, which \`scrub\` stores near the PoPs within
-      the storage of \`hot\`, 5% by default. They are worth most for what the caches do not hold. They come and go without another
-      [version](../reference/format.md#extra-chunks), so no PoP or browser drops what it holds. An object keeps its rows while there is
-      room, or until another one would save twice as much by them.
-      \`codes\` gives more parity to the objects under a prefix when they are put.
-    `,
-    "### Low skew (section 6.1)",
-    lowSkew,
-    prose`
-      The same model with objects that are nearly alike. The paper says, without a figure, that EC-Cache then still reads faster while
-      there is not much to improve in balance. It is so here. The mean gains nearly as much as at Zipf 0.9, and SR's imbalance falls
-      from 38.0 to 25.9%.
-    `,
-    prose`
-      Not reproduced: absolute milliseconds of Fig. 8 to 16 (Alluxio, TCP and EC2 are not in the model), Fig. 2 and 3 (traces of
-      Facebook, which are not public), and Fig. 17 (write times of Alluxio; [benchmarks](benchmarks.md) have those of \`put\`).
-    `,
-  );
-}
+export const ecCache: Tables = { conditions, imbalance, sizes, splits, extras, overhead, byPopularity, lowSkew };
 
 function conditions(): string {
   const published: Record<string, Cells> = {
@@ -262,40 +177,6 @@ function overhead(): string {
       return [share(memoryOverhead), ...columns.flat()];
     }),
   );
-}
-
-function stragglers(): string {
-  const ks = [1, 5, 10, 20];
-  const all = (p: number, k: number): number => 1 - (1 - p) ** k;
-  // None or one of k + 1 straggles.
-  const late = (p: number, k: number): number => 1 - (1 - p) ** (k + 1) - (k + 1) * p * (1 - p) ** k;
-  return table(
-    ["p", ...ks.flatMap((k) => [`k = ${k}`, "delta 1"])],
-    ...[0.005, 0.01, 0.02, 0.05].map((p) => [share(p), ...ks.flatMap((k) => [share(all(p, k)), share(late(p, k))])]),
-  );
-}
-
-function theorem1(): string {
-  return table(
-    ["k", "Theorem 1 (independent)", `k distinct servers of ${PRINTED.servers}`],
-    ...[2, 5, 10, 20].map((k) => [
-      k,
-      splitVarianceRatio(k, PRINTED.servers, false).toFixed(3),
-      splitVarianceRatio(k, PRINTED.servers, true).toFixed(3),
-    ]),
-  );
-}
-
-/** How the memory of section 6.1 raises parity by popularity. */
-function paritySentence(): string {
-  const parities = spreadRedundancy(
-    Array.from({ length: CHOSEN.objects }, (_, rank) => (rank + 1) ** -PRINTED.zipfExponent),
-    11,
-    0.05 * CHOSEN.objects * 10,
-    PRINTED.servers,
-  );
-  const raised = parities.filter((pieces) => pieces > 11).length;
-  return `Parity by popularity: of 800 objects ${raised} get more than one parity, the most popular ${parities[0]! - 10}.`;
 }
 
 async function byPopularity(): Promise<string> {

@@ -8,58 +8,14 @@ import { countPartitions } from "../liu/liu-partitions.ts";
 import { seededRandom } from "@agarose/solver/random";
 import { Caches, SinglePopCache } from "@agarose/solver/internal/simulator/cache-state";
 import { SimulatedWorld } from "@agarose/solver/internal/simulator/world";
-import { change, medianMs, meanOf, ms, percent, rowOf, run, scenario, prose, section, share, table } from "./page.ts";
-import type { Cells, Json, Section } from "./page.ts";
+import { change, medianMs, meanOf, ms, percent, rowOf, run, scenario, share, table } from "./page.ts";
+import type { Cells, Json, Tables } from "./page.ts";
 
 const FILE = "liu-three-sites.json";
 const SITES = ["victoria", "san-francisco", "toronto"];
 const SCHEMES = ["backend", "lru", "lfu", "agar", "clairvoyant", "online"];
 
-export function liu(): Section {
-  return section(
-    "## Liu et al.",
-    "### Three sites (section VI-A, Fig. 5 to 7)",
-    threeSites,
-    prose`
-      Victoria / San Francisco / Toronto, ms; RS(6,3), 1,000 objects, 100 chunks of cache, one hour, three runs. Popularity is a flat hot
-      set of 6.5% of the objects: no rank-Zipf law gives the published hit ratios of LRU and LFU. The paper's optimum knows the request
-      rates, as our oracle does. Of latencies only the averages of Table I are printed, so our tail is the most distant region that is
-      still asked, the same for all; the published tails vary with the network. Chunk hit ratio: of the chunks that reads need; 100 of the
-      390 chunks of the hot set make 25.6%, which fits the published 25.8% of optimum and online.
-    `,
-    "### Capacity, chunks, objects, popularity (Fig. 8 to 12 and Table III)",
-    sweeps,
-    prose`
-      Means over the sites in ms, one run each; the hot set, 6.5% of the objects, was fitted to the default case alone. Published:
-      with M = 500 to 5,000 LRU takes 371 to 710, LFU 401 to 708, Agar 464 to 663, the optimum 273 to 651, online 291 to 666, which
-      ours take too within 7%, but for Agar at M = 500. With K = 2 to 8 the backend takes 596 to 763, and online leads Agar by 29.9 to 3.4%. With
-      more capacity the optimum's lead over Agar grows from 3.1 to 16.0%, in ours less steeply. Zipf exponents are taken as printed (tail
-      index), which makes the load far more skewed than the published latencies show: their optimum at 2.0 is 39.6% below the backend.
-      Where nearly all that is asked for fits, as at K = 2, few milliseconds are many percent, and our online scheme, whose counters decay
-      by 0.9 a minute, forgets too much.
-    `,
-    "### A failed server (Fig. 13)",
-    failedServer,
-    prose`
-      Each of the 18 servers fails for 200 s in turn; a third of all reads then lacks a data chunk and decodes from parity. Decoding takes 56.5 ms,
-      as the published 18.82 ms on average over the backend's reads imply. Every scheme keeps the recovered data chunk (section V-B), so
-      that later reads need not decode. Published changes follow from the printed ratios to the optimum (40.4, 20.5, 19.7, 12.0 and 2.5%).
-      That caches save more than 55% of the decoding does not follow: they serve a quarter of the chunks, and the lost one is seldom among
-      those that are the most worth keeping. Fig. 2's three cached chunks follow from Table I: 803.9 to 479.3 ms is the published -40.3%,
-      and 479.3 to 179.3 ms the published -62.6%. Theorem 2 is a test (\`policies/papers/online.test.ts\`). The counts below are within Properties 1 and 3
-      (16 million partitions for C = 100 and K = 6, and 720 in a step); Property 2 bounds an algorithm that the knapsack replaces. Not reproduced: Fig. 3 (an
-      hour of measured latencies), Fig. 11 (the distributions that Fig. 12 uses), and the times of LRU and LFU.
-    `,
-    "### Search space and time (Table II)",
-    searchSpace,
-    prose`
-      The numbers of partitions agree exactly, those of one online step too (K + 1 objects that share 2K - 1 chunks). The optimisation
-      is a multiple-choice knapsack, so the exact optimum takes about a millisecond where the published search takes hours. Medians,
-      options included; online: mean over all its requests. Agar's column was taken on a machine that other work kept busy. On an idle one
-      it is 37, 65, 107 and 182 ms for C = 60 to 120, rising with C as published. The published times are of Python.
-    `,
-  );
-}
+export const liu: Tables = { threeSites, sweeps, failedServer, searchSpace };
 
 async function threeSites(): Promise<string> {
   const rows = await run(FILE);

@@ -1,24 +1,28 @@
 /**
- * Regenerates the page of the papers' figures: what the five papers publish beside what our models give.
+ * Computes the tables of the papers' figures anew: what the five papers publish beside what our models give.
  *
- *   node packages/lab/papers/page/main.ts               # everything, some minutes
- *   node packages/lab/papers/page/main.ts sprout c2p    # the tables of these sections
- *   node packages/lab/papers/page/main.ts text          # no table: the prose around the tables of the present page
+ *   node packages/lab/papers/page/main.ts                    # all, some minutes
+ *   node packages/lab/papers/page/main.ts sprout c2p.betweenPops   # those of a section, and one
  *
  * Run `npm run format` afterwards.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { PAGE } from "./page.ts";
-import { HEAD, renderPage, SECTIONS, tablesOf } from "./sections.ts";
+import { TABLES, withTables } from "./tables.ts";
 
 const wanted = process.argv.slice(2);
-const unknown = wanted.find((name) => name !== "text" && !(name in SECTIONS));
+const names = Object.keys(TABLES);
+const matches = (name: string, want: string): boolean => name === want || name.startsWith(`${want}.`);
+const unknown = wanted.find((want) => !names.some((name) => matches(name, want)));
 if (unknown !== undefined) {
-  process.stderr.write(`no section has the name ${unknown}: choose from ${Object.keys(SECTIONS).join(", ")}, text\n`);
+  process.stderr.write(`there is no table ${unknown}: choose from ${names.join(", ")}, or their sections\n`);
   process.exitCode = 2;
 } else {
-  const known = wanted.length === 0 ? new Map<string, string[]>() : tablesOf(readFileSync(PAGE, "utf8"));
-  for (const name of wanted) known.delete(SECTIONS[name]?.().title ?? "");
-  writeFileSync(PAGE, await renderPage(HEAD, known));
+  const computed = new Map<string, string>();
+  for (const name of names) {
+    if (wanted.length > 0 && !wanted.some((want) => matches(name, want))) continue;
+    computed.set(name, await TABLES[name]!());
+  }
+  writeFileSync(PAGE, withTables(readFileSync(PAGE, "utf8"), computed));
 }

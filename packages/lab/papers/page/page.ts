@@ -1,4 +1,4 @@
-/** What the sections of docs/internals/papers.md are made of: scenarios played, numbers and tables as text. */
+/** What the tables of docs/internals/papers.md are made of: scenarios played, numbers and tables as text. */
 
 import { readFileSync } from "node:fs";
 import { parseScenario } from "@agarose/solver/internal/simulator/scenario/parse-scenario";
@@ -9,7 +9,7 @@ import type { SimulationRow } from "@agarose/solver/internal/simulator/simulate"
 export type Json = Record<string, unknown>;
 export type Cells = readonly (string | number)[];
 
-/** The page that these sections make. */
+/** The page that has these tables. */
 export const PAGE = new URL("../../../../docs/internals/papers.md", import.meta.url);
 
 const FOLDER = new URL("../../../solver/scenarios/", import.meta.url);
@@ -47,31 +47,8 @@ export function table(head: Cells, ...body: readonly Cells[]): string {
   return [line(head), line(head.map(() => "---")), ...body.map(line)].join("\n");
 }
 
-/** One section of the page: a title, and then headings, prose and tables. A table is computed when it is needed. */
-export interface Section {
-  readonly title: string;
-  readonly parts: readonly (string | Table)[];
-}
-
-export type Table = () => string | Promise<string>;
-
-export function section(title: string, ...parts: readonly (string | Table)[]): Section {
-  return { title, parts };
-}
-
-/** A paragraph: white space collapses, and lines wrap at 120 columns. */
-export function prose(texts: TemplateStringsArray, ...values: readonly unknown[]): string {
-  const words = String.raw({ raw: texts }, ...values)
-    .trim()
-    .split(/\s+/);
-  const lines = [""];
-  for (const word of words) {
-    const line = lines.at(-1)!;
-    if (line.length + word.length >= 120) lines.push(word);
-    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
-  }
-  return lines.join("\n");
-}
+/** The tables of a section by name, each computed when it is wanted. */
+export type Tables = Readonly<Record<string, () => string | Promise<string>>>;
 
 export const ms = (value: number): string => value.toFixed(0);
 export const percent = (value: number): string => `${value >= 0 ? "+" : ""}${value.toFixed(1)}%`;

@@ -9,8 +9,8 @@ import { seededRandom } from "@agarose/solver/random";
 import type { Random } from "@agarose/solver/random";
 import { simulateQueues } from "../sprout/queue-simulation.ts";
 import type { QueueStudy } from "../sprout/queue-simulation.ts";
-import { change, prose, section, share, table } from "./page.ts";
-import type { Cells, Section } from "./page.ts";
+import { change, share, table } from "./page.ts";
+import type { Cells, Tables } from "./page.ts";
 
 /** Service rates of the 12 servers; the paper prints eleven, the twelfth repeats the last. */
 const RATES = [0.1, 0.1, 0.1, 0.0909, 0.0909, 0.0667, 0.0667, 0.0769, 0.0769, 0.0588, 0.0588, 0.0588];
@@ -19,62 +19,7 @@ const READS = [0.000156, 0.000156, 0.000125, 0.000167, 0.000104];
 const K = 4;
 const N = 7;
 
-export function sprout(): Section {
-  return section(
-    "## Sprout (ToN 2017)",
-    "### Convergence and latency bound against cache size (section V-B, Fig. 3 and 4)",
-    curve,
-    prose`
-      Mean of Lemma 1's bound in seconds for 1,000 files of 100 MB, (7,4), and what reads take when the queues are simulated under the
-      same plan. It falls convexly with the cache, as published, and our alternation ends after a few rounds, each an exact choice of d and a
-      descent of the probabilities (published: fewer than 20 iterations of their own kind). Its level at an empty cache does not follow from
-      what is printed: at these rates servers are busy for 60% of the time. The published 23 s is about what four exponential chunks take
-      from the fastest idle servers, ${idleSeconds().toFixed(1)} s. Servers that vary as little as Table IV shows (deviation 13% of the
-      mean) halve our figures; the moments that the authors used are in another paper.
-    `,
-    "### What is cached when rates change (Fig. 5)",
-    evolution,
-    prose`
-      Chunks cached of ten files at the rates of Table I, with one random placement and room for 15 chunks (neither is printed). As published:
-      files 4 and 9 in the first time bin. In the second those of the then highest rate, 1, 2, 6 and 7. Of these, 2 loses to a file on
-      slower servers here. In the third 2, 7 and 9; and not every file of the same rate alike.
-    `,
-    "### What is cached where servers differ (Fig. 6)",
-    placement,
-    prose`
-      Files 1 to 3 on the first seven servers, the others on the last seven; room for 10 chunks (not printed). As published, the two files
-      read most get nothing at 0.000125/s, because their servers are the faster ones, and are cached from 0.000156/s on. The published bars
-      grow step by step, ours all at once: at these rates no server is busy for more than 2% of the time, so each file's gain does not
-      depend on the others, and the order of gains decides.
-    `,
-    "### Chunks from the cache (Fig. 7)",
-    prose`
-      1,250 of 4,000 chunks fit, and all files are read alike: 31.3% of the chunks come from the cache, whatever the rate; published: about 33%.
-    `,
-    "### Against an LRU of whole objects (section V-E, Fig. 10 and 11)",
-    againstLru,
-    prose`
-      Mean seconds of simulated reads: chunks queue at 12 servers, lognormal with Table IV's moments, files on 7 random ones; 1,000 objects read
-      alike. 10 GB hold d chunks as planned, or half as much in whole objects (dual replication) under LRU, which reads the first 4 chunks
-      otherwise. Published: 26% less on average over sizes, 23.9% over intensities. Here the copies of the cached objects, which take
-      half of LRU's bytes, are all of the difference: against an LRU without copies nothing remains. All objects are read alike, and with
-      service times that vary so little a read gains next to nothing before its last chunk is cached, so Sprout caches whole objects too.
-      Objects of 4 MB all fit and are left out. Reads stay below Lemma 1's bound.
-    `,
-    "### Functional against exact chunks (section III)",
-    functionalAgainstExact,
-    prose`
-      Mean bound in seconds; 100 files at ten times the rates of the first table, which is the same load; and the paper's example of one file,
-      which keeps six equal servers busy for 70% of the time without a cache. An exact cache holds copies of d stored chunks, so reads choose
-      among the servers of the other n - d; a functional one leaves all n. The best copies are of the chunks that readers ask for
-      least. For one file the gain is large, as the paper says without a figure. For many files on random servers there is none,
-      because the files together balance the servers either way. The plan also caches nearly all of them whole or not at all.
-    `,
-    prose`
-      Not reproduced: Fig. 9 (service times of the authors' disks, whose moments Table IV gives) and Table V (read times of their SSD).
-    `,
-  );
-}
+export const sprout: Tables = { curve, evolution, placement, againstLru, functionalAgainstExact };
 
 function randomFiles(count: number, readsPerSecondOf: (file: number) => number, seed = 1): SproutFile[] {
   const random = seededRandom(seed);
@@ -112,19 +57,6 @@ const EXPONENTIAL_QUEUES = {
   reads: 40_000,
   seed: 1,
 };
-
-/** Mean time of the slowest of four chunks from the fastest of each file's servers, without queues. */
-function idleSeconds(): number {
-  const random = seededRandom(2);
-  const draws = 200;
-  let sum = 0;
-  const files = randomFiles(1000, () => 1);
-  for (const { servers } of files) {
-    const fastest = servers.map((server) => RATES[server]!).toSorted((a, b) => b - a);
-    for (let n = 0; n < draws; n++) sum += Math.max(...fastest.slice(0, K).map((rate) => random.exponential() / rate));
-  }
-  return sum / draws / files.length;
-}
 
 function evolution(): string {
   const bins = [

@@ -1,13 +1,5 @@
-import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { ablationPicture, PICTURE } from "./ablation.ts";
 import { numberOf, tableAfter } from "./markdown-table.ts";
-
-test("the picture of the ablation shows the figures of its table", () => {
-  const picture = ablationPicture();
-  expect(readFileSync(PICTURE, "utf8")).toBe(picture);
-  for (const text of ["cooperating PoPs", "EC-Cache", "+36.8%"]) expect(picture).toContain(`>${text}</text>`);
-});
 
 test("a table is read by its columns, and what is missing is named", () => {
   const [row] = tableAfter("# A\n\n| a | b | b |\n| - | - | - |\n| x | 1 | none |\n\nend", "# A");
