@@ -13,6 +13,8 @@ export const REPAIR_PREFIX = "repairs/";
 export const GARBAGE_PREFIX = "garbage/";
 /** The name of what a bucket says of its deployment begins with this. */
 export const CONTROL_PREFIX = "control/";
+/** Names of what a sync remembers of its prefix begin with this. */
+export const SYNC_PREFIX = "syncs/";
 /** Names of the copies that are the history of a key begin with this. */
 export const HISTORY_PREFIX = "history/";
 /** Of the objects by which the garbage collector reads the clock of a region. No encoded key has a `!`. */

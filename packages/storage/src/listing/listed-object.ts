@@ -77,9 +77,14 @@ export async function listedSurvey(etag: string, key: string, context: RegionPar
   return { regions, newest: found.record, generation: found.record!.generation };
 }
 
+/** Whether an ETag is an MD5, as of stores that encrypt nothing by themselves. */
+export function namesContent(etag: string | undefined): etag is string {
+  return etag !== undefined && /^"?[\da-f]{32}"?$/i.test(etag);
+}
+
 async function manifestOf(etag: string, key: string, context: RegionParts): Promise<RegionManifest | undefined> {
+  if (!namesContent(etag)) return undefined;
   const md5 = etag.replaceAll('"', "").toLowerCase();
-  if (!/^[\da-f]{32}$/.test(md5)) return undefined;
   // Spread over the regions by key.
   const { stores } = context;
   const first = key.length % stores.length;

@@ -50,11 +50,16 @@ export async function readRegionClocks(context: WriteContext): Promise<AgeOf> {
 }
 
 /**
- * Ages by the clock that the last answer of a region had in its `Date`. Writes nothing, so it is for a dry run. A
- * region without that header counts as one whose clock is this machine's.
+ * Ages by the clock that the last answer of a region had in its `Date`. Writes nothing, and needs no region that does
+ * not answer. A region without that header counts as one whose clock is this machine's.
  */
 export function answeredClocks({ nowMs }: Pick<WriteContext, "nowMs">): AgeOf {
   return ({ store, modifiedMs }) => nowMs() + (store.clockAheadMs ?? 0) - modifiedMs;
+}
+
+/** The age that `needed` regions agree on at least; 0 where fewer have the object. */
+export function ageOfMajority(agesMs: readonly number[], needed: number): number {
+  return agesMs.toSorted((a, b) => b - a)[needed - 1] ?? 0;
 }
 
 async function readClock(store: Store, { nowMs, clock, newUpload, signal }: WriteContext): Promise<Reading> {

@@ -14,7 +14,7 @@ import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { removeObject, type RemoveResult } from "../objects/remove-object.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { commonEtag, majorityRecord } from "../listing/listed-object.ts";
-import type { AgeOf } from "../listing/region-clocks.ts";
+import { ageOfMajority, type AgeOf } from "../listing/region-clocks.ts";
 
 /** What came of one key that is older than its rule allows. */
 export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (
@@ -83,9 +83,4 @@ export function commonPrefix({ expire }: Pick<Config, "expire">): string {
   let length = first.length;
   for (const other of others) while (!other.startsWith(first.slice(0, length))) length--;
   return first.slice(0, length);
-}
-
-/** The age that `needed` regions agree on at least; 0 where fewer list the object. */
-function ageOfMajority(agesMs: readonly number[], needed: number): number {
-  return agesMs.toSorted((a, b) => b - a)[needed - 1] ?? 0;
 }

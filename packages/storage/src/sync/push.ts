@@ -4,13 +4,16 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { isTombstone, type Manifest } from "@agarose/core/format";
+import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import { ClaimRemovals } from "../commit/claim-removals.ts";
+import { replacedMeanwhile } from "../commit/commit.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf } from "../commit/write-context.ts";
 import { isRemoved, KeyListing } from "../listing/keys.ts";
 import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
+import { readRecord } from "../objects/manifests.ts";
 import type { PutResult } from "../objects/put-object.ts";
+import { removeObject } from "../objects/remove-object.ts";
 import { putOverOrigin, removeOverOrigin } from "../origin/over-origin.ts";
 import { sha256Of } from "../upload/file-hash.ts";
 import { fileSource } from "../upload/file-source.ts";
@@ -20,8 +23,9 @@ import { contentTypeOf, isDescribedAs } from "../upload/content-type.ts";
 import { storeFiles, type KnownKey, type StoreOutcome } from "../upload/transfers.ts";
 import { checkManifests } from "../objects/verify-object.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
-import { commonEtag, currentManifest } from "../listing/listed-object.ts";
+import { commonEtag, currentManifest, majorityEtag, majorityRecord, namesContent } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
+import { Absences } from "./absences.ts";
 import { areKnown, knownOf, signatureOf, type Known } from "./known-equal.ts";
 import { LocalFolder, unreadable, type LocalFile } from "./local-folder.ts";
 import { pairsOf, withKnown, type Pair } from "./pairs.ts";
@@ -30,8 +34,8 @@ import type { SyncContext, SyncJob, SyncTotals } from "./sync-job.ts";
 interface Difference {
   /** Files without an object, or with another one. */
   readonly changed: readonly LocalFile[];
-  /** Keys without a file. */
-  readonly extra: readonly string[];
+  /** Objects without a file. */
+  readonly extra: readonly KeyGroup[];
   /** How many objects have a file, equal or not. */
   readonly matched: number;
   /** Keys of `changed` that some region lists. */
@@ -54,9 +58,12 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncTota
   const folder = new LocalFolder(job, context);
   const difference = await compare(job, folder, context);
   const { changed, extra, isComplete } = difference;
-  if (job.delete && !job.dryRun && isComplete && extra.length > 0 && folder.count > 0) {
+  const absences = job.deleteAfter > 0 ? await Absences.read(job.prefix, context) : undefined;
+  const isDue = (group: KeyGroup): boolean => absences?.isDue(group, job.deleteAfter) ?? true;
+  const due = extra.filter(isDue);
+  if (job.delete && !job.dryRun && isComplete && due.length > 0 && folder.count > 0) {
     // Of what is there, nothing has a file: the folder is another one, most likely.
-    await context.confirm({ names: extra, isTotal: difference.matched === 0 });
+    await context.confirm({ names: due.map(({ key }) => key), isTotal: difference.matched === 0 });
   }
   const isPage = ({ key }: LocalFile): boolean => contentTypeOf(key) === PAGE;
   const stored: StoreOutcome[] = [];
@@ -69,17 +76,33 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncTota
     unchanged: difference.unchanged + numberOf("unchanged"),
     kept: difference.kept + numberOf("kept"),
   };
-  if (!job.delete || extra.length === 0) return result;
+  if (!job.delete || (extra.length === 0 && !absences)) return result;
   if (!isComplete) return { ...result, notRemoved: "too few regions could be listed" };
   if (context.failures() > 0) return { ...result, notRemoved: `${context.failures()} of the files failed` };
-  if (folder.count === 0) {
+  if (folder.count === 0 && extra.length > 0) {
     const message =
       `${job.folder} has no file for this sync, and \`delete\` would remove all ${extra.length} objects: check the ` +
       "folder, or remove the objects by themselves if that is meant";
     throw new AgaroseError("USAGE", message, { objects: extra.length });
   }
-  await removeAll(job, extra, context);
-  return result;
+  if (absences && !job.dryRun && !(await noteAbsent(job, extra, absences, due.length > 0))) {
+    return { ...result, notRemoved: "another sync of the prefix ran at the same time, or too few regions answered" };
+  }
+  // By the records that are still as they were read: where another sync came between, it may have the file.
+  const removed = due.filter(isDue);
+  await removeAll(job, removed, context);
+  return { ...result, ...(absences && { waiting: extra.length - removed.length }) };
+}
+
+/** Notes what has no file. What `include` and `exclude` leave out stays as another sync has noted it. */
+function noteAbsent(
+  { filter, prefix }: SyncJob,
+  extra: readonly KeyGroup[],
+  absences: Absences,
+  isClaimed: boolean,
+): Promise<boolean> {
+  const keys = extra.map(({ key }) => key);
+  return absences.note(keys, (key) => !filter.takes(key.slice(prefix.length)), isClaimed);
 }
 
 /** One ordered walk of the folder beside one ordered listing. Files that are already equal take no memory. */
@@ -88,7 +111,7 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
   const listing = new KeyListing(prefix, context);
   const changed: LocalFile[] = [];
   const listed = new Set<string>();
-  const found: string[] = [];
+  const found: KeyGroup[] = [];
   let equal = 0;
   let kept = 0;
   let matched = 0;
@@ -110,17 +133,18 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
     if (file && group) matched++;
     if (verdict === "equal" && isKept) kept++;
     else if (verdict === "equal") equal++;
-    if (verdict === "extra" && filter.takes(key.slice(prefix.length))) found.push(key);
+    if (verdict === "extra" && filter.takes(key.slice(prefix.length))) found.push(group!);
     if (verdict !== "changed") continue;
     changed.push(file!);
     // Those of removed objects too: their generations count.
     if (group) listed.add(key);
   }
   listing.warn(context.onWarning);
-  const isLeft = (key: string): boolean => folder.skipped.some((path) => key === path || key.startsWith(`${path}/`));
+  const isLeft = ({ key }: KeyGroup): boolean =>
+    folder.skipped.some((path) => key === path || key.startsWith(`${path}/`));
   return {
     changed,
-    extra: found.filter((key) => !isLeft(key)),
+    extra: found.filter((group) => !isLeft(group)),
     matched: matched + found.filter(isLeft).length,
     listed,
     isAbsenceKnown: context.stores.length - listing.regionsFailed.length >= majorityOf(context.stores),
@@ -297,15 +321,19 @@ async function storeSettled(file: LocalFile, known: KnownKey, job: SyncJob, cont
   throw new AgaroseError("FILE_UNREADABLE", message, { path });
 }
 
-async function removeAll(job: SyncJob, keys: readonly string[], context: SyncContext): Promise<void> {
+async function removeAll(job: SyncJob, groups: readonly KeyGroup[], context: SyncContext): Promise<void> {
   const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
-  const removing = mapOrdered(keys, REMOVED_AT_A_TIME, async (key) => {
+  const removing = mapOrdered(groups, REMOVED_AT_A_TIME, async (group) => {
+    const { key } = group;
     try {
-      if (!job.dryRun) await removeOverOrigin(key, parts);
+      if (!job.dryRun) await removeOne(group, job, parts);
       await context.report({ key, outcome: "removed" });
     } catch (error) {
       context.signal.throwIfAborted();
-      await context.report({ key, outcome: "failed", error: toAgaroseError(error) });
+      const known = toAgaroseError(error);
+      // Who has stored it meanwhile wants it.
+      if (job.deleteAfter > 0 && known.code === "REPLACED_MEANWHILE") return;
+      await context.report({ key, outcome: "failed", error: known });
     }
   });
   try {
@@ -313,6 +341,27 @@ async function removeAll(job: SyncJob, keys: readonly string[], context: SyncCon
   } finally {
     await parts.claimRemovals.flush();
   }
+}
+
+async function removeOne(group: KeyGroup, { deleteAfter }: SyncJob, context: SyncContext): Promise<unknown> {
+  if (deleteAfter === 0) return removeOverOrigin(group.key, context);
+  return removeObject(group.key, context, await onlyListed(group, context));
+}
+
+/**
+ * Throws REPLACED_MEANWHILE unless the newest record is the one that a majority has listed, whose age is known. Where
+ * ETags do not name contents, it is the one that a majority has now.
+ */
+async function onlyListed(
+  group: KeyGroup,
+  context: SyncContext,
+): Promise<(newest: ManifestRecord | undefined) => void> {
+  const isNamed = namesContent(majorityEtag(group, context));
+  const listed = isNamed ? await majorityRecord(group, context) : (await readRecord(group.key, context)).record;
+  return (newest) => {
+    if (newest !== undefined && newest.generation === listed?.generation) return;
+    throw replacedMeanwhile(group.key, {}, "it stays");
+  };
 }
 
 function descriptionOf({ key }: LocalFile, { headers }: SyncJob, { config }: SyncContext): Described {

@@ -72,14 +72,19 @@ function jobOf(from: SyncEnd, to: SyncEnd, options: SyncOptions): SyncJob {
     throw new AgaroseError("USAGE", "a sync is between a folder and a prefix: give one { folder } and one { prefix }");
   }
   const { include = [], exclude = [], headers = {}, consistency = "strong" } = options;
-  const { delete: removes = false, dryRun = false, checksum = false, follow = false } = options;
+  const { delete: removes = false, deleteAfter = 0, dryRun = false, checksum = false, follow = false } = options;
   if ("folder" in from && consistency !== "strong") {
     const message = `\`consistency\` ${consistency} is for what comes to a folder: a majority decides what is stored`;
     throw new AgaroseError("USAGE", message, { consistency });
   }
+  if (!(deleteAfter >= 0) || (deleteAfter > 0 && (!removes || "prefix" in from))) {
+    const message = `\`deleteAfter\` ${deleteAfter} is milliseconds for \`delete\` of a sync from a folder to a prefix`;
+    throw new AgaroseError("USAGE", message, { deleteAfter });
+  }
   const filter = new Filter({ include, exclude });
   const prefix = prefixOf(ends.prefix);
-  return { folder: ends.folder, prefix, filter, delete: removes, dryRun, checksum, follow, headers, consistency };
+  const how = { delete: removes, deleteAfter, dryRun, checksum, follow, headers, consistency };
+  return { folder: ends.folder, prefix, filter, ...how };
 }
 
 /** The prefix with a `/` at its end, so that `app` is not the beginning of `apple`. KEY_INVALID or KEY_TOO_LONG. */

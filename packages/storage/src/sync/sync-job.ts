@@ -25,6 +25,11 @@ export interface SyncOptions extends Partial<Patterns>, Pick<WholeFileOptions, "
   /** Whether to remove what the source does not have, last, and only if nothing failed. Default: false. */
   readonly delete?: boolean;
   /**
+   * Milliseconds for which syncs with this option must have found no file of an object before it is removed, so that a
+   * page that is open finds the files of its build. Of what comes to a folder: not allowed. Default: 0.
+   */
+  readonly deleteAfter?: number;
+  /**
    * Is asked before anything is stored, fetched or removed where `delete` removes something, and rejects to stop the
    * sync. Default: USAGE where the target would keep nothing of what it has.
    */
@@ -72,13 +77,15 @@ export interface SyncTotals {
   readonly unchanged: number;
   /** Equal in a majority, while other regions did not answer, with those of outcomes. */
   readonly kept: number;
+  /** Objects without a file that `deleteAfter` keeps for now; absent where it is 0. */
+  readonly waiting?: number;
   /** Why nothing was removed although `delete` was asked for. */
   readonly notRemoved?: string;
 }
 
 /** The options of a sync with their defaults. */
 export interface SyncJob extends Required<
-  Pick<SyncOptions, "delete" | "dryRun" | "checksum" | "follow" | "headers" | "consistency">
+  Pick<SyncOptions, "delete" | "deleteAfter" | "dryRun" | "checksum" | "follow" | "headers" | "consistency">
 > {
   readonly folder: string;
   /** Empty, or with a `/` at its end. */

@@ -1,5 +1,6 @@
 /** The definition of `agarose sync`. */
 import { defineCommand, flag, option, positional, repeatable } from "../../command.ts";
+import { parseDuration } from "@agarose/storage/maintenance/amounts";
 import { CONSISTENCY, DRY_RUN, FOLLOW, HEADER, JOBS, JSON_LINES, NO_PURGE, YES } from "../../ui/args.ts";
 
 /** Its arguments and options. */
@@ -8,6 +9,9 @@ export const args = {
   target: positional("<target>", "a prefix, / for all keys; with --get, a folder"),
   get: flag("download from the prefix to the folder"),
   delete: flag("also delete what the source does not have, last, and only if nothing failed"),
+  deleteAfter: option("<duration>", "delete only what syncs with this option have not found for so long, such as 7d", {
+    parse: parseDuration(),
+  }),
   exclude: repeatable("<glob>", "skip these names on both sides, repeatable"),
   include: repeatable("<glob>", "exceptions to --exclude; without it, only these names; repeatable"),
   dryRun: DRY_RUN,
@@ -31,6 +35,7 @@ export const command = defineCommand({
   examples: [
     ["sync site web/ --dry-run", "show what would be stored"],
     ["sync site web/ --delete", "also remove objects that the folder does not have"],
+    ["sync site web/ --delete-after 7d", "keep the files of earlier builds for a week"],
     ["sync --get web/ site", "download the changes into the folder"],
   ],
   args,

@@ -57,6 +57,7 @@ export async function sync({ source, target, get = false, dryRun = false, ...opt
       const how = {
         ...options,
         dryRun,
+        delete: options.delete === true || options.deleteAfter !== undefined,
         headers: parseHeaders(options.header),
         progress,
         confirm: (removal: SyncRemoval): Promise<void> => {
@@ -113,7 +114,16 @@ function lineOf(event: ShownOutcome, dryRun: boolean): string {
 }
 
 function summaryOf(
-  { stored, fetched, removed, kept, failed, unchanged, bytes }: Counts & Pick<SyncTotals, "unchanged">,
+  {
+    stored,
+    fetched,
+    removed,
+    kept,
+    failed,
+    unchanged,
+    waiting = 0,
+    bytes,
+  }: Counts & Pick<SyncTotals, "unchanged" | "waiting">,
   dry: boolean,
 ) {
   const moved = stored + fetched;
@@ -121,6 +131,7 @@ function summaryOf(
     `${moved} ${stored > 0 || fetched === 0 ? "stored" : "fetched"} (${formatBytes(bytes)})`,
     `${removed} removed`,
     `${unchanged} unchanged`,
+    ...(waiting > 0 ? [`${waiting} waiting to be removed`] : []),
     ...(kept > 0 ? [`${kept} kept`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),
   ];

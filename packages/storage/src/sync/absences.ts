@@ -1,0 +1,131 @@
+/**
+ * Since when a folder lacks the files of objects below a prefix, for `deleteAfter` of a sync: in one record in each
+ * region, by the clock of that region.
+ *
+ * An object counts as absent for as long as a majority of the records says. Each record is replaced only as it was
+ * read, so that of two syncs at once the second learns of the first.
+ */
+import { AgaroseError } from "@agarose/core";
+import { encodeKey, isRecord } from "@agarose/core/format";
+import { readRecordText } from "../buckets/small-record.ts";
+import type { Store } from "../buckets/store.ts";
+import { SYNC_PREFIX } from "../commit/names.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
+import type { KeyGroup } from "../listing/key-groups.ts";
+import { ageOfMajority, answeredClocks, type AgeOf } from "../listing/region-clocks.ts";
+import { askRegions } from "../regions/ask-regions.ts";
+
+/** Room for a hundred thousand keys of usual length. */
+const RECORD_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Milliseconds since 1970 from which on each key was absent. */
+type Since = Readonly<Record<string, number>>;
+
+interface RegionAbsences {
+  readonly store: Store;
+  readonly etag: string | undefined;
+  readonly since: Since;
+}
+
+/** What the regions say of one prefix. */
+export class Absences {
+  readonly #name: string;
+  readonly #context: WriteContext;
+  readonly #ageOf: AgeOf;
+  #regions: readonly RegionAbsences[];
+
+  private constructor(name: string, regions: readonly RegionAbsences[], context: WriteContext) {
+    this.#name = name;
+    this.#regions = regions;
+    this.#context = context;
+    this.#ageOf = answeredClocks(context);
+  }
+
+  /** Reads the records. A region that does not answer, or has something else there, counts as one that saw nothing. */
+  static async read(prefix: string, context: WriteContext): Promise<Absences> {
+    const name = `${SYNC_PREFIX}${encodeKey(prefix)}@`;
+    const read = async (store: Store, signal: AbortSignal): Promise<RegionAbsences> => {
+      const response = await store.get(name, { signal });
+      const text = await readRecordText(response, name, RECORD_BYTES_MAX);
+      if (response.status === 404) return { store, etag: undefined, since: {} };
+      if (response.status === 200) return { store, etag: response.headers.get("etag") ?? "*", since: sinceIn(text) };
+      const message = `region ${store.region.name} answered ${response.status} for ${name}: retry later`;
+      throw new AgaroseError("SOURCE_FAILED", message, { region: store.region.name, status: response.status });
+    };
+    const outcomes = await askRegions(context.stores, read, { enough: majorityOf(context.stores) }, context);
+    return new Absences(
+      name,
+      outcomes.flatMap(({ value }) => value ?? []),
+      context,
+    );
+  }
+
+  /**
+   * Whether an object has been absent, and stored as it is, for `ms` milliseconds. Who has stored it since then wants
+   * it for as long again.
+   */
+  isDue({ key, manifests }: KeyGroup, ms: number): boolean {
+    const stored = new Map(manifests.map((manifest) => [manifest.store, this.#ageOf(manifest)]));
+    const ages = this.#regions.map(({ store, since }) => {
+      const modifiedMs = Object.hasOwn(since, key) ? since[key] : undefined;
+      if (modifiedMs === undefined) return 0;
+      return Math.min(this.#ageOf({ store, modifiedMs }), stored.get(store) ?? Number.POSITIVE_INFINITY);
+    });
+    return ageOfMajority(ages, majorityOf(this.#context.stores)) >= ms;
+  }
+
+  /**
+   * Notes which objects are absent now: new ones from now on, and no others than these and those that `isOther` keeps.
+   * `isDue` then goes by the regions that took it, unless another sync has changed their record since it was read.
+   * Resolves to whether a majority took it.
+   *
+   * @param isClaimed whether something is removed by it, so that records are written though nothing has changed.
+   * @throws USAGE where they are too many for a record.
+   */
+  async note(absent: readonly string[], isOther: (key: string) => boolean, isClaimed: boolean): Promise<boolean> {
+    const put = async ({ store, etag, since }: RegionAbsences, signal: AbortSignal): Promise<void> => {
+      // What a clock that was wrong has noted of the future begins again.
+      const nowMs = this.#ageOf({ store, modifiedMs: 0 });
+      const kept = Object.entries(since).filter(([key]) => isOther(key));
+      const noted = absent.map((key) => [key, Math.min(nowMs, Object.hasOwn(since, key) ? since[key]! : nowMs)]);
+      const next = Object.fromEntries([...kept, ...noted]) as Since;
+      if (!isClaimed && isSame(since, next)) return;
+      // Its ETag must differ also where the absences do not.
+      const body = Buffer.from(JSON.stringify({ absent: next, sync: this.#context.newUpload() }));
+      if (body.length > RECORD_BYTES_MAX) throw tooMany(absent.length);
+      const condition = etag === undefined ? { ifNoneMatch: "*" as const } : { ifMatch: etag };
+      await store.put(this.#name, body, { bytes: body.length, contentType: "application/json", ...condition, signal });
+    };
+    const regions = new Map(this.#regions.map((region) => [region.store, region]));
+    const enough = Math.min(regions.size, majorityOf(this.#context.stores));
+    const asked = (store: Store, signal: AbortSignal): Promise<void> => put(regions.get(store)!, signal);
+    const outcomes = await askRegions([...regions.keys()], asked, { enough }, this.#context);
+    const refused = outcomes.find(({ error }) => error?.code === "USAGE");
+    if (refused) throw refused.error;
+    this.#regions = outcomes.flatMap(({ store, error }) => (error ? [] : regions.get(store)!));
+    return this.#regions.length >= majorityOf(this.#context.stores);
+  }
+}
+
+/** Of a record that is something else, nothing: its objects are absent from now on. */
+function sinceIn(text: string): Since {
+  try {
+    const { absent } = JSON.parse(text) as { absent?: unknown };
+    if (!isRecord(absent)) return {};
+    return Object.fromEntries(Object.entries(absent).filter(([, ms]) => Number.isFinite(ms))) as Since;
+  } catch {
+    return {};
+  }
+}
+
+function isSame(a: Since, b: Since): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}
+
+function tooMany(objects: number): AgaroseError {
+  const message =
+    `${objects} objects have no file, and a record of ${RECORD_BYTES_MAX} bytes has no room for them: remove some with ` +
+    "`delete` alone";
+  return new AgaroseError("USAGE", message, { objects, max: RECORD_BYTES_MAX });
+}
