@@ -12,7 +12,7 @@ import { PICTURES, type Picture } from "./index.ts";
 
 const SIDE = 256;
 /** Sea and land, four shades each. */
-const PALETTE = ["143a52", "163f59", "184460", "1a4966", "6f8f5a", "78985f", "81a165", "8aaa6b"];
+const PALETTE = ["17425d", "18445f", "194662", "1a4864", "7b9b61", "7d9d63", "7f9f65", "81a167"];
 const LAND = 4;
 /** Mercator shows no more. */
 const LATITUDE_MAX = 85.05;

@@ -90,7 +90,7 @@ function totals(read: Read): HTMLElement {
       ...figure(
         "first stripe",
         firstStripe(read),
-        read.expectedMs === undefined ? "" : `plan said ${ms(read.expectedMs)}`,
+        read.expectedMs === undefined ? "" : `expected ${ms(read.expectedMs)}`,
       ),
       ...figure("requests", ...requestsText(read)),
       ...figure("from edge", `${edge} of ${all}`, "chunks used"),
