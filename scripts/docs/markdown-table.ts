@@ -1,4 +1,4 @@
-/** Tables of the documents, read back: what was measured is on record there */
+/** Tables of the documents, read back: what was measured is on record there. */
 
 /** A table by its rows, each with its cells by column. */
 export type TableRows = readonly Readonly<Record<string, string>>[];

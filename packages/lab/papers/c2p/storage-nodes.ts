@@ -8,7 +8,6 @@
  * arrived, as the paper sets OiC to 1 on each read.
  */
 
-import { asInteger, asNumber } from "@agarose/solver/internal/json-fields";
 import { seededRandom } from "@agarose/solver/random";
 import { CacheEvents } from "@agarose/solver/internal/cooperation/cache-events";
 import type { CacheMessage } from "@agarose/solver/internal/cooperation/cache-message";
@@ -31,12 +30,9 @@ export interface StorageNodesStudy {
   readonly zipfExponent: number;
   /** How long a message travels after the node gathered it. */
   readonly delayMs: number;
-  readonly nodes?: number;
   readonly segmentsPerNode?: number;
   readonly objects?: number;
-  readonly segmentsPerObject?: number;
   readonly reads?: number;
-  readonly affinityMs?: number;
 }
 
 export interface StorageNodesResult {
@@ -51,19 +47,15 @@ export interface StorageNodesResult {
   readonly messageMs: number;
 }
 
+const NODES = 8;
 const HIT_MS = (1000 * 5) / 9;
 const MISS_MS = (1000 * 5) / 4;
 
-/**
- * Simulates the study. Equal seeds give the same placement and reads for every replacement. Throws SCENARIO_INVALID for
- * numbers out of range.
- */
+/** Simulates the study. Equal seeds give the same placement and reads for every replacement. */
 export function simulateStorageNodes(study: StorageNodesStudy): StorageNodesResult {
   const cluster = new Cluster(study);
   const { clients, reads = 2000, objects = 500, zipfExponent } = study;
-  asInteger(clients, "clients", 1);
-  asInteger(reads, "reads", 1);
-  const sample = zipf(objects, asNumber(zipfExponent, "zipfExponent", 0, 10), seededRandom(study.seed).fork(2));
+  const sample = zipf(objects, zipfExponent, seededRandom(study.seed).fork(2));
   const freeAt = Array.from({ length: clients }, (_, client) => client * 100);
   const counts = { hits: 0, partialMisses: 0, completeMisses: 0, diskReads: 0 };
   for (let read = 0; read < reads; read++) {
@@ -99,7 +91,7 @@ interface StorageNode {
 }
 
 class Cluster {
-  readonly segments: number;
+  readonly segments = 5;
   sent = 0;
   waitedMs = 0;
   readonly #study: StorageNodesStudy;
@@ -111,15 +103,11 @@ class Cluster {
   #travelling: { readonly arrivesMs: number; readonly to: number; readonly message: CacheMessage }[] = [];
 
   constructor(study: StorageNodesStudy) {
-    const { nodes = 8, objects = 500 } = study;
+    const { objects = 500, segmentsPerNode = 128 } = study;
     this.#study = study;
-    this.segments = asInteger(study.segmentsPerObject ?? 5, "segmentsPerObject", 1);
-    this.#capacity = asInteger(study.segmentsPerNode ?? 128, "segmentsPerNode", 1);
-    asNumber(study.delayMs, "delayMs", 0);
-    asNumber(study.affinityMs ?? AFFINITY_MS, "affinityMs", 0);
-    asInteger(objects, "objects", 1);
-    const random = seededRandom(asInteger(study.seed, "seed", 0)).fork(1);
-    this.#nodes = Array.from({ length: asInteger(nodes, "nodes", 1) }, (_, n) => ({
+    this.#capacity = segmentsPerNode;
+    const random = seededRandom(study.seed).fork(1);
+    this.#nodes = Array.from({ length: NODES }, (_, n) => ({
       cached: new Map(),
       events: new CacheEvents(String(n)),
       table: new ObjectsInCache(),
@@ -166,7 +154,7 @@ class Cluster {
 
   #evict(at: number, nowMs: number): void {
     const node = this.#nodes[at]!;
-    const { replacement, affinityMs = AFFINITY_MS } = this.#study;
+    const { replacement } = this.#study;
     if (replacement === "lru") {
       const [[id, { object }]] = node.cached as unknown as [[number, Segment]];
       node.cached.delete(id);
@@ -178,7 +166,7 @@ class Cluster {
     for (const [id, { object, hits, readMs }] of node.cached) {
       candidates.push({ id, object, oic: oic(object), hits: decayedHits(hits, readMs, nowMs), readMs });
     }
-    const victim = chooseVictim(candidates, affinityMs, compare)!;
+    const victim = chooseVictim(candidates, AFFINITY_MS, compare)!;
     node.cached.delete(victim.id);
     node.counted.replaced(victim.object, 1);
     this.#announce(at, victim.object, nowMs);

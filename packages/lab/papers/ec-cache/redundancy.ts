@@ -1,18 +1,11 @@
 /** Where spare memory goes: to the objects that need it most (EC-Cache, OSDI 2016, section 6.1). */
 
-import { asInteger, asNumber, fail } from "@agarose/solver/internal/json-fields";
-
 /**
  * Returns how many copies (or pieces) each object gets: `base` each, and `extra` in all. Each extra copy goes to the
  * object whose copies have the most requests, which flattens the popularity from the top. No object gets more than
- * `most`, the number of servers. Throws SCENARIO_INVALID for numbers out of range.
+ * `most`, the number of servers.
  */
 export function spreadRedundancy(popularity: ArrayLike<number>, base: number, extra: number, most: number): Int32Array {
-  asInteger(base, "base", 1);
-  asInteger(extra, "extra", 0);
-  asInteger(most, "most", base);
-  if (popularity.length === 0) fail("popularity", "must list at least one object");
-  for (let o = 0; o < popularity.length; o++) asNumber(popularity[o], `popularity[${o}]`, 0);
   const count = new Int32Array(popularity.length).fill(base);
   for (let left = Math.min(extra, (most - base) * count.length); left > 0; left--) {
     let busiest = -1;

@@ -9,13 +9,10 @@
  * makes the assignment one of largest value.
  */
 
-import { SolverError } from "@agarose/solver/internal/errors";
-
 /**
  * Algorithm 1: calls `visit` with the pieces of every partition of `capacity` into parts of at most `k`, largest first.
  */
 export function forEachPartition(capacity: number, k: number, visit: (pieces: readonly number[]) => void): void {
-  check({ capacity, k });
   const pieces: number[] = [];
   const extend = (left: number, largest: number): void => {
     if (left === 0) return visit(pieces);
@@ -32,7 +29,6 @@ export function forEachPartition(capacity: number, k: number, visit: (pieces: re
  * Returns |chi|, the number of partitions with at most `piecesMax` pieces, by the usual recurrence; exact below 2^53.
  */
 export function countPartitions(capacity: number, k: number, piecesMax = capacity): number {
-  check({ capacity, k, piecesMax });
   const most = Math.min(piecesMax, capacity);
   // ways[c x (most + 1) + p]: partitions of c into exactly p pieces.
   const ways = new Float64Array((capacity + 1) * (most + 1));
@@ -46,16 +42,12 @@ export function countPartitions(capacity: number, k: number, piecesMax = capacit
 }
 
 /**
- * Returns the largest total value of caching. `value[object][d]` for d = 0..k are integers >= 0; throws
- * KNAPSACK_INVALID otherwise. Pieces without a buyer stay empty, so there may be fewer objects than pieces. Exponential
+ * Returns the largest total value of caching. `value[object][d]` for d = 0..k are integers >= 0. Pieces
+ * without a buyer stay empty, so there may be fewer objects than pieces. Exponential
  * in the capacity: for checks only.
  */
 export function solveByPartitions(value: readonly (readonly number[])[], capacity: number): number {
   const k = (value[0]?.length ?? 0) - 1;
-  for (const [object, own] of value.entries()) {
-    if (own.length === k + 1 && own.every((worth) => Number.isSafeInteger(worth) && worth >= 0)) continue;
-    throw new SolverError("KNAPSACK_INVALID", `object ${object}: needs ${k + 1} integers >= 0 as values`, { object });
-  }
   if (k < 1) return 0;
   let best = 0;
   forEachPartition(capacity, k, (pieces) => {
@@ -110,11 +102,4 @@ export function clearMarket(worth: readonly (readonly number[])[]): Market {
   let value = 0;
   for (const [piece, object] of objectOf.entries()) if (object >= 0) value += worth[piece]![object]!;
   return { value, objectOf, price };
-}
-
-function check(numbers: Readonly<Record<string, number>>): void {
-  for (const [name, number] of Object.entries(numbers)) {
-    if (Number.isSafeInteger(number) && number >= 0) continue;
-    throw new SolverError("KNAPSACK_INVALID", `${name} must be an integer >= 0, got ${number}`, { [name]: number });
-  }
 }
