@@ -220,7 +220,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "expire goes by the oldest time that a region lists",
-    edits: [[EXPIRE, "[needed - 1] ?? 0", "[0] ?? 0"], CLOCKS_UNCOMPARED],
+    edits: [["listing/region-clocks.ts", "[needed - 1] ?? 0", "[0] ?? 0"], CLOCKS_UNCOMPARED],
   },
   {
     name: "a chunk under the former name of a region counts as lost",

@@ -11,6 +11,7 @@ import {
   REGIONS,
   spawnAgarose,
   startTestWorld,
+  storesOf,
   type Fault,
   type World,
 } from "../../../test/world.ts";
@@ -303,10 +304,13 @@ test("a version that comes after the listing is seen, and so is one that a regio
     .store("tokyo")
     .put(manifestName(missed), before, { bytes: before.length, contentType: "application/json" });
   let replaced: Promise<unknown> | undefined;
+  // A key pair of its own, so that only the command's requests wait until the other writer is done.
+  const stores = storesOf(world.config, { ...CREDENTIALS, accessKeyId: "another-writer" });
   for (const region of REGIONS) {
     world.faults.set(region, async (request, _response, name) => {
-      if (request.method !== "GET" || name !== manifestName(late) || replaced) return false;
-      await (replaced = world.put(late, Buffer.from("replaced meanwhile")));
+      if (request.method !== "GET" || name !== manifestName(late)) return false;
+      if (request.headers.authorization?.includes("another-writer")) return false;
+      await (replaced ??= world.put(late, Buffer.from("replaced meanwhile"), { stores }));
       return false;
     });
   }
