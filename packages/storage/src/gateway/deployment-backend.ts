@@ -37,7 +37,7 @@ import { mapOrdered } from "../listing/ordered-pool.ts";
 import { EarlyRead, getObject, objectBody } from "../objects/get-object.ts";
 import { readManifest, readRecord, type Consistency, type ReadHow } from "../objects/manifests.ts";
 import { putOverOrigin, removeOverOrigin } from "../origin/over-origin.ts";
-import { readOrAdopt } from "../origin/read-through.ts";
+import { readOrAdopt, type UnreadAdoptions } from "../origin/read-through.ts";
 import { copyOf } from "../objects/copy-object.ts";
 import type { PutObject } from "../objects/put-object.ts";
 import { removeObject } from "../objects/remove-object.ts";
@@ -58,6 +58,8 @@ export type DeploymentContext = DeploymentParts & {
   readonly knownRegions: KnownRegions;
   /** Of reads and lists. What a write decides by is strong all the same. */
   readonly consistency: Consistency;
+  /** What goes on when a client leaves. */
+  readonly unread: UnreadAdoptions;
 };
 
 /** What a backend needs beside the deployment. */
@@ -176,7 +178,8 @@ export class DeploymentBackend implements Backend {
         versionId === "null" && context.origin !== undefined && !(await readRecord(key, reading, how)).record;
       const isCurrent = versionId === undefined || isPlain;
       const named = isCurrent ? undefined : await readVersion(key, versionId, reading, how);
-      const manifest = named?.record ?? (await readOrAdopt(key, reading, { ...how, ...(rangeOf && { onFirst }) }));
+      const first = { ...how, ...(rangeOf && { onFirst }) };
+      const manifest = named?.record ?? (await readOrAdopt(key, reading, first, context.unread));
       const shown = await shownManifest(manifest, context.config);
       return {
         ...validatorsOf(manifest),

@@ -2,6 +2,7 @@
 import { startS3Server, Uploads, type Credentials, type S3Server, type S3ServerOptions } from "@agarose/s3-server";
 import { AgaroseError, systemClock } from "@agarose/core";
 import type { Consistency } from "../objects/manifests.ts";
+import { UnreadAdoptions } from "../origin/read-through.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { KnownRegions } from "../regions/known-regions.ts";
 import { DeploymentBackend, type DeploymentContext } from "./deployment-backend.ts";
@@ -43,9 +44,10 @@ export interface Gateway {
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { credentials, spoolBytes, nowMs = Date.now, consistency = "strong" } = options;
   const ending = new AbortController();
+  const unread = new UnreadAdoptions();
   const contextOf = (own: DeploymentParts): DeploymentContext => {
     const shown = { ...own, signal: ending.signal };
-    return { ...shown, consistency, knownRegions: new KnownRegions(shown, true) };
+    return { ...shown, consistency, unread, knownRegions: new KnownRegions(shown, true) };
   };
   const { uploads: folder } = options;
   const giveBack = folder ? await takeFolder(folder) : () => {};
@@ -73,7 +75,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       const cancel = systemClock.after(graceMs, () => {
         ending.abort(new AgaroseError("ABORTED", "the gateway is shutting down: retry"));
       });
-      await server.close(graceMs);
+      await Promise.all([server.close(graceMs), unread.close()]);
       cancel();
       await spool.close();
       giveBack();

@@ -1,11 +1,15 @@
 /** Reads of plain objects that nobody has adopted, by programs and through a gateway. */
+import { readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { GetObjectCommand, ListObjectVersionsCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { systemClock, type Clock } from "@agarose/core";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startWithOrigin, type WithOrigin } from "../../test/origin.ts";
 import { allOf, KEYS } from "../../test/three-regions.ts";
 import { S3Store } from "../buckets/s3-store.ts";
 import { Deployment, openDeployment } from "../deployment.ts";
 import { startGateway, type Gateway } from "../gateway/gateway.ts";
+import { readRecord } from "../objects/manifests.ts";
 import { closeParts, openParts } from "../parts.ts";
 import { readOrAdopt } from "./read-through.ts";
 
@@ -76,6 +80,95 @@ test("a reader that leaves ends at once, and another one goes on with what has c
   expect(world.fault.fired, "the fault fired once").toBe(1);
   expect(await second).toMatchObject({ key: "film" });
   closeParts(context);
+});
+
+/** A gateway whose clock calls what waits for a quarter of an hour, or longer, when the test says so. */
+async function startPatientGateway() {
+  const late: (() => void)[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    after(ms, run) {
+      if (ms < 15 * 60_000) return systemClock.after(ms, run);
+      late.push(run);
+      return () => void late.splice(late.indexOf(run), 1);
+    },
+  };
+  const context = openParts(world.config, {}, new AbortController().signal, { clock });
+  const own = await startGateway({ credentials: KEYS, context, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 20 });
+  const bucket = { ...world.config.regions[0]!, endpoint: own.url, bucket: "agarose" };
+  const reader = new S3Store(bucket, { credentials: KEYS, attempts: 1 });
+  return {
+    late,
+    /** Reads a key, and leaves when the origin is asked for its object, which sends it only after `goOn`. */
+    async readAndLeave(key: string): Promise<() => void> {
+      const goOn = Promise.withResolvers<void>();
+      const leaving = new AbortController();
+      world.fault.answer = async () => {
+        world.fault.fired++;
+        leaving.abort();
+        await goOn.promise;
+        return false;
+      };
+      await expect(reader.get(key, { signal: leaving.signal })).rejects.toThrow(/abort/i);
+      return goOn.resolve;
+    },
+    async close(): Promise<void> {
+      reader.close();
+      await own.close(0);
+      await closeParts(context);
+    },
+  };
+}
+
+/** What the regions know of a key, without a look at the origin. */
+async function recordOf(key: string): Promise<unknown> {
+  const context = openParts({ ...world.config, origin: undefined }, {}, new AbortController().signal);
+  const { record } = await readRecord(key, context, { isReadOnly: true });
+  await closeParts(context);
+  return record;
+}
+
+test("what a client of the gateway has begun to read is adopted, though it leaves", async () => {
+  const patient = await startPatientGateway();
+  await world.put("film", "plain");
+  const goOn = await patient.readAndLeave("film");
+  await vi.waitFor(() => expect(patient.late, "it has a quarter of an hour").toHaveLength(1));
+  goOn();
+  await vi.waitFor(async () => expect(await recordOf("film")).toMatchObject({ key: "film" }), { timeout: 10_000 });
+  await vi.waitFor(() => expect(patient.late, "nothing waits any more").toEqual([]));
+  expect(world.fault.fired, "the fault fired once").toBe(1);
+  await patient.close();
+});
+
+test.each(["its time is up", "the gateway is closed"])("an adoption without a reader ends when %s", async (what) => {
+  const patient = await startPatientGateway();
+  await world.put("film", "plain");
+  const goOn = await patient.readAndLeave("film");
+  await vi.waitFor(() => expect(patient.late).toHaveLength(1));
+  if (what === "its time is up") patient.late[0]!();
+  else await patient.close();
+  const folders = async () => (await readdir(tmpdir())).filter((name) => name.includes(`-${process.pid}-`));
+  await vi.waitFor(async () => expect((await folders()).join()).not.toContain("agarose-adopt"));
+  goOn();
+  expect(await recordOf("film"), "nothing of it is stored").toBe(undefined);
+  expect(world.fault.fired, "the fault fired").toBe(1);
+  if (what === "its time is up") await patient.close();
+});
+
+test("few adoptions at a time go on without a reader", async () => {
+  const patient = await startPatientGateway();
+  const keys = ["a", "b", "c", "d", "e"];
+  const waiting: (() => void)[] = [];
+  for (const key of keys) {
+    await world.put(key, "plain");
+    waiting.push(await patient.readAndLeave(key));
+    await vi.waitFor(() => expect(patient.late).toHaveLength(Math.min(4, waiting.length)));
+  }
+  for (const goOn of waiting) goOn();
+  await vi.waitFor(async () => expect(await recordOf("d")).toMatchObject({ key: "d" }), { timeout: 10_000 });
+  expect(await recordOf("e")).toBe(undefined);
+  expect(world.fault.fired, "the faults fired").toBe(keys.length);
+  await patient.close();
 });
 
 test("the gateway lists and sends what is there, with the ETags of the origin", async () => {

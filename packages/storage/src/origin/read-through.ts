@@ -1,6 +1,6 @@
 /** Reads of keys that the regions know nothing of: the object of the origin is adopted first. */
 import { rm } from "node:fs/promises";
-import { toAgaroseError } from "@agarose/core";
+import { toAgaroseError, type Clock } from "@agarose/core";
 import type { Manifest } from "@agarose/core/format";
 import type { S3Store } from "../buckets/s3-store.ts";
 import { makeTempFolder } from "../files/owned-files.ts";
@@ -10,12 +10,51 @@ import type { DeploymentParts } from "../parts.ts";
 import { adoptObject } from "./adopt-object.ts";
 import { listedNow } from "./origin-object.ts";
 
-/** One adoption for all readers of a key. It ends with the last of them. */
+/** One adoption for all readers of a key. It ends with the last of them, unless `UnreadAdoptions` let it go on. */
 interface Adoption {
   /** Whether the regions may know the key now. */
   readonly work: Promise<boolean>;
-  readonly stop: AbortController;
+  /** Aborts it. The next reader begins another one. */
+  end(): void;
   readers: number;
+}
+
+/** How long an adoption may go on without a reader, and how many of them may: each has a copy on disk. */
+const UNREAD_MS_MAX = 15 * 60_000;
+const UNREAD_MAX = 4;
+
+/** The adoptions of a server that go on when their readers have left: a few, each for a bounded time. */
+export class UnreadAdoptions {
+  /** How to cancel the end of each. */
+  readonly #ends = new Map<Adoption, () => void>();
+  #isClosed = false;
+
+  /** Whether the adoption, which its last reader has left, may go on. */
+  keep(adoption: Adoption, clock: Clock): boolean {
+    if (this.#ends.has(adoption)) return true;
+    if (this.#isClosed || this.#ends.size >= UNREAD_MAX) return false;
+    this.#ends.set(
+      adoption,
+      clock.after(UNREAD_MS_MAX, () => this.#drop(adoption)),
+    );
+    const ended = (): void => this.#drop(adoption);
+    adoption.work.then(ended, ended);
+    return true;
+  }
+
+  /** Stops all that nobody reads. Resolves when they have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const works = [...this.#ends.keys()].filter(({ readers }) => readers === 0).map(({ work }) => work);
+    for (const adoption of this.#ends.keys()) this.#drop(adoption);
+    await Promise.allSettled(works);
+  }
+
+  #drop(adoption: Adoption): void {
+    this.#ends.get(adoption)?.();
+    this.#ends.delete(adoption);
+    if (adoption.readers === 0) adoption.end();
+  }
 }
 
 /** Those under way, by key. */
@@ -24,8 +63,15 @@ const underWay = new WeakMap<S3Store, Map<string, Adoption>>();
 /**
  * `readManifest`, which adopts the object of the origin where the regions have neither an object nor a tombstone. It
  * throws as `readManifest` and `putObject` do, and SOURCE_FAILED or READ_TIMEOUT when the origin does not answer.
+ *
+ * @param unread lets an adoption go on that its readers have left. Default: it ends with them.
  */
-export async function readOrAdopt(key: string, context: DeploymentParts, how: ReadHow = {}): Promise<Manifest> {
+export async function readOrAdopt(
+  key: string,
+  context: DeploymentParts,
+  how: ReadHow = {},
+  unread?: UnreadAdoptions,
+): Promise<Manifest> {
   try {
     return await readManifest(key, context, how);
   } catch (cause) {
@@ -33,21 +79,23 @@ export async function readOrAdopt(key: string, context: DeploymentParts, how: Re
     // A generation is that of a tombstone.
     const { code, details } = toAgaroseError(cause);
     if (!origin || code !== "OBJECT_NOT_FOUND" || "generation" in details) throw cause;
-    if (!(await adoptTogether(key, origin, context))) throw cause;
+    if (!(await adoptTogether(key, origin, context, unread))) throw cause;
     return readManifest(key, context, how);
   }
 }
 
 /** Adopts the object of the origin, if there is one, and returns whether the regions may know the key now. */
-export async function adoptTogether(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean> {
-  const { signal } = context;
+export async function adoptTogether(
+  key: string,
+  origin: S3Store,
+  context: DeploymentParts,
+  unread?: UnreadAdoptions,
+): Promise<boolean> {
+  const { signal, clock } = context;
   signal.throwIfAborted();
   const running = underWay.get(origin) ?? new Map<string, Adoption>();
   underWay.set(origin, running);
-  const adoption = running.get(key) ?? begin(key, origin, context);
-  running.set(key, adoption);
-  const forget = (): void => void (running.get(key) === adoption && running.delete(key));
-  adoption.work.then(forget, forget);
+  const adoption = running.get(key) ?? begin(key, origin, running, context);
   adoption.readers++;
   const left = Promise.withResolvers<never>();
   const leave = (): void => left.reject(signal.reason);
@@ -56,16 +104,23 @@ export async function adoptTogether(key: string, origin: S3Store, context: Deplo
     return await Promise.race([adoption.work, left.promise]);
   } finally {
     signal.removeEventListener("abort", leave);
-    if (--adoption.readers === 0) {
-      forget();
-      adoption.stop.abort();
-    }
+    if (--adoption.readers === 0 && !unread?.keep(adoption, clock)) adoption.end();
   }
 }
 
-function begin(key: string, origin: S3Store, context: DeploymentParts): Adoption {
+function begin(key: string, origin: S3Store, running: Map<string, Adoption>, context: DeploymentParts): Adoption {
   const stop = new AbortController();
-  return { work: adoptNow(key, origin, { ...context, signal: stop.signal }), stop, readers: 0 };
+  const adoption: Adoption = {
+    work: adoptNow(key, origin, { ...context, signal: stop.signal }),
+    readers: 0,
+    end() {
+      if (running.get(key) === adoption) running.delete(key);
+      stop.abort();
+    },
+  };
+  running.set(key, adoption);
+  adoption.work.then(adoption.end, adoption.end);
+  return adoption;
 }
 
 async function adoptNow(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean> {
