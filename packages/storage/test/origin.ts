@@ -15,17 +15,19 @@ export type WithOrigin = Awaited<ReturnType<typeof startWithOrigin>>;
 /** Starts three empty regions, and an origin with the bucket `plain`. */
 export async function startWithOrigin() {
   const world = await startThreeRegions();
-  const fault: { answer: OriginFault | undefined; list: OriginFault | undefined; fired: number } = {
+  const fault: Record<"answer" | "list" | "head", OriginFault | undefined> & { fired: number } = {
     answer: undefined,
     list: undefined,
+    head: undefined,
     fired: 0,
   };
   const endpoint = await startS3Endpoint({
     ...KEYS,
     buckets: ["plain"],
     async intercept(request, response) {
-      if (request.method !== "GET") return false;
-      const answer = request.url!.includes("list-type") ? fault.list : fault.answer;
+      if (request.method !== "GET" && request.method !== "HEAD") return false;
+      const ofGet = request.url!.includes("list-type") ? fault.list : fault.answer;
+      const answer = request.method === "HEAD" ? fault.head : ofGet;
       const isAnswered = (await answer?.(request, response)) ?? false;
       if (isAnswered) fault.fired++;
       return isAnswered;

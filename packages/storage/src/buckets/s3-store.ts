@@ -110,10 +110,21 @@ export class S3Store implements Store {
   }
 
   async head(name: string, signal?: AbortSignal): Promise<number | undefined> {
+    return (await this.look(name, signal))?.bytes;
+  }
+
+  /** What a listing would say of an object, by a HEAD. Rejects as `head` does. */
+  async look(name: string, signal?: AbortSignal): Promise<ListedObject | undefined> {
     return this.#small("SOURCE_FAILED", `for ${name}`, signal, async ({ abortSignal }) => {
       try {
         const { headers } = await this.#requests.send({ method: "HEAD", name }, abortSignal);
-        return Number(headers["content-length"] ?? 0);
+        const { "content-length": bytes = 0, "last-modified": modified = "", etag } = headers;
+        return {
+          name,
+          bytes: Number(bytes),
+          modifiedMs: Date.parse(modified) || 0,
+          ...(etag !== undefined && { etag }),
+        };
       } catch (error) {
         if (statusOf(error) === 404) return undefined;
         throw error;

@@ -80,6 +80,8 @@ export interface PutObject {
   readonly etag?: string | undefined;
   /** The right to a generation that a batch has claimed for it, of a key that had none. Default: it claims one. */
   readonly lease?: BatchLease | undefined;
+  /** Rejects when the content is not to be stored any more. It is called right before a manifest of it is written. */
+  readonly beforeCommit?: () => Promise<void>;
   /** When its content was read, by ISO 8601, of what others may have replaced since. Default: when it is claimed. */
   readonly asOf?: string;
   /** Whether to compress it. Default: as the configuration says. */
@@ -152,11 +154,12 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
     const secret = await secretsOf(config).forWriting(object.key);
     const copies = object.onlyIf !== undefined;
     const { onBytes } = given;
-    const { asOf } = object;
+    const { asOf, beforeCommit } = object;
     const storing = {
       copies,
       lease: copies ? undefined : object.lease,
       ...(asOf && { asOf }),
+      ...(beforeCommit && { beforeCommit }),
       ...(onBytes && { onBytes }),
     };
     const onHashed = (bytes: number): void => onBytes?.("hash", bytes);
@@ -268,8 +271,9 @@ async function storeNew(
     copies,
     lease,
     asOf,
+    beforeCommit,
     onBytes,
-  }: Pick<PutObject, "onBytes" | "lease" | "asOf"> & Required<Pick<CommitInput<Manifest>, "copies">>,
+  }: Pick<PutObject, "onBytes" | "lease" | "asOf" | "beforeCommit"> & Required<Pick<CommitInput<Manifest>, "copies">>,
   context: PutParts,
 ): Promise<PutResult> {
   const { key, placement } = draft;
@@ -291,13 +295,16 @@ async function storeNew(
   const prepare = async (): Promise<void> => {
     uploaded = await uploadChunks({ ...input, list });
   };
-  const seal = (generation: number, modified: string): Promise<Manifest> => {
+  const seal = async (generation: number, modified: string): Promise<Manifest> => {
     // Only what is inline is sealed without an upload, and it is hashed before.
     const { missing = [], sha256 = source.expected as string } = uploaded ?? {};
     // A page must survive what the object does, so `repair` brings the list to all regions.
     const leaves = draft.pageStripes ? list.all : list.regions;
     const made = { generation, upload, modified: asOf ?? modified, leaves, missing, sha256, hashes: list.hashes };
-    return sealManifest(draftManifest(draft, made), nodeSha256, context.sign);
+    const sealed = await sealManifest(draftManifest(draft, made), nodeSha256, context.sign);
+    // A signer can be a program that asks a person.
+    await beforeCommit?.();
+    return sealed;
   };
   const commit = await commitRecord(
     {
@@ -436,6 +443,7 @@ async function keepStored(
   const hasSameContent = mayChange && identityOf({ ...before, contentType, headers }) === identityOf(wanted);
   if (!isSame && !hasSameContent) return undefined;
   if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
+  await object.beforeCommit?.();
   if (!isSame) {
     const commit = await commitCopy({ ...newest, contentType, headers }, survey, context);
     return commit && finish("stored", commit, context);

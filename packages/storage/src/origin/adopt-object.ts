@@ -18,7 +18,7 @@ import type { DeploymentParts } from "../parts.ts";
 import { fileSource } from "../upload/file-source.ts";
 import { headersOf } from "../upload/header-rules.ts";
 import { etagOfHeaders } from "../upload/object-headers.ts";
-import { copyOfOrigin, listedNow } from "./origin-object.ts";
+import { copyOfOrigin, listedNow, requireUnchanged } from "./origin-object.ts";
 
 /** The outcome of one object of the origin. */
 export type AdoptOutcome = { readonly key: string; readonly bytes: number } & (
@@ -137,6 +137,9 @@ function notThere(key: string): AgaroseError {
   return new AgaroseError("OBJECT_NOT_FOUND", message, { key, attempts: ATTEMPTS_MAX });
 }
 
+/** What the origin has in place of the listed object, by the code of the failure. */
+const NOT_LISTED = { REPLACED_MEANWHILE: "changed", OBJECT_NOT_FOUND: "absent" } as const;
+
 async function adoptOnce(
   listed: ListedObject,
   own: number | undefined,
@@ -151,13 +154,20 @@ async function adoptOnce(
   try {
     const copying = { signal: context.signal, pass: (bytes: number) => pace.pass(bytes) };
     const copy = copyOfOrigin(listed, path, origin, copying);
-    const described = await copy.catch(unless({ REPLACED_MEANWHILE: "changed", OBJECT_NOT_FOUND: "absent" }));
+    const described = await copy.catch(unless(NOT_LISTED));
     if (typeof described === "string") return described;
     const { contentType, headers } = described;
     const object = { key, source: fileSource(path), contentType, force: false, asOf };
     const onlyIf = (_current: unknown, newest: ManifestRecord | undefined): void => requireGeneration(own, newest, key);
-    const put = putObject({ ...object, headers: headersOf(key, context.config.headers, headers), onlyIf }, context);
-    return await put.catch(unless({ REPLACED_MEANWHILE: "known" }));
+    let late: "changed" | "absent" | undefined;
+    const beforeCommit = (): Promise<void> =>
+      requireUnchanged(listed, origin, context.signal).catch((cause: unknown) => {
+        late = unless(NOT_LISTED)(cause);
+        throw cause;
+      });
+    const kept = headersOf(key, context.config.headers, headers);
+    const put = putObject({ ...object, headers: kept, onlyIf, beforeCommit }, context);
+    return await put.catch((cause: unknown) => late ?? unless({ REPLACED_MEANWHILE: "known" })(cause));
   } finally {
     await rm(path, { force: true });
   }

@@ -27,6 +27,18 @@ export async function listedNow(name: string, origin: S3Store, signal: AbortSign
   return undefined;
 }
 
+/** Throws as `copyOfOrigin` does where the origin has another object than the listed one by now, or none. */
+export async function requireUnchanged(listed: ListedObject, origin: S3Store, signal: AbortSignal): Promise<void> {
+  const now = await origin.look(listed.name, signal);
+  if (!now) throw absent(listed);
+  if (now.bytes !== listed.bytes || isOther(now.etag, listed)) throw changed(listed);
+}
+
+/** A store that says no ETag does not say that it is another. */
+function isOther(etag: string | null | undefined, listed: ListedObject): boolean {
+  return listed.etag !== undefined && typeof etag === "string" && etag !== listed.etag;
+}
+
 /**
  * Writes a listed object into a new file at `path`, and returns its content type and headers. It leaves no file when it
  * throws.
@@ -75,13 +87,9 @@ export async function copyOfOrigin(
 
 function checkHeaders({ status, headers }: FetchedResponse, listed: ListedObject): void {
   if (status === 412) throw changed(listed);
-  if (status === 404) {
-    const { name: key } = listed;
-    throw new AgaroseError("OBJECT_NOT_FOUND", `the origin answered 404 for ${JSON.stringify(key)}`, { key });
-  }
+  if (status === 404) throw absent(listed);
   if (status !== 200) throw failed(listed, `answered ${status}`, { status });
-  const etag = headers.get("etag");
-  if (listed.etag !== undefined && etag !== null && etag !== listed.etag) throw changed(listed);
+  if (isOther(headers.get("etag"), listed)) throw changed(listed);
   const length = headers.get("content-length");
   if (length === null || Number(length) === listed.bytes) return;
   throw failed(listed, `lists ${listed.bytes} bytes and sends ${length}`, { expected: listed.bytes, actual: length });
@@ -107,6 +115,10 @@ function describedBy({ headers }: Awaited<ReturnType<S3Store["get"]>>, etag: str
     contentType: headerText(headers.get("content-type") ?? "application/octet-stream"),
     headers: { ...headerOfEtag(etag), ...Object.fromEntries(kept.map(([name, value]) => [name, headerText(value)])) },
   };
+}
+
+function absent({ name: key }: ListedObject): AgaroseError {
+  return new AgaroseError("OBJECT_NOT_FOUND", `the origin answered 404 for ${JSON.stringify(key)}`, { key });
 }
 
 function changed({ name }: ListedObject): AgaroseError {
