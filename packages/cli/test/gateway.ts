@@ -28,7 +28,7 @@ export async function startGatewayWorld({
   stripeBytes?: number;
 } = {}): Promise<GatewayWorld> {
   const world = await startTestWorld(options);
-  const gateway = await gatewayOver(world, { credentials, spoolBytes });
+  const gateway = await gatewayOver(world, { pairs: [credentials], spoolBytes });
   const client = s3ClientOf(gateway, credentials);
   return {
     world,
@@ -48,11 +48,11 @@ export function gatewayOver(
   {
     uploads,
     ...options
-  }: Partial<Pick<GatewayOptions, "credentials" | "readers" | "spoolBytes" | "nowMs">> & { readonly uploads?: string },
+  }: Partial<Pick<GatewayOptions, "pairs" | "spoolBytes" | "nowMs">> & { readonly uploads?: string },
 ): Promise<Gateway> {
   const { signal } = new AbortController();
   const context = partsOf({ config, stores, signal });
-  const usual = { credentials: GATEWAY_KEYS, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
+  const usual = { pairs: [GATEWAY_KEYS] as const, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
   const kept = uploads === undefined ? {} : { uploads: { dir: uploads, lock: lockFolder } };
   return startGateway({ ...usual, ...options, ...kept, context });
 }

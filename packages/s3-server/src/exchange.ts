@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Backend } from "./backend.ts";
 import type { KeyLock } from "./key-lock.ts";
+import type { Rights } from "./rights.ts";
 import type { Validators } from "./wire/conditions.ts";
 import type { S3Request } from "./wire/request.ts";
 import { S3Error } from "./wire/s3-error.ts";
@@ -13,8 +14,10 @@ export interface Exchange extends S3Request {
   readonly backend: Backend;
   /** Writers of one key wait for each other. */
   readonly locks: KeyLock;
-  /** Who owns all buckets: the access key id of the clients. */
+  /** Who owns all buckets: the access key id of the first pair of keys. */
   readonly owner: string;
+  /** What the client may do, of which all but the keys in the body is checked. */
+  readonly rights: Rights;
   /** Aborts when the client has left. */
   readonly left: AbortSignal;
 }

@@ -14,6 +14,7 @@ export type {
   RemovalCondition,
   WriteCondition,
 } from "./backend.ts";
+export type { KeyPair, Rights } from "./rights.ts";
 export { startS3Server, type S3Server, type S3ServerOptions } from "./server.ts";
 export {
   UPLOAD_LIFE_MS,

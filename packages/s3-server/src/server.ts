@@ -7,6 +7,7 @@ import { AgaroseError } from "@agarose/core";
 import type { Backend } from "./backend.ts";
 import { errorOf, type Exchange } from "./exchange.ts";
 import { KeyLock } from "./key-lock.ts";
+import { checkRights, type KeyPair } from "./rights.ts";
 import * as attributes from "./operations/attributes.ts";
 import * as buckets from "./operations/buckets.ts";
 import * as copies from "./operations/copies.ts";
@@ -16,19 +17,16 @@ import * as tagging from "./operations/tagging.ts";
 import { objectAcl, SETTINGS } from "./operations/settings.ts";
 import { sendContinue, sendError, serveAll } from "./wire/answers.ts";
 import { allowOrigin, answerPreflight } from "./wire/cors.ts";
-import { OPERATIONS, type OperationName } from "./wire/operations.ts";
+import type { OperationName } from "./wire/operations.ts";
 import { readRequest } from "./wire/request.ts";
 import { findOperation } from "./wire/routes.ts";
 import { S3Error } from "./wire/s3-error.ts";
-import type { Credentials } from "./wire/signature.ts";
 
 /** How a server is set up. */
 export interface S3ServerOptions {
   readonly backend: Backend;
-  /** The pair of keys that clients sign with. */
-  readonly credentials: Credentials;
-  /** Further pairs, by which clients may only read. Default: none. */
-  readonly readers?: readonly Credentials[] | undefined;
+  /** What clients sign with, each pair under another access key id. The id of the first one names the owner of all. */
+  readonly pairs: readonly [KeyPair, ...KeyPair[]];
   /** What the `Server` header says. */
   readonly name: string;
   /** Default: any free port. */
@@ -136,20 +134,18 @@ async function serve(
 async function operate(
   request: IncomingMessage,
   response: ServerResponse,
-  { backend, credentials, readers = [], publicRead, nowMs = Date.now }: S3ServerOptions,
+  { backend, pairs, publicRead, nowMs = Date.now }: S3ServerOptions,
   shared: Pick<Exchange, "locks" | "left">,
 ): Promise<void> {
-  const asked = readRequest(request, [credentials, ...readers], nowMs());
+  const asked = readRequest(request, pairs, nowMs());
   if (!asked.signing && !publicRead) throw new S3Error("AccessDenied", "The request is not signed.");
-  const owner = credentials.accessKeyId;
+  const owner = pairs[0].accessKeyId;
   const name = findOperation(asked, owner);
   const isRead = name === "GetObject" || name === "HeadObject";
-  const isReader = asked.signing && asked.signing.accessKeyId !== owner;
-  if (isReader && OPERATIONS[name].method !== "GET" && OPERATIONS[name].method !== "HEAD") {
-    throw new S3Error("AccessDenied", `This pair of keys may only read, and ${name} does not.`);
-  }
   if (!asked.signing && !isRead) throw new S3Error("AccessDenied", "Only objects can be read without a signature.");
+  const rights = pairs.find(({ accessKeyId }) => accessKeyId === asked.signing?.accessKeyId) ?? {};
+  checkRights(rights, name, asked);
   if (name !== "ListBuckets" && name !== "CreateBucket") backend.checkBucket(asked.bucket);
   sendContinue({ request, response });
-  await SERVED[name]({ ...asked, ...shared, request, response, backend, owner });
+  await SERVED[name]({ ...asked, ...shared, request, response, backend, owner, rights });
 }

@@ -38,7 +38,7 @@ export async function startS3Endpoint(options: S3EndpointOptions): Promise<S3End
   const { port, host, intercept } = options;
   const server = await startS3Server({
     backend: new FileBackend(store, nowMs),
-    credentials: { accessKeyId, secretAccessKey },
+    pairs: [{ accessKeyId, secretAccessKey }],
     name: "agarose-s3",
     port,
     host,

@@ -3,6 +3,7 @@ import { toAgaroseError } from "@agarose/core";
 import { contentRange, parseRange, type ByteRange } from "@agarose/core/http";
 import type { CurrentObject, WriteCondition } from "../backend.ts";
 import { errorOf, inTurn, tellVersion, type Exchange } from "../exchange.ts";
+import { checkKey } from "../rights.ts";
 import { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } from "../wire/answered-object.ts";
 import { sendEmpty, sendXmlOnceDone } from "../wire/answers.ts";
 import { receiveText } from "../wire/body.ts";
@@ -133,6 +134,7 @@ async function deleted(objects: readonly Removal[], isQuiet: boolean, exchange: 
 async function outcomeOf(object: Removal, isQuiet: boolean, exchange: Exchange): Promise<string> {
   const named = element("Key", object.key, "text");
   try {
+    checkKey(exchange.rights, object.key);
     await remove(object, exchange);
     return isQuiet ? "" : element("Deleted", named);
   } catch (cause) {

@@ -109,15 +109,8 @@ export function parseConfig(text: string, path: string): Config {
     const message = `${path} is the web app's public file: give the path of the deployment's own, such as ${CONFIG_FILE}`;
     throw new AgaroseError("CONFIG_INVALID", message, { path });
   }
-  const result = v.safeParse(configSchema, json);
-  if (!result.success) {
-    const problems = result.issues.map((issue) => ({ field: v.getDotPath(issue) ?? "", problem: problemOf(issue) }));
-    const first = problems[0]!;
-    const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-    const what = first.field === "" ? path : `${path}: \`${first.field}\``;
-    throw new AgaroseError("CONFIG_INVALID", `${what} ${first.problem}${more}`, { path, problems });
-  }
-  const { code, codes, headers, stripeBytes } = result.output;
+  const config = checkedBy(configSchema, json, path);
+  const { code, codes, headers, stripeBytes } = config;
   for (const one of [code, ...codes.map((rule) => rule.code)]) {
     checkCode({ ...(one === "auto" ? { k: 1, m: 0 } : one), stripeBytes });
   }
@@ -125,7 +118,25 @@ export function parseConfig(text: string, path: string): Config {
     ...rule,
     headers: storedHeaders(rule.headers, `${path}: \`headers.${i}\``),
   }));
-  return { ...result.output, headers: stored };
+  return { ...config, headers: stored };
+}
+
+/**
+ * Checks what the file `path` holds. Throws CONFIG_INVALID naming the field.
+ *
+ * @param isSecret whether the error may say nothing of the values.
+ */
+export function checkedBy<T>(schema: v.GenericSchema<unknown, T>, json: unknown, path: string, isSecret = false): T {
+  const result = v.safeParse(schema, json);
+  if (result.success) return result.output;
+  const problems = result.issues.map((issue) => ({
+    field: v.getDotPath(issue) ?? "",
+    problem: problemOf(issue, isSecret),
+  }));
+  const first = problems[0]!;
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+  const what = first.field === "" ? path : `${path}: \`${first.field}\``;
+  throw new AgaroseError("CONFIG_INVALID", `${what} ${first.problem}${more}`, { path, problems });
 }
 
 /** The headers as manifests hold them. Throws CONFIG_INVALID for one that cannot be served. */
@@ -143,9 +154,9 @@ function isClientConfig(json: unknown): boolean {
 }
 
 /** Valibot's own words for the commonest mistakes ("Expected never but received …") are for programmers. */
-function problemOf({ kind, type, expected, received, message }: v.BaseIssue<unknown>): string {
+function problemOf({ kind, type, expected, received, message }: v.BaseIssue<unknown>, isSecret: boolean): string {
   if (kind !== "schema") return message;
   if (expected === "never") return "is not a field of this file: check its spelling, or remove it";
   if (received === "undefined") return "is missing";
-  return `must be of type ${type.replace("strict_", "")}, and is ${received}`;
+  return `must be of type ${type.replace("strict_", "")}, and is ${isSecret ? "another" : received}`;
 }

@@ -68,7 +68,7 @@ describe.skipIf(probe === undefined)("a file system of 64 KiB (needs the right t
     vi.stubEnv("TMPDIR", full);
     const context = openParts(world.config, {}, new AbortController().signal);
     const uploads = what.startsWith("a ") ? { dir: full, lock: () => () => {} } : undefined;
-    const usual = { credentials: KEYS, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 30 };
+    const usual = { pairs: [KEYS] as const, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 30 };
     const gateway = await startGateway({ ...usual, context, uploads });
     const bucket = { ...world.config.regions[0]!, endpoint: gateway.url, bucket: "agarose" };
     const client = new S3Store(bucket, { credentials: KEYS, attempts: 1 });

@@ -1,5 +1,5 @@
 /** The gateway: the S3 server over a deployment, which it opens again when its configuration turns out to be old. */
-import { startS3Server, Uploads, type Credentials, type S3Server, type S3ServerOptions } from "@agarose/s3-server";
+import { startS3Server, Uploads, type S3Server, type S3ServerOptions } from "@agarose/s3-server";
 import { AgaroseError, systemClock } from "@agarose/core";
 import type { Consistency } from "../objects/manifests.ts";
 import { UnreadAdoptions } from "../origin/read-through.ts";
@@ -10,11 +10,7 @@ import { Spool } from "./spool.ts";
 import { FolderJournal, takeFolder, type UploadFolder } from "./upload-journal.ts";
 
 /** How a gateway is set up. */
-export interface GatewayOptions {
-  /** The pair of keys that clients sign with. */
-  readonly credentials: Credentials;
-  /** Further pairs, by which clients may only read. Default: none. */
-  readonly readers?: readonly Credentials[] | undefined;
+export interface GatewayOptions extends Pick<S3ServerOptions, "pairs"> {
   /** 0 for any free port. */
   readonly port: number;
   readonly host: string;
@@ -42,7 +38,7 @@ export interface Gateway {
 
 /** Starts a gateway. Resolves when it listens. Throws USAGE without the port, or what `takeFolder` throws. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { credentials, spoolBytes, nowMs = Date.now, consistency = "strong" } = options;
+  const { spoolBytes, nowMs = Date.now, consistency = "strong" } = options;
   const ending = new AbortController();
   const unread = new UnreadAdoptions();
   const contextOf = (own: DeploymentParts): DeploymentContext => {
@@ -62,7 +58,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const backend = new DeploymentBackend(contextOf(options.context), { uploads, spool, nowMs, recover });
   let server: S3Server;
   try {
-    server = await listen({ ...options, credentials, backend, name: "agarose-gateway" });
+    server = await listen({ ...options, backend, name: "agarose-gateway" });
   } catch (error) {
     await spool.close();
     giveBack();

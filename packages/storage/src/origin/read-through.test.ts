@@ -23,7 +23,7 @@ beforeEach(async () => {
   world = await startWithOrigin();
   store = await openDeployment(world.fields);
   const context = openParts(world.config, {}, new AbortController().signal);
-  gateway = await startGateway({ credentials: KEYS, context, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 20 });
+  gateway = await startGateway({ pairs: [KEYS], context, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 20 });
   const bucket = { ...world.config.regions[0]!, endpoint: gateway.url, bucket: "agarose" };
   client = new S3Store(bucket, { credentials: KEYS, attempts: 1 });
 });
@@ -94,7 +94,7 @@ async function startPatientGateway() {
     },
   };
   const context = openParts(world.config, {}, new AbortController().signal, { clock });
-  const own = await startGateway({ credentials: KEYS, context, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 20 });
+  const own = await startGateway({ pairs: [KEYS], context, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 20 });
   const bucket = { ...world.config.regions[0]!, endpoint: own.url, bucket: "agarose" };
   const reader = new S3Store(bucket, { credentials: KEYS, attempts: 1 });
   return {
@@ -212,7 +212,7 @@ test("with keep, null is no version of a key that the regions know", async () =>
   await world.put("a/note", "plain");
   const config = { ...world.config, keep: [{ prefix: "", time: 86_400_000 }] };
   const context = openParts(config, {}, new AbortController().signal);
-  const kept = await startGateway({ credentials: KEYS, context, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 20 });
+  const kept = await startGateway({ pairs: [KEYS], context, port: 0, host: "127.0.0.1", spoolBytes: 2 ** 20 });
   const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1, credentials: KEYS };
   const sdk = new S3Client({ ...shared, endpoint: kept.url });
   const read = async (VersionId?: string): Promise<string> => {

@@ -3,7 +3,7 @@
  */
 import { once } from "node:events";
 import { AgaroseError } from "@agarose/core";
-import type { Credentials } from "@agarose/s3-server";
+import type { KeyPair } from "@agarose/s3-server";
 import { lockFolder } from "@agarose/pop";
 import { BUCKET } from "@agarose/storage/gateway/bucket";
 import { startGateway } from "@agarose/storage/gateway/gateway";
@@ -12,6 +12,7 @@ import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import { printResult } from "../../ui/output.ts";
+import { readKeyPairs } from "./key-pairs.ts";
 import { KEY_ID, READER_KEY_ID, READER_SECRET, SECRET } from "./names.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
@@ -24,13 +25,7 @@ const GRACE_MS = 30_000;
 
 /** Runs `agarose gateway`. The command ends with exit code 0 on SIGINT and SIGTERM; a second signal ends it at once. */
 export async function gateway(options: GatewayCommandOptions): Promise<void> {
-  const { env } = process;
-  const credentials = credentialsOf(env, KEY_ID, SECRET);
-  const isRead = env[READER_KEY_ID] || env[READER_SECRET];
-  const readers = isRead ? [credentialsOf(env, READER_KEY_ID, READER_SECRET)] : [];
-  if (readers[0]?.accessKeyId === credentials.accessKeyId) {
-    throw new AgaroseError("USAGE", `${READER_KEY_ID} and ${KEY_ID} are the same: choose another key id for readers`);
-  }
+  const pairs = options.keys === undefined ? pairsOf(process.env) : await readKeyPairs(options.keys);
   await withContext(options, WRITING, async (context) => {
     const opened: DeploymentParts[] = [];
     const reload = async (): Promise<DeploymentParts> => {
@@ -43,8 +38,7 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
       ...options.listen,
       uploads: options.uploads === undefined ? undefined : { dir: options.uploads, lock: lockFolder },
       spoolBytes: options.spool,
-      credentials,
-      readers,
+      pairs,
       context,
       reload,
     });
@@ -55,8 +49,17 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
   });
 }
 
+/** The pairs of keys in the environment: of clients that may do everything, and perhaps of those that may only read. */
+function pairsOf(env: NodeJS.ProcessEnv): readonly [KeyPair, ...KeyPair[]] {
+  const writer = credentialsOf(env, KEY_ID, SECRET);
+  if (!env[READER_KEY_ID] && !env[READER_SECRET]) return [writer];
+  const reader = { ...credentialsOf(env, READER_KEY_ID, READER_SECRET), readOnly: true };
+  if (reader.accessKeyId !== writer.accessKeyId) return [writer, reader];
+  throw new AgaroseError("USAGE", `${READER_KEY_ID} and ${KEY_ID} are the same: choose another key id for readers`);
+}
+
 /** A pair of keys of clients. Throws USAGE without it: a gateway is never open to all. */
-function credentialsOf(env: NodeJS.ProcessEnv, keyId: string, secret: string): Credentials {
+function credentialsOf(env: NodeJS.ProcessEnv, keyId: string, secret: string): KeyPair {
   const { [keyId]: accessKeyId, [secret]: secretAccessKey } = env;
   if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey };
   const absent = accessKeyId ? secret : keyId;

@@ -12,6 +12,7 @@ export const args = {
     default: "127.0.0.1:9000",
     parse: parseAddress,
   }),
+  keys: option("<file>", "JSON list of the pairs of keys of clients, in place of the two variables"),
   spool: valued("<size>", "most bytes of uploads that may wait on disk", { default: "16GiB", parse: parseSize }),
   uploads: option("<folder>", "keep multipart uploads here, so that they survive a restart, for a week"),
   consistency: CONSISTENCY,
@@ -23,7 +24,10 @@ export const command = defineCommand({
   category: "Servers",
   description: `serve the objects as an S3 bucket named ${BUCKET}; clients sign with ${KEY_ID} and ${SECRET}`,
   summary: "serve the objects as an S3 bucket",
-  examples: [["gateway --listen 127.0.0.1:9000", "serve to programs of this machine"]],
+  examples: [
+    ["gateway --listen 127.0.0.1:9000", "serve to programs of this machine"],
+    ["gateway --keys clients.json", "serve to several clients, each with rights of its own"],
+  ],
   args,
   run: async (values) => (await import("./gateway.ts")).gateway(values),
 });

@@ -253,7 +253,7 @@ describe("a gateway that was started before a rotation", () => {
       opened.push(await open(path));
       return opened.at(-1)!;
     };
-    const usual = { credentials: GATEWAY_KEYS, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
+    const usual = { pairs: [GATEWAY_KEYS] as const, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
     const gateway = await startGateway({ ...usual, context: opened[0]!, reload });
     const [client, patient] = [s3ClientOf(gateway), s3ClientOf(gateway, GATEWAY_KEYS, 5)];
     const command = () => new PutObjectCommand({ Bucket: "agarose", Key: "page", Body: "by a client" });

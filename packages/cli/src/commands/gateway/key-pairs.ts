@@ -1,0 +1,48 @@
+/** The file of the pairs of keys that clients of the gateway sign with. */
+import { readFile } from "node:fs/promises";
+import * as v from "valibot";
+import { AgaroseError } from "@agarose/core";
+import { parseKey } from "@agarose/core/format";
+import type { KeyPair } from "@agarose/s3-server";
+import { checkedBy } from "@agarose/storage/config/config";
+
+const keyPair = v.strictObject({
+  // A signature names it in a list with commas.
+  accessKeyId: v.pipe(v.string(), v.regex(/^[^\s,]+$/, "is empty, or has a space or a comma")),
+  secretAccessKey: v.pipe(v.string(), v.minLength(1, "is empty")),
+  prefix: v.optional(v.pipe(v.string(), v.check(isFolder, "must be a key that ends with a slash, such as `photos/`"))),
+  readOnly: v.optional(v.boolean()),
+});
+
+const keyPairs = v.pipe(
+  v.tupleWithRest([keyPair], keyPair),
+  v.check(
+    (pairs) => new Set(pairs.map(({ accessKeyId }) => accessKeyId)).size === pairs.length,
+    "has an `accessKeyId` twice: choose another for each pair",
+  ),
+);
+
+/** Reads the file. Throws CONFIG_INVALID naming the field, and never a value: they are secrets. */
+export async function readKeyPairs(path: string): Promise<readonly [KeyPair, ...KeyPair[]]> {
+  const problem = (what: string, cause?: unknown): AgaroseError =>
+    new AgaroseError("CONFIG_INVALID", `${path} ${what}`, { path }, cause);
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw problem(`cannot be read (${error.code}): give --keys the file with the pairs of keys`, error);
+  });
+  let json: unknown;
+  try {
+    json = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch {
+    // The message of the parser quotes the file.
+    throw problem("is not JSON: it holds a list of pairs of keys");
+  }
+  return checkedBy(keyPairs, json, path, true);
+}
+
+function isFolder(prefix: string): boolean {
+  try {
+    return parseKey(prefix).endsWith("/");
+  } catch {
+    return false;
+  }
+}
