@@ -121,6 +121,44 @@ test("`agarose share` prints a link that opens one private key, and another expi
   expect(await world.run(["share", KEY])).toMatchObject({ code: 2, stderr: expect.stringMatching(/is not set/) });
 });
 
+test("`agarose share --prefix` prints a link that opens what is below a prefix, also through the service worker", async () => {
+  const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  await writeFile(world.configPath, JSON.stringify({ ...config, pops: pops.pops }));
+  const env = { AGAROSE_SIGNING_KEY: SIGNING_KEY };
+  const run = (...args: string[]) => world.run(["share", "--prefix", ...args], env);
+  const printed = await run("members/", "--expires", "7d");
+  expect(printed).toMatchObject({ code: 0, stderr: "" });
+  const link = new URL(printed.stdout.toString().trim());
+  expect(link.pathname).toBe("/o/members/");
+  const at = (key: string, query: string): Promise<Response> => {
+    const url = new URL(`/o/${encodeURI(key)}`, link);
+    url.search = query;
+    return fetch(url);
+  };
+  for (const key of [KEY, ODD]) {
+    await expectBody(await at(key, link.search));
+    await expectBody(await read(encodeURI(key), link.search));
+  }
+  expect(toBuckets().length).toBeGreaterThan(0);
+  expect(asked.filter(({ url }) => url.includes("signature=")).length).toBeGreaterThan(0);
+  expect(toBuckets().filter(({ url }) => /signature=|prefix=/.test(url))).toEqual([]);
+  const narrow = new URL((await run("members/a b & 'c'/")).stdout.toString().trim());
+  expect(narrow.href, "percent-encoded").toMatch(/^[\w:/.%?=&-]+$/);
+  expect((await at("members/a b & 'c'/none", narrow.search)).status).toBe(404);
+  const refused: [string, string][] = [
+    [KEY, narrow.search],
+    [KEY, link.search.replace("members/", "")],
+    [KEY, link.search.replace("prefix=members/&", "")],
+    [KEY, link.search.replace("expires=", "expires=1")],
+    ["members/a b & 'c'/none", narrow.search.replace(/prefix=[^&]*/, "prefix=members/")],
+  ];
+  for (const [key, query] of refused) expect((await at(key, query)).status, query).toBe(403);
+  for (const wrong of ["members", "members/re"]) {
+    expect(await run(wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining("end it with a slash") });
+  }
+  expect(await run("/")).toMatchObject({ code: 2, stderr: expect.stringContaining("KEY_INVALID") });
+});
+
 test("what one page may read is not kept for another that may not", async () => {
   await expectBody(await read(KEY, "", { authorization: `Bearer ${READ_TOKEN}` }));
   expect((await read(KEY)).status).toBe(403);

@@ -201,6 +201,11 @@ export const SESSION: Readonly<Record<string, readonly Step[]>> = {
     "solve --config x y",
     "migrate",
     "bench --rounds x",
+    "share members --prefix",
+    "share members/ --expires 8d",
+    write("pairs.json", JSON.stringify([{ accessKeyId: "a", secretAccessKey: "s", prefix: "photos" }])),
+    "gateway --keys pairs.json",
+    "gateway --keys nowhere.json",
   ],
   objects: [
     "stat large.bin",

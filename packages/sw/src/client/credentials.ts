@@ -15,9 +15,9 @@ type Forward = (url: string, init: FetchInit) => [url: string, init: FetchInit];
 export function forwardCredentials({ headers, query }: ReadRequest, pops: readonly Endpoint[]): Forward | undefined {
   const authorization = headers.get("authorization");
   const signed = new URLSearchParams();
-  for (const name of ["expires", "signature"]) {
-    const value = query?.get(name);
-    if (value) signed.set(name, value);
+  for (const name of query?.has("signature") ? ["prefix", "expires", "signature"] : []) {
+    const value = query!.get(name);
+    if (value !== null) signed.set(name, value);
   }
   if (!authorization && signed.size === 0) return undefined;
   return (url, init) => {

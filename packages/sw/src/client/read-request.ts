@@ -5,7 +5,7 @@ export interface ReadRequest {
   readonly key: string;
   readonly method: "GET" | "HEAD";
   readonly headers: { get(name: string): string | null };
-  /** The query of the request's URL. `expires` and `signature` open a private key. */
+  /** The query of the request's URL. `expires` and `signature`, perhaps with `prefix`, open a private key. */
   readonly query?: URLSearchParams;
   readonly signal?: AbortSignal | undefined;
 }

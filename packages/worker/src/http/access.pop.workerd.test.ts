@@ -28,6 +28,14 @@ const sign = (key: string, seconds = 60, signingKey = SIGNING_KEY): string => {
   return `expires=${expires}&signature=${signature}`;
 };
 
+const signPrefix = (prefix: string): string => {
+  const expires = Math.floor(Date.now() / 1000) + 60;
+  const signature = createHmac("sha256", SIGNING_KEY)
+    .update(`agarose-read-prefix\n${prefix}\n${expires}`)
+    .digest("hex");
+  return `${new URLSearchParams({ prefix })}&expires=${expires}&signature=${signature}`;
+};
+
 const bearer = { authorization: `Bearer ${READ_TOKEN}` };
 const PRIVATE = encodeURI("members/größe");
 
@@ -58,6 +66,23 @@ describe.each(["/o/", "/v1/read/"])("%s", (route) => {
     expect((await get(`${PRIVATE}?${sign("members/free/a")}`)).status).toBe(403);
     expect((await get(`${PRIVATE}?${sign("members/größe", 60, "another")}`)).status).toBe(403);
   });
+});
+
+test("a link to a prefix opens what is below it, by every route that reads, and for no shared cache", async () => {
+  const link = signPrefix("members/");
+  for (const route of ["/o/", "/v1/read/"]) {
+    expect((await fetch(`${world.url}${route}${PRIVATE}?${link}`)).status).toBe(200);
+    expect((await fetch(`${world.url}${route}members/none?${link}`)).status).toBe(404);
+    expect((await fetch(`${world.url}${route}${PRIVATE}?${signPrefix("members/g/")}`)).status).toBe(403);
+    expect((await fetch(`${world.url}${route}${PRIVATE}?${signPrefix("members/gr")}`)).status).toBe(403);
+  }
+  const answer = await fetch(`${world.url}/o/${PRIVATE}?${link}`);
+  expect(answer.headers.get("cache-control")).toBe("private, no-cache");
+  expect((await answer.arrayBuffer()).byteLength).toBe(content.length);
+  const plans = `${world.url}/v1/plans?${new URLSearchParams({ key: "members/größe" })}`;
+  const opened = await (await fetch(`${plans}&${link}`)).text();
+  expect(opened).toContain("members/größe");
+  expect(await (await fetch(plans)).text()).not.toContain("members/größe");
 });
 
 test("a refused request reads nothing and counts for nothing", async () => {

@@ -9,8 +9,16 @@ const settings: Omit<AccessSettings, "adminToken" | "secrets"> = {
   signingKey: "signing-key-of-16+",
 };
 
-async function sign(key: string, expires: number, signingKey = "signing-key-of-16+"): Promise<string> {
-  const [secret, text] = [signingKey, `agarose-read\n${key}\n${expires}`].map((part) => new TextEncoder().encode(part));
+function sign(key: string, expires: number, signingKey?: string): Promise<string> {
+  return signedAs(`agarose-read\n${key}`, expires, signingKey);
+}
+
+async function signPrefix(prefix: string, expires: number, signingKey?: string): Promise<string> {
+  return `${new URLSearchParams({ prefix })}&${await signedAs(`agarose-read-prefix\n${prefix}`, expires, signingKey)}`;
+}
+
+async function signedAs(what: string, expires: number, signingKey = "signing-key-of-16+"): Promise<string> {
+  const [secret, text] = [signingKey, `${what}\n${expires}`].map((part) => new TextEncoder().encode(part));
   const hmac = { name: "HMAC", hash: "SHA-256" };
   const imported = await crypto.subtle.importKey("raw", secret!, hmac, false, ["sign"]);
   const bytes = new Uint8Array(await crypto.subtle.sign("HMAC", imported, text!));
@@ -112,6 +120,59 @@ describe("a private key", () => {
     `expires=1&signature=${"g".repeat(64)}`,
   ])("is closed to what is no signature: %s", async (query) => {
     expect(await ask({ query })).toContain("neither the token nor a signature");
+  });
+});
+
+describe("a link to a prefix", () => {
+  test("opens every key below it, at any depth, until it expires", async () => {
+    const query = await signPrefix("members/a/", NOW_S + 300);
+    for (const key of ["members/a/", "members/a/b", "members/a/b/c", "members/a/größe & co"]) {
+      expect(await ask({ key, query })).toBe("private");
+    }
+    expect(await ask({ key: "members/a/b", query, nowS: NOW_S + 361 })).toContain("expired 61 s ago");
+    const long = await signPrefix("members/a/", NOW_S + LIFETIME_SECONDS_MAX + 120);
+    expect(await ask({ key: "members/a/b", query: long })).toContain("are the most");
+  });
+
+  test.each(["members/a", "members/ab", "members/b", "members/A/b", "members/b/members/a/c"])(
+    "does not open %s, which is not below it",
+    async (key) => {
+      expect(await ask({ key, query: await signPrefix("members/a/", NOW_S + 300) })).toContain("not below the prefix");
+    },
+  );
+
+  test.each(["", "m", "members", "members/a"])(
+    "opens nothing where it ends within a segment, though it is signed: %j",
+    async (prefix) => {
+      expect(await ask({ key: "members/a/b", query: await signPrefix(prefix, NOW_S + 300) })).toContain(
+        "end with a slash",
+      );
+    },
+  );
+
+  test("is closed with another prefix, time, secret or digit", async () => {
+    const own = await signPrefix("members/a/", NOW_S + 300);
+    const others = [
+      own.replace("members%2Fa%2F", "members%2F"),
+      own.replace("members%2Fa%2F", "members%2Fa%2Fb%2F"),
+      `prefix=members/&${own.replace("members%2Fa%2F", "members%2Fa%2Fb%2F")}`,
+      own.replace(`${NOW_S + 300}`, `${NOW_S + 301}`),
+      await signPrefix("members/a/", NOW_S + 300, "another-key-of-16+"),
+      own.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")),
+    ];
+    for (const query of others) {
+      expect(await ask({ key: "members/a/b/c", query })).toContain("not one of this prefix and time");
+    }
+  });
+
+  test("and a link to a key are never one another", async () => {
+    const ofKey = await sign("members/a/", NOW_S + 300);
+    expect(await ask({ key: "members/a/b", query: `prefix=members/a/&${ofKey}` })).toContain("not one of this prefix");
+    const ofPrefix = (await signPrefix("members/a/", NOW_S + 300)).replace(/^prefix=[^&]*&/, "");
+    expect(await ask({ key: "members/a/", query: ofPrefix })).toContain("not one of this key");
+    // Line breaks within a key or prefix move nothing from one to the other.
+    const odd = await sign("-prefix\nmembers/a/", NOW_S + 300);
+    expect(await ask({ key: "members/a/b", query: `prefix=members/a/&${odd}` })).toContain("not one of this prefix");
   });
 });
 

@@ -52,7 +52,7 @@ export const ACCESS_VARIABLES = {
     { fallback: "[]" },
   ),
   READ_TOKEN: secret("The token that opens every private key, for servers."),
-  SIGNING_KEY: secret("The key that signs URLs of private keys."),
+  SIGNING_KEY: secret("The key that signs URLs of private keys, and of all keys below a prefix."),
   ENCRYPTION: json(
     "Secrets of encrypted objects. With them, `/o/` decrypts, and plans of private keys bring data keys.",
     'JSON list of {"prefix", "secrets"}, one or two secrets each: "aes256:" and base64 of 32 bytes',
@@ -120,9 +120,14 @@ export async function checkAccess(
   );
 }
 
-/** Returns the text that is signed: the same at every PoP and for every route that reads. */
+/** Returns the text that is signed for a key: the same at every PoP and for every route that reads. */
 export function signedText(key: string, expires: number): string {
   return `agarose-read\n${key}\n${expires}`;
+}
+
+/** Returns the text that is signed for all keys below a prefix, which is never that of a key. */
+export function signedPrefixText(prefix: string, expires: number): string {
+  return `agarose-read-prefix\n${prefix}\n${expires}`;
 }
 
 /** Resolves to what is wrong with the signature, or to undefined when nothing is. */
@@ -135,9 +140,14 @@ async function problemOfSignature(
   if (!/^\d{1,12}$/.test(expires) || !/^[\da-f]{64}$/i.test(signature)) {
     return "the request has neither the token nor a signature";
   }
-  const text = signedText(key, Number(expires));
+  const prefix = query.get("prefix");
+  // Without the slash, a signature for `a` would open `ab/c` too.
+  if (prefix !== null && !(prefix.endsWith("/") && key.startsWith(prefix))) {
+    return `it is not below the prefix ${JSON.stringify(prefix)} of the link, which must end with a slash`;
+  }
+  const text = prefix === null ? signedText(key, Number(expires)) : signedPrefixText(prefix, Number(expires));
   if (!signingKey || !(await verify(await hmacKey(signingKey), fromHex(signature), text))) {
-    return "the signature is not one of this key and time";
+    return `the signature is not one of this ${prefix === null ? "key" : "prefix"} and time`;
   }
   const leftSeconds = Number(expires) - nowMs / 1000;
   if (leftSeconds <= -CLOCK_SKEW_SECONDS) return `the signature expired ${Math.floor(-leftSeconds)} s ago`;

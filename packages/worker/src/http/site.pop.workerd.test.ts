@@ -1,8 +1,10 @@
 /** A site below a prefix, in both runtimes. */
+import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { randomBytes, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";
 
 const READ_TOKEN = "a token for all readers";
+const SIGNING_KEY = "a key that signs URLs";
 const bearer = { authorization: `Bearer ${READ_TOKEN}` };
 const MISSING = Buffer.from("<h1>not here</h1>".repeat(200));
 let world: TestWorld;
@@ -20,7 +22,12 @@ async function put(target: TestWorld, key: string, content: string | Uint8Array,
 
 beforeAll(async () => {
   const site = { prefix: "web/", notFound: "404.html" };
-  world = await startWorld({ SITE: JSON.stringify(site), PRIVATE_PREFIXES: '["web/members/"]', READ_TOKEN });
+  world = await startWorld({
+    SITE: JSON.stringify(site),
+    PRIVATE_PREFIXES: '["web/members/"]',
+    READ_TOKEN,
+    SIGNING_KEY,
+  });
   await put(world, "web/index.html", "top");
   await put(world, "web/docs/index.html", "docs");
   await put(world, "web/größe/index.html", "size");
@@ -113,6 +120,21 @@ test("a private folder is closed, with and without its slash, and tells nobody w
   const opened = await get("web/members/", { headers: bearer });
   expect([await opened.text(), opened.headers.get("cache-control")]).toEqual(["members", "private, no-cache"]);
   expect((await get("web/members/none", { headers: bearer })).status).toBe(404);
+});
+
+test("a link to a folder opens its pages, and nothing that they load without the query of the link", async () => {
+  const expires = Math.floor(Date.now() / 1000) + 60;
+  const text = `agarose-read-prefix\nweb/members/\n${expires}`;
+  const signature = createHmac("sha256", SIGNING_KEY).update(text).digest("hex");
+  const link = `?prefix=web%2Fmembers%2F&expires=${expires}&signature=${signature}`;
+  const page = await get(`web/members/${link}`);
+  expect([page.status, await page.text()]).toEqual([200, "members"]);
+  const bare = await get(`web/members${link}`);
+  expect([bare.status, bare.headers.get("location")]).toEqual([302, `/o/web/members/${link}`]);
+  const relative = new URL("index.html", `${world.url}/o/web/members/${link}`);
+  expect((await fetch(relative)).status).toBe(403);
+  relative.search = link;
+  expect((await fetch(relative)).status).toBe(200);
 });
 
 test("an outage is an error, and never the page for what is not there", async () => {

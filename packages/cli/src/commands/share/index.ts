@@ -1,5 +1,5 @@
 /** The definition of `agarose share`. */
-import { defineCommand, option } from "../../command.ts";
+import { defineCommand, flag, option } from "../../command.ts";
 import { KEY } from "../../ui/args.ts";
 import { parseDuration } from "@agarose/storage/maintenance/amounts";
 
@@ -12,6 +12,7 @@ export const args = {
   expires: option("<duration>", "how long the link works, such as 12h; at most 7d (default: 1d)", {
     parse: parseDuration({ max: EXPIRES_MS_MAX }),
   }),
+  prefix: flag("open every key below this one, which ends with a slash, also those that come later"),
   pop: option("<name>", "the PoP that the link leads to (default: the first of the configuration)"),
 };
 
@@ -20,10 +21,13 @@ export const command = defineCommand({
   name: "share",
   category: "Objects",
   description:
-    "print a link to an object, which opens a private key until it expires. AGAROSE_SIGNING_KEY is the SIGNING_KEY of " +
-    "the PoPs",
-  summary: "print a link to a private object that expires",
-  examples: [["share members/report.pdf --expires 7d", "print a link for a week"]],
+    "print a link to an object, which opens a private key until it expires. With --prefix it opens all keys below one: " +
+    "put the rest of a key before the question mark. AGAROSE_SIGNING_KEY is the SIGNING_KEY of the PoPs",
+  summary: "print a link to private objects that expires",
+  examples: [
+    ["share members/report.pdf --expires 7d", "print a link for a week"],
+    ["share members/album/ --prefix", "print a link to everything below members/album/"],
+  ],
   args,
   failsWhen: "there is no such object, or too few regions answer",
   run: async (values) => (await import("./share.ts")).share(values),
