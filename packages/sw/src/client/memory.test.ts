@@ -47,7 +47,7 @@ describe("PlanStore", () => {
     cache.purge(() => true);
     expect(cache.learn("a", received, before), "the read itself goes on with it").toMatchObject({ regions: [] });
     expect(cache.get("a")).toBeUndefined();
-    cache.learn("a", received);
+    cache.learn("a", received, cache.purges);
     expect(cache.get("a")).toBeDefined();
   });
 });

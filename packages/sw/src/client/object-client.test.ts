@@ -374,6 +374,28 @@ describe("when PoPs fail", () => {
     expect(world.requests().map(({ to }) => to)).toEqual(["p0"]);
   });
 
+  test("a manifest that was requested before a purge is not remembered after it", async () => {
+    const { world, client } = await startWorld();
+    for (const pop of world.pops) pop.fault = "refuses";
+    const reading = client.answer(request());
+    await world.clock.pass(70);
+    expect(world.requests().filter(({ url }) => url.includes("/manifests/"))).not.toEqual([]);
+    await client.purge((key) => key === KEY);
+    await world.clock.settle(reading);
+    expect(client.plans.get(KEY)).toBeUndefined();
+  });
+
+  test("a plan of many that was requested before a purge is requested again after it", async () => {
+    const { world, client } = await startWorld();
+    const preloading = client.preload([KEY]);
+    await world.clock.pass(5);
+    expect(world.requests().map(({ url }) => url)).toEqual([expect.stringContaining("/v1/plans?")]);
+    await client.purge((key) => key === KEY);
+    await world.clock.settle(preloading);
+    expect(world.requests("p0").length).toBe(2);
+    expect(client.plans.get(KEY)).toBeDefined();
+  });
+
   test("one that names a version which is gone is overruled by the buckets", async () => {
     const { world, client } = await startWorld();
     for (const { store } of world.regions) store.clear();

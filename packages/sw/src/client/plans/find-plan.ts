@@ -98,7 +98,7 @@ export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundP
           onUnusable: (region) => latencies.failed(sourceId("region", region)),
           signal: own,
         });
-        return { plan: plans.learnManifest(key, manifest, request.isPrivate) };
+        return { plan: plans.learnManifest(key, manifest, purges, request.isPrivate) };
       },
     });
   }

@@ -95,7 +95,7 @@ export class PlanStore {
    *
    * @param purges those before it was requested.
    */
-  learn(key: string, received: FullPlan, purges = this.#purges): FullPlan {
+  learn(key: string, received: FullPlan, purges: number): FullPlan {
     // Only a majority of the buckets can take a key back.
     if (received.pop) refuseOlder(received.manifest, this.latest(key));
     const { clock, config } = this.#options;
@@ -134,10 +134,12 @@ export class PlanStore {
   /**
    * Makes a plan from a bucket's manifest, without any cached chunk, and takes it in. Set `isPrivate` for a read with
    * credentials: no PoP has said whether others may read the object without.
+   *
+   * @param purges those before it was requested.
    */
-  learnManifest(key: string, manifest: Manifest, isPrivate = false): FullPlan {
+  learnManifest(key: string, manifest: Manifest, purges: number, isPrivate = false): FullPlan {
     const { version } = manifest;
     const own = { pop: "", epoch: 0, cached: [], delta: DELTA_DEFAULT, ...(isPrivate && { private: true }) };
-    return this.learn(key, { ...own, version, manifest, regions: this.#regions });
+    return this.learn(key, { ...own, version, manifest, regions: this.#regions }, purges);
   }
 }
