@@ -24,6 +24,7 @@ export async function enqueueRepair(entry: RepairEntry, context: RegionParts): P
   const options = { bytes: body.length, contentType: "application/json" };
   const put = (store: Store, signal: AbortSignal): Promise<unknown> => store.put(name, body, { ...options, signal });
   await askRegions(context.stores, put, { enough: majorityOf(context.stores) }, context);
+  context.onQueued?.(entry.key);
 }
 
 /**

@@ -45,14 +45,19 @@ export interface WriteOptions {
   readonly claimRemovals?: ClaimRemovals;
   /** The keys that its walks see. Default: all. */
   readonly shard?: Shard | undefined;
+  /** Hears of each key that it has entered in the repair queue. */
+  readonly onQueued?: (key: string) => void;
 }
 
+type Optional = "sign" | "fence" | "shard" | "onQueued";
 /** `WriteOptions` with their defaults, but without a signer or a fence when there is none. */
-export type WriteContext = Required<Omit<WriteOptions, "sign" | "fence" | "shard">> &
-  Pick<WriteOptions, "sign" | "fence" | "shard">;
+export type WriteContext = Required<Omit<WriteOptions, Optional>> & Pick<WriteOptions, Optional>;
 
 /** The part of it that asks the regions. */
-export type RegionParts = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker" | "trust" | "shard">;
+export type RegionParts = Pick<
+  WriteContext,
+  "stores" | "signal" | "clock" | "breaker" | "trust" | "shard" | "onQueued"
+>;
 
 /** Fills in the defaults of `options`. */
 export function writeContextOf(options: WriteOptions): WriteContext {

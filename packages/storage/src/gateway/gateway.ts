@@ -2,10 +2,13 @@
 import { startS3Server, Uploads, type S3Server, type S3ServerOptions } from "@agarose/s3-server";
 import { AgaroseError, systemClock } from "@agarose/core";
 import type { Consistency } from "../objects/manifests.ts";
+import { withNewBreaker } from "../commit/write-context.ts";
 import { UnreadAdoptions } from "../origin/read-through.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { KnownRegions } from "../regions/known-regions.ts";
+import { repairOne, type RepairOutcome } from "../repair/repair-outcome.ts";
 import { DeploymentBackend, type DeploymentContext } from "./deployment-backend.ts";
+import { RepairTurns } from "./repair-turns.ts";
 import { Spool } from "./spool.ts";
 import { FolderJournal, takeFolder, type UploadFolder } from "./upload-journal.ts";
 
@@ -18,6 +21,11 @@ export interface GatewayOptions extends Pick<S3ServerOptions, "pairs"> {
   readonly context: DeploymentParts;
   /** Of reads and lists. Default: `strong`. */
   readonly consistency?: Consistency | undefined;
+  /**
+   * Hears of each key that is repaired in the background, because a put or removal of this gateway could not reach a
+   * region. Default: such keys are left to `agarose repair`.
+   */
+  readonly onRepaired?: ((repaired: RepairOutcome) => void) | undefined;
   /** Reads the configuration again, for a gateway that was started before a rotation. Default: it answers 503. */
   readonly reload?: () => Promise<DeploymentParts>;
   /** The most bytes of bodies that wait on disk. */
@@ -38,13 +46,21 @@ export interface Gateway {
 
 /** Starts a gateway. Resolves when it listens. Throws USAGE without the port, or what `takeFolder` throws. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { spoolBytes, nowMs = Date.now, consistency = "strong" } = options;
+  const { spoolBytes, nowMs = Date.now, consistency = "strong", onRepaired } = options;
   const ending = new AbortController();
   const unread = new UnreadAdoptions();
   const contextOf = (own: DeploymentParts): DeploymentContext => {
     const shown = { ...own, signal: ending.signal };
-    return { ...shown, consistency, unread, knownRegions: new KnownRegions(shown, true) };
+    const queuing = onRepaired && { onQueued: (key: string) => turns.add(key) };
+    return { ...shown, ...queuing, consistency, unread, knownRegions: new KnownRegions(shown, true) };
   };
+  let current = contextOf(options.context);
+  const turns = new RepairTurns(current.clock, async (key, signal) => {
+    const repair = await repairOne(key, withNewBreaker({ ...current, signal }), { quick: true });
+    if (repair.outcome === "failed") await recover(repair.error);
+    if (repair.outcome === "repaired") onRepaired?.(repair);
+    return repair.outcome === "repaired" || repair.outcome === "sound";
+  });
   const { uploads: folder } = options;
   const giveBack = folder ? await takeFolder(folder) : () => {};
   const spool = await Spool.open(spoolBytes, folder?.dir);
@@ -52,10 +68,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const uploads = await Uploads.open({ discard: (body) => spool.remove(body), nowMs, journal });
   spool.whenFull(() => uploads.removeIdle());
   const reload = new Reload(nowMs, async () => {
-    if (options.reload) backend.use(contextOf(await options.reload()));
+    if (!options.reload) return;
+    current = contextOf(await options.reload());
+    backend.use(current);
   });
   const recover = (cause: unknown): Promise<void> => reload.after(cause);
-  const backend = new DeploymentBackend(contextOf(options.context), { uploads, spool, nowMs, recover });
+  const backend = new DeploymentBackend(current, { uploads, spool, nowMs, recover });
   let server: S3Server;
   try {
     server = await listen({ ...options, backend, name: "agarose-gateway" });
@@ -71,7 +89,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       const cancel = systemClock.after(graceMs, () => {
         ending.abort(new AgaroseError("ABORTED", "the gateway is shutting down: retry"));
       });
-      await Promise.all([server.close(graceMs), unread.close()]);
+      await Promise.all([server.close(graceMs), unread.close(), turns.close()]);
       cancel();
       await spool.close();
       giveBack();

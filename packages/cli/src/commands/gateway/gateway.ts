@@ -7,11 +7,13 @@ import type { KeyPair } from "@agarose/s3-server";
 import { lockFolder } from "@agarose/pop";
 import { BUCKET } from "@agarose/storage/gateway/bucket";
 import { startGateway } from "@agarose/storage/gateway/gateway";
+import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
-import { printResult } from "../../ui/output.ts";
+import { logLine, printResult } from "../../ui/output.ts";
+import { repairLines } from "../../ui/verdict-lines.ts";
 import { readKeyPairs } from "./key-pairs.ts";
 import { KEY_ID, READER_KEY_ID, READER_SECRET, SECRET } from "./names.ts";
 import type { Values } from "../../command.ts";
@@ -33,6 +35,9 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
       opened.push(next);
       return next;
     };
+    const log = (repaired: RepairOutcome): void => {
+      if (!context.quiet) repairLines(repaired).forEach(logLine);
+    };
     const running = await startGateway({
       ...options,
       ...options.listen,
@@ -41,6 +46,7 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
       pairs,
       context,
       reload,
+      onRepaired: options.repair ? log : undefined,
     });
     printResult(context, { url: running.url, bucket: BUCKET }, [`${running.url}  bucket ${BUCKET}`]);
     if (!context.signal.aborted) await once(context.signal, "abort");

@@ -1,5 +1,5 @@
 /** The definition of `agarose gateway`. */
-import { defineCommand, option, valued } from "../../command.ts";
+import { defineCommand, negatedFlag, option, valued } from "../../command.ts";
 import { CONSISTENCY } from "../../ui/args.ts";
 import { BUCKET } from "@agarose/storage/gateway/bucket";
 import { parseSize } from "@agarose/storage/maintenance/amounts";
@@ -15,6 +15,7 @@ export const args = {
   keys: option("<file>", "JSON list of the pairs of keys of clients, in place of the two variables"),
   spool: valued("<size>", "most bytes of uploads that may wait on disk", { default: "16GiB", parse: parseSize }),
   uploads: option("<folder>", "keep multipart uploads here, so that they survive a restart, for a week"),
+  repair: negatedFlag("leave what regions have missed of puts and removals to `agarose repair`"),
   consistency: CONSISTENCY,
 };
 
