@@ -31,13 +31,13 @@ export async function preloadPlans(keys: readonly string[], ports: PreloadPorts)
   const [pop] = pops.byDistance();
   const asked = pop ? unknown() : [];
   while (asked.length > 0) {
-    const { purges } = plans;
     try {
+      const before = plans.purges;
       const received = requestPlans(pop!, asked.splice(0, PLANS_MAX), fetch, checks);
       for await (const [key, plan] of received) {
         // The store outlives the client.
         const known = plans.latest(key) ?? (HAS_STORE ? await store?.plan(key) : undefined);
-        if (!isOlder(plan.manifest, known)) plans.learn(key, plan, purges);
+        if (!isOlder(plan.manifest, known)) plans.learn(key, plan, before);
       }
     } catch {
       break;
