@@ -6,7 +6,7 @@
 import { toAgaroseError } from "../errors.ts";
 import { HAS_STORE } from "../features.ts";
 import { concat } from "../format/hash-tree.ts";
-import { blockCount, stripeShape, type StripeShape } from "../format/manifest/index.ts";
+import { blockCount, stripeShape, type StripePart, type StripeShape } from "../format/manifest/index.ts";
 import type { ByteRange } from "../http/range.ts";
 import { UNWANTED } from "../sources/source.ts";
 import { blockNames, isSmall, needsLeaves, piecesIn, piecesOf, wholeName, type Piece } from "./pieces.ts";
@@ -42,10 +42,16 @@ export interface Step {
 /** A stripe whose blocks are read in order. */
 interface InOrder {
   readonly stripe: StripeShape;
-  /** Ends the requests for its blocks. */
+  /** From this data chunk on, blocks come by rows: its region is down, late or wrong. */
+  rowsFrom: number;
+  /** Ends the requests to their own regions. */
   readonly stop: AbortController;
   readonly signal: AbortSignal;
-  /** All of it, once a block did not come from its own region. */
+  /** Blocks from their own regions, by where they begin in their shards, and by chunk. A row requests only the others. */
+  readonly blocks: Map<number, Map<number, Promise<Uint8Array>>>;
+  /** All data blocks of rows that were decoded, or will be, by where they begin in their shards. */
+  readonly rows: Map<number, Promise<readonly Uint8Array[]>>;
+  /** All of it, where there is no memory for rows, or no region has the leaf list that verifies them. */
   whole?: Promise<readonly Uint8Array[]>;
 }
 
@@ -164,59 +170,107 @@ export class RangeReader {
     if (wanted <= FLOW_BYTES_MIN) return false;
     const isSought = this.#isSeek && from === start;
     const isInOrder = isSought || !line.isWide(wanted, this.#stripes.regions);
-    return this.#at > from || (isInOrder && this.#stripes.isDirect(stripe));
+    if (this.#inOrder?.stripe.index === stripe.index) return true;
+    const rowsFrom =
+      isInOrder && this.#at === from
+        ? this.#stripes.directUntil(stripe, Math.floor((from - stripe.start) / stripe.shardBytes))
+        : undefined;
+    // The rows of a stripe are kept until it is over. Where many reads share the memory, whole stripes take turns.
+    if (rowsFrom === undefined || (rowsFrom < manifest.k && !this.#keepsBlocks)) return false;
+    const stop = new AbortController();
+    const signal = AbortSignal.any([this.#signal, stop.signal]);
+    this.#inOrder = { stripe, rowsFrom, stop, signal, blocks: new Map(), rows: new Map() };
+    return true;
   }
 
-  /** Reads the next block from the region that has it, by the GET that has brought the one before. */
+  /** Whether there is memory for the blocks of a stripe that have been delivered, and those that come before their turn. */
+  get #keepsBlocks(): boolean {
+    return this.#context.line!.aheadBytes >= 2 * this.#target.manifest.stripeBytes;
+  }
+
+  /** Reads the next block from the region that has it, by the GET that has brought the one before, or decodes it. */
   #nextBlock(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
     const { manifest } = this.#target;
     const line = this.#context.line!;
+    const inOrder = this.#inOrder!;
     const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
-    const { stripe: wanted, blockBytes, start, end } = piece!;
+    const { stripe: wanted, blockBytes, chunk, start, end } = piece!;
     const shardBytes = Math.min(blockBytes, wanted.shardBytes);
-    // The first block must not share the line with many others.
-    const window = line.windowBytes(this.#stripes.regions) * (this.came > 0 ? 1 : START_SHARE);
+    const others = manifest.k - (inOrder.blocks.get(wanted.from)?.size ?? 0);
+    const isRow = chunk >= inOrder.rowsFrom && !inOrder.rows.has(wanted.from);
+    const bytes = isRow ? others * shardBytes : shardBytes;
+    // The first block must not share the line with many others. The next row is requested before this one has come.
+    const window = Math.max(
+      line.windowBytes(this.#stripes.regions) * (this.came > 0 ? 1 : START_SHARE),
+      isRow ? 2 * bytes : 0,
+    );
     // What has come may wait for a block before it, which is no reason to leave the line idle.
-    const most = Math.min(bytesMax, 2 * window) - shardBytes;
+    const most = Math.min(bytesMax, 2 * window) - bytes;
     const awaited = sumOf(ahead.filter(({ hasCome }) => !hasCome));
-    if (ahead.length > 0 && (awaited + shardBytes > window || sumOf(ahead) > most)) return undefined;
+    if (ahead.length > 0 && (awaited + bytes > window || sumOf(ahead) > most)) return undefined;
     const range = { start: this.#at, end: Math.min(end, start + shardBytes) };
     this.#at = range.end;
     this.hasFlowed = true;
     // A GET brings whole blocks, and no more than the read may request ahead.
     const aheadBytes = Math.floor(line.aheadBytes / blockBytes) * blockBytes;
     const until = wanted.chunkOffset + Math.min(wanted.shardBytes, aheadBytes);
-    const order = { until, patienceMs: line.queueMs(shardBytes) };
-    if (this.#inOrder?.stripe.index !== stripe.index) {
-      const stop = new AbortController();
-      this.#inOrder = { stripe, stop, signal: AbortSignal.any([this.#signal, stop.signal]) };
-    }
+    const order = { until, patienceMs: line.queueMs(bytes) };
     const block = { ...piece!, stripe: { ...wanted, shardBytes } };
-    const read = async (inOrder: InOrder): Promise<Uint8Array[]> => {
+    const read = async (): Promise<Uint8Array[]> => {
       const own = (): Promise<Uint8Array> => this.#readBlock(block, order, inOrder);
       // Other reads want the blocks of a small range again, as the index of a file.
-      const bytes = await (this.#isInPieces
+      const content = await (this.#isInPieces
         ? this.#stripes.remembered(blockNames(manifest, block), blockBytes, own, this.#signal)
         : own());
-      return [bytes.subarray(range.start - start, range.end - start)];
+      return [content.subarray(range.start - start, range.end - start)];
     };
-    return { bytes: shardBytes, parts: read(this.#inOrder) };
+    return { bytes, parts: read() };
   }
 
-  /** Reads a block, or the whole stripe where its region fails or is late: that brings the following blocks, too. */
+  /**
+   * Reads a block from its own region. Where that fails or is late, this and all further blocks of the stripe come by
+   * rows: the blocks at the same place in any k chunks, which bring those of the following chunks, too.
+   */
   async #readBlock(piece: Piece, order: ChunkOrder, inOrder: InOrder): Promise<Uint8Array> {
     const { stripe, chunk } = piece;
-    const { stop, signal } = inOrder;
-    try {
-      return await this.#readPiece(piece, signal, order);
-    } catch (error) {
-      const isOther = this.#signal.aborted || toAgaroseError(error).code !== "NOT_ENOUGH_CHUNKS";
-      if (isOther && !inOrder.whole) throw error;
+    const { blocks, rows } = inOrder;
+    const own = blocks.get(stripe.from) ?? new Map<number, Promise<Uint8Array>>();
+    blocks.set(stripe.from, own);
+    if (chunk < inOrder.rowsFrom) {
+      const block = this.#readPiece(piece, inOrder.signal, order);
+      own.set(chunk, block);
+      try {
+        await block;
+        if (!this.#keepsBlocks) own.delete(chunk);
+        return block;
+      } catch (error) {
+        const isOther = this.#signal.aborted || toAgaroseError(error).code !== "NOT_ENOUGH_CHUNKS";
+        if (isOther && !inOrder.stop.signal.aborted) throw error;
+        own.delete(chunk);
+      }
+      inOrder.rowsFrom = Math.min(inOrder.rowsFrom, chunk);
+      inOrder.stop.abort(UNWANTED);
     }
-    inOrder.whole ??= this.#data(inOrder.stripe, inOrder.stripe.index);
-    stop.abort(UNWANTED);
-    const data = await inOrder.whole;
-    return data[chunk]!.subarray(stripe.from, stripe.from + stripe.shardBytes);
+    const row = rows.get(stripe.from) ?? this.#readRow(piece, order, inOrder);
+    if (this.#keepsBlocks) rows.set(stripe.from, row);
+    return (await row)[chunk]!;
+  }
+
+  /** Reads the data blocks of a row: from any k chunks, as far as they are not here or under way. */
+  async #readRow(piece: Piece, order: ChunkOrder, inOrder: InOrder): Promise<readonly Uint8Array[]> {
+    const { from, shardBytes } = piece.stripe;
+    const cutWhole = async (stripe: StripeShape): Promise<Uint8Array[]> => {
+      inOrder.whole ??= this.#data(stripe, stripe.index);
+      return (await inOrder.whole).map((shard) => shard.subarray(from, from + shardBytes));
+    };
+    if (!this.#keepsBlocks) return cutWhole(inOrder.stripe);
+    const here = new Map<number, Uint8Array>();
+    const keep = ([chunk, block]: [number, Promise<Uint8Array>]): Promise<unknown> =>
+      block.then((bytes) => here.set(chunk, bytes)).catch(() => {});
+    await Promise.all([...inOrder.blocks.get(from)!].map(keep));
+    const read = (part: StripePart, signal: AbortSignal): Promise<readonly Uint8Array[]> =>
+      this.#stripes.row(part, here, signal, order);
+    return this.#verified(piece, this.#signal, read, cutWhole);
   }
 
   /** Reads the wanted bytes of one piece. */
@@ -228,21 +282,39 @@ export class RangeReader {
     return [bytes.subarray(Math.max(0, this.#range.start - start), end - start)];
   }
 
-  async #readPiece(piece: Piece, signal: AbortSignal, order?: ChunkOrder): Promise<Uint8Array> {
-    const { manifest } = this.#target;
+  #readPiece(piece: Piece, signal: AbortSignal, order?: ChunkOrder): Promise<Uint8Array> {
     const { stripe, chunk } = piece;
-    if (!needsLeaves(manifest, piece)) return this.#stripes.chunk(stripe, chunk, signal, order);
+    return this.#verified(
+      piece,
+      signal,
+      (part, stopped) => this.#stripes.chunk(part, chunk, stopped, order),
+      async (whole) => {
+        const bytes = await this.#stripes.chunk({ ...whole, from: 0 }, chunk, signal);
+        return bytes.subarray(stripe.from, stripe.from + stripe.shardBytes);
+      },
+    );
+  }
+
+  /** Reads a part by `read`, with the leaf list that verifies it, or by `whole` if no region has that list any more. */
+  async #verified<T>(
+    piece: Piece,
+    signal: AbortSignal,
+    read: (part: StripePart, signal: AbortSignal) => Promise<T>,
+    whole: (stripe: StripeShape) => Promise<T>,
+  ): Promise<T> {
+    const { manifest } = this.#target;
+    const { stripe } = piece;
+    if (!needsLeaves(manifest, piece)) return read(stripe, signal);
     const stop = new AbortController();
     const leaves = this.#stripes.leaves(stripe.index, signal);
     leaves.catch((error: unknown) => stop.abort(error));
     try {
-      return await this.#stripes.chunk({ ...stripe, leaves }, chunk, AbortSignal.any([signal, stop.signal]), order);
+      return await read({ ...stripe, leaves }, AbortSignal.any([signal, stop.signal]));
     } catch (error) {
       signal.throwIfAborted();
       if (!stop.signal.aborted) throw error;
-      // No region has the leaf list any more: the manifest has the hash of the whole shard.
-      const bytes = await this.#stripes.chunk({ ...stripeShape(manifest, stripe.index), from: 0 }, chunk, signal);
-      return bytes.subarray(stripe.from, stripe.from + stripe.shardBytes);
+      // The manifest has the hashes of whole shards.
+      return whole(stripeShape(manifest, stripe.index));
     }
   }
 

@@ -35,6 +35,8 @@ export interface StripeReadOptions {
    * k chunks.
    */
   readonly wanted?: number | undefined;
+  /** Verified shards that need no request, by chunk; fewer than k. Default: none. */
+  readonly here?: ReadonlyMap<number, Uint8Array>;
   /** The hashes of its n shards. Where they cannot be read, the stripe fails as they do. */
   readonly hashes: Promise<Uint8Array>;
   /** To read a part of the leaf list, one copy of it, instead of chunks: rejects unless that is sound. */
@@ -95,7 +97,7 @@ interface Flight {
 
 class StripeRead {
   readonly #options: StripeReadOptions;
-  /** How many chunks it takes. */
+  /** How many chunks it takes, beside those that are here. */
   readonly #k: number;
   readonly #waiting: Candidate[];
   /** Candidates whose failure may be transient. */
@@ -116,11 +118,11 @@ class StripeRead {
   #cancelDeadline = (): void => {};
 
   constructor(options: StripeReadOptions) {
-    const { candidates, wanted, manifest, checkPart } = options;
+    const { candidates, wanted, manifest, checkPart, here } = options;
     this.#options = options;
-    this.#k = checkPart ? 1 : manifest.k;
+    this.#k = checkPart ? 1 : manifest.k - (here?.size ?? 0);
     this.#needed = this.#k;
-    this.#waiting = [...candidates];
+    this.#waiting = candidates.filter(({ chunk }) => !here?.has(chunk));
     this.#isNarrow = wanted !== undefined && asksAlone(manifest.k, wanted, candidates);
   }
 
@@ -265,12 +267,13 @@ class StripeRead {
 
   /** Ends the read when k shards have arrived and the functional ones among them are proven. */
   async #completeIfEnough(): Promise<void> {
-    const { wanted = -1 } = this.#options;
+    const { wanted = -1, here = [] } = this.#options;
     const own = this.#arrivals.get(wanted);
     if (own) return this.#succeed(new Map([[wanted, own.shard]]));
     if (this.#arrivals.size < this.#needed || this.#proving) return;
     const first = [...this.#arrivals.values()].slice(0, this.#needed);
-    const shards = new Map(first.map(({ candidate, shard }) => [candidate.chunk, shard]));
+    const came = first.map(({ candidate, shard }) => [candidate.chunk, shard] as const);
+    const shards = new Map([...here, ...came]);
     const unproven = first.filter(isPending);
     const inDoubt = this.#needed > this.#k;
     if (unproven.length === 0 && !inDoubt) return this.#succeed(shards);

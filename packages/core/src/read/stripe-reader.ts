@@ -26,7 +26,7 @@ import { checkLeaves, dataShards } from "./stripe-shards.ts";
 import { SourceHealth } from "../sources/source-health.ts";
 
 /** What one way to read a stripe adds to what all have in common. */
-type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "hashes" | "checkPart" | "codec" | "signal"> &
+type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "here" | "hashes" | "checkPart" | "codec" | "signal"> &
   ChunkOrder &
   Partial<Pick<StripeReadOptions, "delta">>;
 
@@ -87,11 +87,14 @@ export class StripeReader {
     return read.data;
   }
 
-  /** Whether each data chunk of a stripe is asked for alone, and only buckets have them: a read can go in order. */
-  isDirect(stripe: StripeShape): boolean {
+  /**
+   * How a stripe is read in order: the first data chunk from `chunk` on whose region is down, k if none is. Undefined if
+   * it is better read whole, because a cache or a peer has chunks, or some data chunk is far away.
+   */
+  directUntil(stripe: StripeShape, chunk: number): number | undefined {
     const { manifest, sources } = this.#target;
+    const { k, missing } = manifest;
     const candidates = planStripe(manifest, stripe.index, sources);
-    const { k } = manifest;
     // Where parity is far nearer than some data chunk, any k chunks come sooner than all data chunks. Extra chunks do
     // not count: they are near, and would have whole stripes read of just those objects that are read most.
     const mostMs =
@@ -99,13 +102,18 @@ export class StripeReader {
       planReadMs(
         k,
         0,
-        candidates.filter(({ chunk, source }) => source.kind !== "region" || !isFunctional(manifest, chunk)),
+        candidates.filter(({ chunk: index, source }) => source.kind !== "region" || !isFunctional(manifest, index)),
       );
-    return this.regions.every((_, chunk) => {
-      const { source, estimate } = candidates.find((candidate) => candidate.chunk === chunk) ?? {};
-      const isHealthy = source?.kind === "region" && !this.#health.isAvoided(source.id);
-      return isHealthy && estimate!.meanMs <= mostMs && asksAlone(k, chunk, candidates);
-    });
+    let until = k;
+    for (let index = k - 1; index >= 0; index--) {
+      const { source, estimate } = candidates.find((candidate) => candidate.chunk === index) ?? {};
+      if (source && source.kind !== "region") return undefined;
+      const isDown =
+        !source || this.#health.isAvoided(source.id) || missing?.includes(index) || !asksAlone(k, index, candidates);
+      if (!isDown && estimate!.meanMs > mostMs) return undefined;
+      if (isDown && index >= chunk) until = index;
+    }
+    return until;
   }
 
   /** The regions of the data chunks. */
@@ -129,6 +137,26 @@ export class StripeReader {
     });
     const [shard] = await dataShards(this.#target.manifest.k, shards, codec, [wanted]);
     return shard!;
+  }
+
+  /**
+   * Resolves to the k data shards of a part, from any k chunks.
+   *
+   * @param here those of its shards that were read before.
+   */
+  async row(
+    stripe: StripePart,
+    here: ReadonlyMap<number, Uint8Array>,
+    signal: AbortSignal,
+    order: ChunkOrder,
+  ): Promise<readonly Uint8Array[]> {
+    const codec = this.#codec(this.report.decoding);
+    const hashes = this.hashes.of(stripe.index, signal);
+    return dataShards(
+      this.#target.manifest.k,
+      await this.#race({ stripe, here, hashes, delta: 0, codec, signal, ...order }),
+      codec,
+    );
   }
 
   /**
@@ -198,7 +226,7 @@ export class StripeReader {
       planStripe(manifest, index, sources, { ...options, ...(checkPart && { chunks: [LEAF_LIST] }) }).filter(
         ({ chunk, source: { kind, servesParts } }) => {
           if (checkPart) return delta === undefined ? servesParts : kind === "region";
-          return wanted === undefined || (servesParts === "wanted" ? chunk === wanted : isWhole || servesParts);
+          return servesParts === "wanted" && wanted !== undefined ? chunk === wanted : isWhole || servesParts === true;
         },
       );
     return readStripe({
