@@ -51,8 +51,6 @@ interface InOrder {
   readonly blocks: Map<number, Map<number, Promise<Uint8Array>>>;
   /** All data blocks of rows that were decoded, or will be, by where they begin in their shards. */
   readonly rows: Map<number, Promise<readonly Uint8Array[]>>;
-  /** All of it, where there is no memory for rows, or no region has the leaf list that verifies them. */
-  whole?: Promise<readonly Uint8Array[]>;
 }
 
 /** The range of one read. */
@@ -62,6 +60,8 @@ export class RangeReader {
   /** How many bytes of steps have come, which its owner counts. */
   came = 0;
   #inOrder: InOrder | undefined;
+  /** The stripe that was read whole for its blocks. */
+  #whole: { readonly index: number; readonly data: Promise<readonly Uint8Array[]> } | undefined;
   readonly #target: ReadTarget;
   readonly #context: ReadContext;
   readonly #stripes: StripeReader;
@@ -251,26 +251,23 @@ export class RangeReader {
       inOrder.rowsFrom = Math.min(inOrder.rowsFrom, chunk);
       inOrder.stop.abort(UNWANTED);
     }
-    const row = rows.get(stripe.from) ?? this.#readRow(piece, order, inOrder);
-    if (this.#keepsBlocks) rows.set(stripe.from, row);
+    const row = rows.get(stripe.from) ?? this.#readRow(piece, order, own);
+    rows.set(stripe.from, row);
     return (await row)[chunk]!;
   }
 
   /** Reads the data blocks of a row: from any k chunks, as far as they are not here or under way. */
-  async #readRow(piece: Piece, order: ChunkOrder, inOrder: InOrder): Promise<readonly Uint8Array[]> {
-    const { from, shardBytes } = piece.stripe;
-    const cutWhole = async (stripe: StripeShape): Promise<Uint8Array[]> => {
-      inOrder.whole ??= this.#data(stripe, stripe.index);
-      return (await inOrder.whole).map((shard) => shard.subarray(from, from + shardBytes));
-    };
-    if (!this.#keepsBlocks) return cutWhole(inOrder.stripe);
+  async #readRow(
+    piece: Piece,
+    order: ChunkOrder,
+    own: ReadonlyMap<number, Promise<Uint8Array>>,
+  ): Promise<readonly Uint8Array[]> {
+    if (!this.#keepsBlocks) return this.#cutWhole(piece);
     const here = new Map<number, Uint8Array>();
-    const keep = ([chunk, block]: [number, Promise<Uint8Array>]): Promise<unknown> =>
-      block.then((bytes) => here.set(chunk, bytes)).catch(() => {});
-    await Promise.all([...inOrder.blocks.get(from)!].map(keep));
+    await Promise.all([...own].map(([chunk, block]) => block.then((bytes) => here.set(chunk, bytes)).catch(() => {})));
     const read = (part: StripePart, signal: AbortSignal): Promise<readonly Uint8Array[]> =>
       this.#stripes.row(part, here, signal, order);
-    return this.#verified(piece, this.#signal, read, cutWhole);
+    return (await this.#verified(piece, this.#signal, read)) ?? this.#cutWhole(piece);
   }
 
   /** Reads the wanted bytes of one piece. */
@@ -282,29 +279,21 @@ export class RangeReader {
     return [bytes.subarray(Math.max(0, this.#range.start - start), end - start)];
   }
 
-  #readPiece(piece: Piece, signal: AbortSignal, order?: ChunkOrder): Promise<Uint8Array> {
-    const { stripe, chunk } = piece;
-    return this.#verified(
-      piece,
-      signal,
-      (part, stopped) => this.#stripes.chunk(part, chunk, stopped, order),
-      async (whole) => {
-        const bytes = await this.#stripes.chunk({ ...whole, from: 0 }, chunk, signal);
-        return bytes.subarray(stripe.from, stripe.from + stripe.shardBytes);
-      },
-    );
+  async #readPiece(piece: Piece, signal: AbortSignal, order?: ChunkOrder): Promise<Uint8Array> {
+    const { chunk } = piece;
+    const read = (part: StripePart, stopped: AbortSignal): Promise<Uint8Array> =>
+      this.#stripes.chunk(part, chunk, stopped, order);
+    return (await this.#verified(piece, signal, read)) ?? (await this.#cutWhole(piece))[chunk]!;
   }
 
-  /** Reads a part by `read`, with the leaf list that verifies it, or by `whole` if no region has that list any more. */
+  /** Reads a part with the leaf list that verifies it. Resolves to undefined if no region has that list any more. */
   async #verified<T>(
     piece: Piece,
     signal: AbortSignal,
     read: (part: StripePart, signal: AbortSignal) => Promise<T>,
-    whole: (stripe: StripeShape) => Promise<T>,
-  ): Promise<T> {
-    const { manifest } = this.#target;
+  ): Promise<T | undefined> {
     const { stripe } = piece;
-    if (!needsLeaves(manifest, piece)) return read(stripe, signal);
+    if (!needsLeaves(this.#target.manifest, piece)) return read(stripe, signal);
     const stop = new AbortController();
     const leaves = this.#stripes.leaves(stripe.index, signal);
     leaves.catch((error: unknown) => stop.abort(error));
@@ -313,9 +302,16 @@ export class RangeReader {
     } catch (error) {
       signal.throwIfAborted();
       if (!stop.signal.aborted) throw error;
-      // The manifest has the hashes of whole shards.
-      return whole(stripeShape(manifest, stripe.index));
+      return undefined;
     }
+  }
+
+  /** Reads the data blocks of a row as a part of its stripe, whose shards have hashes in the manifest. */
+  async #cutWhole({ stripe: { index, from, shardBytes } }: Piece): Promise<Uint8Array[]> {
+    if (this.#whole?.index !== index) {
+      this.#whole = { index, data: this.#data(stripeShape(this.#target.manifest, index), index) };
+    }
+    return (await this.#whole.data).map((shard) => shard.subarray(from, from + shardBytes));
   }
 
   /** Reads a whole stripe, a large one in its turn. */
