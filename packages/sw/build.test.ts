@@ -13,8 +13,8 @@ import { FakeScope } from "./test/fake-scope.ts";
 /** The budget of each file of a first visit, coded as CDNs send it to browsers. */
 const BROTLI_BYTES = { "agarose-sw.js": 24_600, "agarose-codec.js": 8_000 };
 /**
- * The reader may be larger by this share, so that a small change need not begin with making room. Rows, which keep bytes
- * flowing while a region is down, are 0.4 kB of it.
+ * The reader may be larger by this share, so that a small change need not begin with making room. Rows, which keep
+ * bytes flowing while a region is down, are 0.4 kB of it.
  */
 const SLACK = { "agarose-sw.js": 0.12, "agarose-codec.js": 0 };
 

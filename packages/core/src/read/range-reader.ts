@@ -47,7 +47,7 @@ interface InOrder {
   /** Ends the requests to their own regions. */
   readonly stop: AbortController;
   readonly signal: AbortSignal;
-  /** Blocks from their own regions, by where they begin in their shards, and by chunk. A row requests only the others. */
+  /** Blocks from their own regions, by where they begin in their shards and by chunk. A row requests the others. */
   readonly blocks: Map<number, Map<number, Promise<Uint8Array>>>;
   /** All data blocks of rows that were decoded, or will be, by where they begin in their shards. */
   readonly rows: Map<number, Promise<readonly Uint8Array[]>>;
@@ -183,7 +183,7 @@ export class RangeReader {
     return true;
   }
 
-  /** Whether there is memory for the blocks of a stripe that have been delivered, and those that come before their turn. */
+  /** Whether there is memory for blocks that have been delivered, and for those that come before their turn. */
   get #keepsBlocks(): boolean {
     return this.#context.line!.aheadBytes >= 2 * this.#target.manifest.stripeBytes;
   }

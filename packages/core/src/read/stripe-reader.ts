@@ -88,8 +88,8 @@ export class StripeReader {
   }
 
   /**
-   * How a stripe is read in order: the first data chunk from `chunk` on whose region is down, k if none is. Undefined if
-   * it is better read whole, because a cache or a peer has chunks, or some data chunk is far away.
+   * How a stripe is read in order: the first data chunk from `chunk` on whose region is down, k if none is. Undefined
+   * if it is better read whole, because a cache or a peer has chunks, or some data chunk is far away.
    */
   directUntil(stripe: StripeShape, chunk: number): number | undefined {
     const { manifest, sources } = this.#target;
