@@ -49,6 +49,10 @@ export const ERROR_CATALOGUE = {
     meaning: "The whole object needs more requests than one invocation of the edge may make.",
     remedy: "Read it with the service worker, or request ranges of it.",
   },
+  UPLOAD_REFUSED: {
+    meaning: "An upload from a page is too long, over, or of an object that the page cannot store as configured.",
+    remedy: "Begin another upload within the bounds that the message names.",
+  },
   RANGE_UNSATISFIABLE: {
     meaning: "The Range header names no byte of the object.",
     remedy: "Request a range below the length in Content-Range.",
@@ -273,6 +277,7 @@ const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
   FORBIDDEN: 403,
   OBJECT_NOT_FOUND: 404,
   OBJECT_TOO_LARGE: 413,
+  UPLOAD_REFUSED: 409,
   RANGE_UNSATISFIABLE: 416,
   RATE_LIMITED: 429,
   ABORTED: 499,

@@ -42,6 +42,7 @@ import type { AdoptOutcome } from "./origin/adopt-object.ts";
 import { adoptObjects, type AdoptOptions, type AdoptTotals } from "./origin/adopt-objects.ts";
 import { putOverOrigin, removeOverOrigin } from "./origin/over-origin.ts";
 import { readOrAdopt } from "./origin/read-through.ts";
+import { handleUploads, type UploadsOptions } from "./page-uploads/handle-uploads.ts";
 import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
 import type { RepairOutcome } from "./repair/repair-outcome.ts";
 import { syncFolder } from "./sync/sync-folder.ts";
@@ -352,6 +353,16 @@ export class Deployment {
     return outcomesOf(this.#parts.signal, (report, signal) =>
       syncFolder(from, to, options, report, { ...this.#parts, signal }),
     );
+  }
+
+  /**
+   * What answers the requests of `putObject` of `@agarose/sw/upload`: mount it at `/v1/uploads`. The page gets URLs by
+   * which it may store the chunks of one object, and no key.
+   *
+   * @throws CONFIG_INVALID naming the option.
+   */
+  uploads(options: UploadsOptions): (request: Request) => Promise<Response> {
+    return handleUploads(options, this.#parts);
   }
 
   /** Closes the connections. What is under way fails. */

@@ -31,6 +31,8 @@ export type { RemoveResult } from "./objects/remove-object.ts";
 export type { ObjectVerdict } from "./objects/verify-object.ts";
 export type { AdoptOutcome } from "./origin/adopt-object.ts";
 export type { AdoptTotals } from "./origin/adopt-objects.ts";
+export type { UploadGrant, UploadsOptions, UploadWish } from "./page-uploads/handle-uploads.ts";
+export { signUpload, type SignUpload } from "./page-uploads/tokens.ts";
 export type { RepairOutcome } from "./repair/repair-outcome.ts";
 export type { SyncEnd, SyncOptions, SyncOutcome, SyncRemoval, SyncTotals } from "./sync/sync-job.ts";
 export type { Source, SourceReader } from "./upload/file-source.ts";

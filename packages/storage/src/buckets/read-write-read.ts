@@ -9,7 +9,7 @@ import { AgaroseError, systemClock, type Clock, type FetchedResponse } from "@ag
 import { MANIFEST_BYTES_MAX } from "@agarose/core/format";
 import type { RegionConfig } from "../config/config.ts";
 import { readRecord } from "./small-record.ts";
-import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
+import type { GetOptions, ListedObject, PresignedPut, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
 /** How long a writer may take from its read to the arrival of its write, so that no other one misses it. */
 export const SETTLE_MS = 500;
@@ -47,6 +47,11 @@ export class ReadWriteReadStore implements Store {
       await this.#checkOwn(name, body, plain.signal);
     }
     return receipt;
+  }
+
+  /** Whoever has the URL makes no reads around the write. */
+  presignPut(name: string, { ifNoneMatch: _, ...plain }: PutOptions, seconds: number): Promise<PresignedPut> {
+    return this.#store.presignPut!(name, plain, seconds);
   }
 
   list(prefix: string, signal?: AbortSignal, after?: string): AsyncIterable<ListedObject> {

@@ -37,7 +37,7 @@ import { mayRefuseAdditions, sendPlainly } from "./plain-requests.ts";
 import { SmallRequests } from "./small-requests.ts";
 import { StreamParts } from "./stream-parts.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
-import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
+import type { GetOptions, ListedObject, PresignedPut, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
 /** Headers of an answer that readers look at, beside those that a manifest may carry. */
 const KEPT_HEADERS: ReadonlySet<string> = new Set([
@@ -143,14 +143,22 @@ export class S3Store implements Store {
     }
   }
 
+  async presignPut(name: string, options: PutOptions, seconds: number): Promise<PresignedPut> {
+    try {
+      const headers = headersOf(options);
+      const length = { "content-length": String(options.bytes) };
+      const url = await this.#requests.presign({ method: "PUT", name, headers: { ...headers, ...length } }, seconds);
+      return { url, headers };
+    } catch (error) {
+      throw this.#failure(error, "CREDENTIALS_REFUSED", `a URL for ${name}`);
+    }
+  }
+
   async #sendBytes(name: string, body: Uint8Array, options: PutOptions): Promise<PutReceipt> {
     const checksum = Buffer.alloc(4);
     checksum.writeUInt32BE(crc32(body));
     const headers = {
-      "content-type": options.contentType,
-      ...(options.cacheControl && { "cache-control": options.cacheControl }),
-      ...(options.ifNoneMatch && { "if-none-match": options.ifNoneMatch }),
-      ...(options.ifMatch && { "if-match": options.ifMatch }),
+      ...headersOf(options),
       "x-amz-sdk-checksum-algorithm": "CRC32",
       "x-amz-checksum-crc32": checksum.toString("base64"),
     };
@@ -385,6 +393,15 @@ export class S3Store implements Store {
   #failure(error: unknown, code: ErrorCode, what: string): AgaroseError {
     return storeFailure(error, code, what, this.region, this.#credentialsOrigin);
   }
+}
+
+function headersOf({ contentType, cacheControl, ifNoneMatch, ifMatch }: PutOptions): Record<string, string> {
+  return {
+    "content-type": contentType,
+    ...(cacheControl && { "cache-control": cacheControl }),
+    ...(ifNoneMatch && { "if-none-match": ifNoneMatch }),
+    ...(ifMatch && { "if-match": ifMatch }),
+  };
 }
 
 /** Whether a store refused a streamed put because of the checksum behind its bytes. */

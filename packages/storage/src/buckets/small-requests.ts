@@ -69,7 +69,14 @@ interface Config {
   readonly requestHandler: { handle(request: object, options: object): Promise<{ readonly response: Response }> };
   readonly httpAuthSchemes: readonly { readonly schemeId: string; readonly signer: unknown }[];
   readonly logger: unknown;
+  readonly systemClockOffset: number;
 }
+interface Presigner {
+  presign(request: object, options: object): Promise<{ readonly query: Readonly<Record<string, string>> }>;
+}
+
+/** Who gets the URL decides on the bytes. */
+const UNSIGNED_PAYLOAD = { "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
 
 /** The small requests to one bucket. */
 export class SmallRequests {
@@ -90,16 +97,33 @@ export class SmallRequests {
     this.#config.signer = (scheme) => (own ??= signer(scheme));
   }
 
+  /**
+   * A URL by which anyone may send `request` with these very headers, for `seconds` from now on. Rejects where there are
+   * no keys.
+   */
+  async presign({ method, name, headers = {} }: SmallRequest, seconds: number): Promise<string> {
+    const config = this.#config;
+    const { protocol, hostname, host } = this.#bucket;
+    const path = this.#pathOf(name);
+    const signer = (await config.signer(undefined)) as Presigner;
+    const signed = await signer.presign(
+      { method, protocol, hostname, path, query: {}, headers: { host, ...headers, ...UNSIGNED_PAYLOAD } },
+      { expiresIn: seconds, signingDate: new Date(Date.now() + config.systemClockOffset) },
+    );
+    const query = Object.entries(signed.query).map(([field, value]) => `${encoded(field)}=${encoded(value)}`);
+    return `${protocol}//${host}${path}?${query.join("&")}`;
+  }
+
   /** Sends a request. Rejects with the SDK's error for an answer of 300 or more. */
   async send({ method, name, headers, body }: SmallRequest, abortSignal?: AbortSignal): Promise<SmallAnswer> {
     const config = this.#config;
-    const { protocol, hostname, port, host, pathname } = this.#bucket;
+    const { protocol, hostname, port, host } = this.#bucket;
     const request = {
       method,
       protocol,
       hostname,
       ...(port !== "" && { port: Number(port) }),
-      path: pathname + name.split("/").map(encoded).join("/"),
+      path: this.#pathOf(name),
       query: {},
       headers: { host, "user-agent": "agarose", ...(body && { "content-length": String(body.length) }), ...headers },
       body,
@@ -118,6 +142,10 @@ export class SmallRequests {
     const options = abortSignal ? { abortSignal } : {};
     const run = this.#stack.resolve((args) => config.requestHandler.handle(args.request, options), context);
     return (await run({ input: {}, request })).output;
+  }
+
+  #pathOf(name: string): string {
+    return this.#bucket.pathname + name.split("/").map(encoded).join("/");
   }
 }
 

@@ -21,6 +21,11 @@ export interface Store {
    */
   put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt>;
   /**
+   * By which anyone may store an object for `seconds` from now on, and of these options nothing else. Stores that have
+   * no URLs lack it. Rejects with CREDENTIALS_REFUSED.
+   */
+  presignPut?(name: string, options: Omit<PutOptions, "ifMatch" | "signal">, seconds: number): Promise<PresignedPut>;
+  /**
    * All objects below `prefix` whose names are greater than `after`, in order of their names. Rejects with
    * SOURCE_FAILED when the store's answer is no such listing.
    */
@@ -61,6 +66,12 @@ export interface PutOptions {
   /** Store only if the object that is there has this ETag. Some stores ignore it. */
   readonly ifMatch?: string;
   readonly signal?: AbortSignal;
+}
+
+/** A request without its body, whose length is signed. */
+export interface PresignedPut {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** What a store says of an object that it has stored. */

@@ -35,6 +35,8 @@ export interface Claim {
    * dead writers only: with others it could repeat old content over what they put in between.
    */
   readonly copies?: boolean;
+  /** Whether it keeps the chunks of a browser's upload, which another claim commits. */
+  readonly begins?: boolean;
 }
 
 /**
@@ -140,6 +142,47 @@ export async function isCopied(key: string, generation: number, context: WriteCo
   return false;
 }
 
+/** The claim that keeps the chunks of a browser's upload. */
+export interface BegunUpload {
+  readonly generation: number;
+  /** Whether its writer has said so: it was committed. */
+  readonly isOver: boolean;
+}
+
+/** The claim with `begins` of an upload; undefined where there is none. NO_QUORUM. */
+export async function findBegun(
+  key: string,
+  upload: string,
+  context: WriteContext,
+): Promise<BegunUpload | undefined> {
+  const listed = await listClaims(key, context);
+  const claims = await Promise.all(
+    listed.map(async (one) => ({ ...(await readClaim(one, context.signal)), generation: one.generation })),
+  );
+  const own = claims.filter((claim) => claim.upload === upload && claim.begins === true);
+  return own[0] && { generation: own[0].generation, isOver: own.some(({ withdrawn }) => withdrawn === true) };
+}
+
+/**
+ * Stores the claim of a begun upload again, so that its chunks are kept as long as those of a writer that works. Where
+ * `isOver`, it says that the upload was committed, and is no claim any more. NO_QUORUM where too few regions take it.
+ */
+export async function storeBegun(
+  key: string,
+  upload: string,
+  { generation, isOver }: BegunUpload,
+  context: WriteContext,
+): Promise<void> {
+  const text = JSON.stringify({ upload, begins: true, ...(isOver && { withdrawn: true }) });
+  const bytes = Buffer.from(text);
+  const options = { bytes: bytes.length, contentType: "application/json" };
+  const store = (region: Store, signal: AbortSignal): Promise<unknown> =>
+    region.put(claimName(key, generation), bytes, { ...options, signal });
+  const needed = majorityOf(context.stores);
+  const outcomes = await askRegions(context.stores, store, { enough: needed }, context);
+  if (outcomes.filter(({ error }) => !error).length < needed) throw noQuorum(key, outcomes, needed);
+}
+
 /** A claim in one region. */
 export interface ListedClaim {
   readonly store: Store;
@@ -209,13 +252,14 @@ async function claimIn(store: Store, name: string, body: string, signal: AbortSi
   }
 }
 
-function bodyOf({ upload, newest, copies }: Claim): string {
-  return JSON.stringify({ upload, ...(copies && { copies: newest }) });
+function bodyOf({ upload, newest, copies, begins }: Claim): string {
+  return JSON.stringify({ upload, ...(copies && { copies: newest }), ...(begins && { begins }) });
 }
 
 interface ClaimContent {
   readonly upload?: string;
   readonly copies?: number;
+  readonly begins?: boolean;
   readonly withdrawn?: boolean;
 }
 

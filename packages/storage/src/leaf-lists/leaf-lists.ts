@@ -6,7 +6,7 @@ import { AgaroseError, toAgaroseError, type Codec } from "@agarose/core";
 import {
   checkPage,
   chunkName,
-  hashBlocks,
+  codeStripe,
   LEAF_LIST,
   LeafList,
   leafListBytes,
@@ -162,16 +162,12 @@ async function storeParts(
 
 /** Makes the leaf list from the bytes of the object. Rejects with CHUNK_CORRUPT if they are others than were put. */
 async function* madeParts(manifest: Manifest, file: SourceReader, codec: Codec): AsyncGenerator<Uint8Array> {
-  const { k, m, blockBytes } = manifest;
   const list = new LeafList(manifest, nodeSha256);
-  const parity = Array.from({ length: m }, (_, row) => k + row);
   for (let index = 0; index < stripeCount(manifest); index++) {
     const { start, dataBytes, shardBytes } = stripeShape(manifest, index);
-    const padded = new Uint8Array(k * shardBytes);
+    const padded = new Uint8Array(manifest.k * shardBytes);
     await file.read(padded.subarray(0, dataBytes), start);
-    const data = Array.from({ length: k }, (_, chunk) => padded.subarray(chunk * shardBytes, (chunk + 1) * shardBytes));
-    const shards = [...data, ...(m > 0 ? codec.encode(data, parity) : [])];
-    const part = await list.add(await Promise.all(shards.map((shard) => hashBlocks(shard, blockBytes, nodeSha256))));
+    const part = await list.add((await codeStripe(manifest, padded, codec, nodeSha256)).leaves);
     const at = list.hashes.length - 1;
     if (list.hashes[at] !== manifest.hashes[at]) throw corrupt(manifest, index);
     yield part;

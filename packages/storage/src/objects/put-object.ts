@@ -222,14 +222,14 @@ async function surveyFor({ key, onlyIf, isAbsent, etag }: PutObject, context: Wr
 }
 
 /** What a put decides before it claims a generation. */
-type Draft = Omit<
+export type Draft = Omit<
   ManifestDraft,
   "generation" | "modified" | "upload" | "hashes" | "leaves" | "missing" | "requires" | "sha256"
 >;
 
-/** How an object of `bytes` stored bytes is laid out, and whether its manifest carries it. */
-function draftOf(
-  { key, contentType, headers }: PutObject,
+/** How an object of `bytes` stored bytes is laid out, and whether its manifest carries it. It throws as a put does. */
+export function draftOf(
+  { key, contentType, headers }: Pick<PutObject, "key" | "contentType" | "headers">,
   bytes: number,
   config: Config,
 ): { readonly draft: Draft; readonly inline: boolean } {
@@ -268,16 +268,13 @@ async function storeNew(
   survey: Survey,
   source: Pick<UploadInput, "file" | "expected" | "onHashed">,
   {
-    copies,
-    lease,
-    asOf,
-    beforeCommit,
     onBytes,
+    ...storing
   }: Pick<PutObject, "onBytes" | "lease" | "asOf" | "beforeCommit"> & Required<Pick<CommitInput<Manifest>, "copies">>,
   context: PutParts,
 ): Promise<PutResult> {
-  const { key, placement } = draft;
-  const upload = lease?.upload ?? context.newUpload();
+  const { key, placement, inline } = draft;
+  const upload = storing.lease?.upload ?? context.newUpload();
   const input: UploadInput = {
     ...source,
     key,
@@ -290,14 +287,42 @@ async function storeNew(
     context,
     onBytes: (bytes) => onBytes?.("upload", bytes),
   };
+  const chunks: ChunksOfPut = {
+    ...(inline === undefined && { bring: (list) => uploadChunks({ ...input, list }) }),
+    restore: (manifest, list) => restoreChunks(manifest, { ...input, expected: manifest.sha256, list }, context),
+  };
+  const sha256 = source.expected as string;
+  return commitDraft(draft, { ...storing, upload, survey, sha256 }, chunks, context);
+}
+
+/** How the chunks of a put come to their regions. */
+export interface ChunksOfPut {
+  /** Stores them, and the leaf list. An inline object has none. */
+  readonly bring?: (list: LeafListUpload) => Promise<UploadedChunks>;
+  /** Stores again what is gone when the manifest is there, and returns what could not be. */
+  readonly restore: (manifest: Manifest, list: LeafListUpload) => Promise<readonly number[]>;
+}
+
+/** What a manifest needs beside its draft. */
+export type DraftCommit = Pick<PutObject, "lease" | "asOf" | "beforeCommit"> &
+  Pick<CommitInput<Manifest>, "upload" | "survey" | "copies"> & {
+    /** Of what is inline, which is not read any more. */
+    readonly sha256?: string;
+  };
+
+/** Commits the manifest of chunks that come while its generation is claimed. */
+export async function commitDraft(
+  draft: Draft,
+  { upload, survey, copies = false, lease, asOf, beforeCommit, sha256: known }: DraftCommit,
+  { bring, restore }: ChunksOfPut,
+  context: WriteContext,
+): Promise<PutResult> {
+  const { key } = draft;
   let uploaded: UploadedChunks | undefined;
   const list = listUpload(draft, upload, context);
-  const prepare = async (): Promise<void> => {
-    uploaded = await uploadChunks({ ...input, list });
-  };
   const seal = async (generation: number, modified: string): Promise<Manifest> => {
     // Only what is inline is sealed without an upload, and it is hashed before.
-    const { missing = [], sha256 = source.expected as string } = uploaded ?? {};
+    const { missing = [], sha256 = known! } = uploaded ?? {};
     // A page must survive what the object does, so `repair` brings the list to all regions.
     const leaves = draft.pageStripes ? list.all : list.regions;
     const made = { generation, upload, modified: asOf ?? modified, leaves, missing, sha256, hashes: list.hashes };
@@ -306,26 +331,17 @@ async function storeNew(
     await beforeCommit?.();
     return sealed;
   };
+  const prepare = bring && (async () => void (uploaded = await bring(list)));
   const commit = await commitRecord(
-    {
-      key,
-      upload,
-      survey,
-      copies,
-      lease,
-      isContent: true,
-      ...(draft.inline === undefined && { prepare }),
-      seal,
-    },
+    { key, upload, survey, copies, lease, isContent: true, ...(prepare && { prepare }), seal },
     context,
   );
-  const expected = commit.record.sha256;
-  const lost = await restoreChunks(commit.record, { ...input, expected, list }, context);
+  const lost = await restore(commit.record, list);
   return finish("stored", commit, context, lost, draft.pageStripes ? list.lacking : []);
 }
 
 /** The leaf list of a put. Pages of hashes must be in as many regions as the object may lose, and one more. */
-function listUpload(draft: Draft, upload: string, context: PutParts): LeafListUpload {
+function listUpload(draft: Draft, upload: string, context: WriteContext): LeafListUpload {
   const { key, pageStripes } = draft;
   const { config } = context;
   const regions = keptRegions(config);
@@ -505,7 +521,7 @@ async function finish(
  * How many chunks a put must store: `write.happy`, or those that remain when the losses that the configuration promises
  * to survive have happened. Never below k.
  */
-function chunksNeeded(config: Config, { k, placement }: Pick<Draft, "k" | "placement">): number {
+export function chunksNeeded(config: Config, { k, placement }: Pick<Draft, "k" | "placement">): number {
   const kept = config.write?.happy ?? placement.length - promisedLosses(config, placement);
   return Math.max(k, Math.min(kept, placement.length));
 }

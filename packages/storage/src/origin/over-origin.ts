@@ -28,8 +28,8 @@ export async function removeOverOrigin(key: string, context: DeploymentParts): P
   return removeObject(key, context);
 }
 
-/** Whether the regions may know the key only since now. Costs a read of the regions, and a listing of unknown keys. */
-async function adoptKept(key: string, isAbsent: boolean, context: DeploymentParts): Promise<boolean> {
+/** Adopts what only the origin has. Returns whether the regions may know the key only since now. Costs a read of the regions, and a listing of unknown keys. */
+export async function adoptKept(key: string, isAbsent: boolean, context: DeploymentParts): Promise<boolean> {
   const { origin, config } = context;
   parseKey(key);
   if (!origin || keepMsOf(key, config) === 0) return false;

@@ -14,7 +14,8 @@ import { runTasks, type AskContext, type Patience, type Task } from "../regions/
 /** Bytes that may wait for a slow region before it slows the others down. */
 const QUEUE_BYTES = 1024 * 1024;
 
-const CHUNK_OPTIONS = {
+/** How every chunk is stored. */
+export const CHUNK_OPTIONS = {
   contentType: "application/octet-stream",
   cacheControl: "public, max-age=31536000, immutable",
 } as const;

@@ -1,5 +1,6 @@
 /** The manifest: what one version of one object is and where its chunks are (docs/reference/format.md). */
 export { checkCode } from "./check.ts";
+export { type CodedStripe, codeStripe } from "./code-stripe.ts";
 export { encodeManifest, refuseTooLarge } from "./encode.ts";
 export { signedBytes, versionText } from "./identity.ts";
 export {
