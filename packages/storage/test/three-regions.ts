@@ -23,10 +23,14 @@ export type ThreeRegions = Awaited<ReturnType<typeof startThreeRegions>>;
 export async function startThreeRegions() {
   const down = new Set<string>();
   const refused = { requests: 0 };
+  const clock = { aheadMs: 0 };
+  const nowMs = (): number => Date.now() + clock.aheadMs;
   const endpoint = await startS3Endpoint({
     ...KEYS,
     buckets: [...REGIONS, "paris"],
+    nowMs,
     async intercept(request, response) {
+      response.setHeader("date", new Date(nowMs()).toUTCString());
       if (![...down].some((bucket) => request.url!.startsWith(`/${bucket}`))) return false;
       refused.requests++;
       response.writeHead(500).end();
@@ -56,6 +60,8 @@ export async function startThreeRegions() {
     down,
     refused,
     regionsOf,
+    /** Of the regions, before that of this machine. */
+    clock,
     async close(): Promise<void> {
       await endpoint.close();
       await rm(folder, { recursive: true });

@@ -269,17 +269,23 @@ test("gc keeps the chunks of an upload under way, and removes those of one that 
   const grant = await begin({ key: "a", bytes: content.length });
   const { chunks, leaves, query } = await coded(grant, content);
   await send(grant, chunks);
+  const gone = await begin({ key: "gone", bytes: content.length });
+  await send(gone, (await coded(gone, content)).chunks);
   const states = async (): Promise<string[]> =>
-    (await allOf(store.gc("", { olderThanMs: 0 }))).map(({ state }) => state);
-  expect(await states()).toEqual(["marked"]);
-  expect(await states(), "its claim keeps it").toEqual(["waiting"]);
+    (await allOf(store.gc("", { olderThanMs: 0 }))).map(({ key, state }) => `${key} ${state}`);
+  expect(await states()).toEqual(["a marked", "gone marked"]);
+  expect(await states(), "their claims keep them").toEqual(["a waiting", "gone waiting"]);
   await ask(`/${grant.ticket}${query}`, leaves);
   expect((await read("a")).equals(content)).toBe(true);
-  expect(await states()).toEqual([]);
+  expect(await states()).toEqual(["gone waiting"]);
+  nowMs += 121 * MINUTE_MS;
+  world.clock.aheadMs += 121 * MINUTE_MS;
+  expect(await states()).toEqual(["gone removed"]);
+  expect((await read("a")).equals(content)).toBe(true);
 });
 
 test("what the configuration wants encrypted or compressed is not stored as it is", async () => {
-  await writeFile(join(world.folder, "secret"), `agarose-secret:${randomBytes(32).toString("base64url")}`);
+  await writeFile(join(world.folder, "secret"), `aes256:${randomBytes(32).toString("base64")}`);
   await open({ encryption: [{ prefix: "private/", secrets: [{ file: join(world.folder, "secret") }] }] });
   const refusal = { code: "UPLOAD_REFUSED", message: expect.stringContaining("encryption") };
   await expect(begin({ key: "private/a", bytes: 30_000 })).rejects.toMatchObject(refusal);
