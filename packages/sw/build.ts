@@ -61,6 +61,7 @@ const SCRIPTS: readonly Script[] = [
   },
   { name: "agarose.js", entry: "index.ts", runsIn: "page", messages: true, encryption: true },
   { name: "agarose-devtools.js", entry: "devtools/index.ts", runsIn: "page", messages: true, encryption: true },
+  { name: "agarose-upload.js", entry: "entries/agarose-upload.ts", runsIn: "page", messages: true, encryption: false },
 ];
 
 /** Builds every file into `folder`, which is created if it is missing. */
@@ -156,7 +157,7 @@ export async function sizeTable(): Promise<string> {
     ["and with decryption (`agarose-sw.encryption.js`)", await bundle({ ...offline, encryption: true })],
     ["with error messages", await bundle({ ...worker, messages: true })],
   ];
-  for (const script of SCRIPTS.filter(({ name }) => /^agarose(-codec|-devtools|)\.js$/.test(name)))
+  for (const script of SCRIPTS.filter(({ name }) => /^agarose(-codec|-devtools|-upload|)\.js$/.test(name)))
     rows.push([`\`${script.name}\``, await bundle(script)]);
   const lines = rows.map(([what, { code }]) => {
     const { gzipBytes, brotliBytes } = sizesOf(new TextEncoder().encode(code));

@@ -248,13 +248,22 @@ class Uploads {
     const draft = ticket.layout && this.#draftIn(ticket);
     const body = await bodyOf(request, draft ? leavesBytes(draft) : bytes);
     const begun = await findBegun(key, upload, context);
-    if (!begun || begun.isOver) throw usedUp(key);
+    if (!begun || begun.isOver) return this.#committed(ticket, sha256);
     const stored = draft
       ? await this.#commitCoded(draft, upload, sha256, body, begun.generation)
       : await this.#put(ticket, body);
     // What is committed is no failure.
     await storeBegun(key, upload, { ...begun, isOver: true }, context).catch(() => {});
     return stored;
+  }
+
+  /** What an earlier request for the same commit has stored, whose answer was lost. */
+  async #committed({ key, upload }: Ticket, sha256: string | null): Promise<PutResult> {
+    const { newest } = await surveyRegions(key, this.#parts);
+    if (!newest || isTombstone(newest) || newest.upload !== upload || newest.sha256 !== sha256) throw usedUp(key);
+    const { version, generation, bytes, modified, placement, missing = [] } = newest;
+    const content = { key, version, upload, generation, bytes, sha256, modified, placement };
+    return { ...content, outcome: "unchanged", regionsWithoutManifest: [], missing };
   }
 
   async #commitCoded(

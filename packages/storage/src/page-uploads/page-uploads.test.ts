@@ -97,7 +97,9 @@ test("a page stores the chunks, and the server commits what verifies as any othe
   const { chunks, leaves, query } = await coded(grant, content);
   await send(grant, chunks);
   await expect(store.stat("a/film.bin")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
-  const stored = await ask<object>(`/${grant.ticket}${query}`, leaves);
+  const stored = await ask<{ version: string }>(`/${grant.ticket}${query}`, leaves);
+  const again = await ask<object>(`/${grant.ticket}${query}`, leaves);
+  expect(again, "the answer was lost").toMatchObject({ version: stored.version, outcome: "unchanged" });
   expect(stored).toMatchObject({ key: "a/film.bin", outcome: "stored", missing: [], bytes: 95_003 });
   expect((await read("a/film.bin")).equals(content)).toBe(true);
   expect(await store.stat("a/film.bin")).toMatchObject({ contentType: "video/mp4" });
