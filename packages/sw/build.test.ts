@@ -96,6 +96,7 @@ test.each([
   ["agarose-codec.js", []],
   ["agarose.js", ["createClient", "errorOf", "register", "unregister"]],
   ["agarose-devtools.js", ["logReads", "onRead", "showOverlay", "summarized", "totalsOf"]],
+  ["agarose-upload.js", ["putObject"]],
 ])("%s is a module that imports nothing and exports what pages use", async (name, exported) => {
   const bundle = await rolldown({ input: join(folder, name) });
   const { output } = await bundle.generate({ format: "esm" });
