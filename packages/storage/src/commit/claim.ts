@@ -150,11 +150,7 @@ export interface BegunUpload {
 }
 
 /** The claim with `begins` of an upload; undefined where there is none. NO_QUORUM. */
-export async function findBegun(
-  key: string,
-  upload: string,
-  context: WriteContext,
-): Promise<BegunUpload | undefined> {
+export async function findBegun(key: string, upload: string, context: WriteContext): Promise<BegunUpload | undefined> {
   const listed = await listClaims(key, context);
   const claims = await Promise.all(
     listed.map(async (one) => ({ ...(await readClaim(one, context.signal)), generation: one.generation })),

@@ -147,7 +147,8 @@ class Uploads {
     const nowMs = context.nowMs();
     parseKey(key);
     const upload = await this.#allowed(request, wish, token);
-    if (!key.startsWith(prefix)) throw forbidden(`${JSON.stringify(key)} does not begin with ${JSON.stringify(prefix)}`);
+    if (!key.startsWith(prefix))
+      throw forbidden(`${JSON.stringify(key)} does not begin with ${JSON.stringify(prefix)}`);
     if (bytes > bytesMax) throw refused(`the object has ${bytes} bytes, at most ${bytesMax} are allowed`);
     const { draft, isCoded } = await this.#draftOf(wish);
     const { k, m, stripeBytes, placement } = draft;

@@ -205,7 +205,12 @@ test("a chunk of another length is refused by the store, and a second one never 
   await send(grant, chunks, [1, 2]);
   await expect(ask(`/${grant.ticket}${query}`, leaves.subarray(1))).rejects.toMatchObject({ code: "REQUEST_INVALID" });
   await ask(`/${grant.ticket}${query}`, leaves);
-  expect(await send(grant, chunks.map((chunk) => chunk.toReversed()))).toEqual([412, 412, 412]);
+  expect(
+    await send(
+      grant,
+      chunks.map((chunk) => chunk.toReversed()),
+    ),
+  ).toEqual([412, 412, 412]);
   expect((await read("a")).equals(content)).toBe(true);
 });
 

@@ -19,7 +19,8 @@ interface CoderScope {
 
 type Answer = { readonly bytes: number } | { readonly coded: CodedBlob } | { readonly problem: string };
 
-const bytesOf = (text: string): Uint8Array<ArrayBuffer> => Uint8Array.from(text, (character) => character.charCodeAt(0));
+const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(text, (character) => character.charCodeAt(0));
 const codec = (): ReturnType<typeof loadCodec> => loadCodec(bytesOf(relaxed));
 
 const scope = globalThis as unknown as CoderScope;

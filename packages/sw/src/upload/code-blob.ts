@@ -42,7 +42,9 @@ export async function codeBlob(
     for (const [chunk, shard] of stripe.shards.entries()) {
       const from = start + chunk * shardBytes;
       const isInFile = chunk < k && from + shardBytes <= end;
-      chunks[chunk]!.push(isInFile ? blob.slice(from, from + shardBytes) : new Blob([shard as Uint8Array<ArrayBuffer>]));
+      chunks[chunk]!.push(
+        isInFile ? blob.slice(from, from + shardBytes) : new Blob([shard as Uint8Array<ArrayBuffer>]),
+      );
     }
     onCoded(end);
   }

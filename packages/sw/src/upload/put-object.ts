@@ -73,7 +73,11 @@ interface Grant {
   readonly lastsMs: number;
   readonly coded?: BlobCode & {
     readonly needed: number;
-    readonly chunks: readonly { readonly url: string; readonly headers: Record<string, string>; readonly stored: boolean }[];
+    readonly chunks: readonly {
+      readonly url: string;
+      readonly headers: Record<string, string>;
+      readonly stored: boolean;
+    }[];
   };
 }
 
@@ -163,7 +167,11 @@ class Upload {
     const sent = places.map(({ stored }) => (stored ? bytes : 0));
     const onSent = (chunk: number, count: number): void => {
       sent[chunk] = count;
-      this.#report("send", sent.reduce((sum, one) => sum + one, 0), bytes * places.length);
+      this.#report(
+        "send",
+        sent.reduce((sum, one) => sum + one, 0),
+        bytes * places.length,
+      );
     };
     const pending = places.flatMap(({ stored }, chunk) => (stored ? [] : [chunk]));
     const send = async (chunk: number): Promise<void> => {
