@@ -41,6 +41,7 @@ export default defineConfig({
         "web-app",
         "existing-service-worker",
         "libraries",
+        "upload-from-the-browser",
         "offline",
         "test-your-app",
         "trace-reads",

@@ -1,16 +1,13 @@
 import { putObject } from "@agarose/sw/upload";
 
-const input = document.querySelector<HTMLInputElement>("input[type=file]")!;
-const bar = document.querySelector("progress")!;
-
-input.addEventListener("change", async () => {
-  const [file] = input.files!;
-  if (!file) return;
-  const stored = await putObject(`uploads/${file.name}`, file, {
+/** Stores a file that the user has chosen, and shows how far it is. */
+export async function store(file: File, bar: HTMLProgressElement, signal: AbortSignal): Promise<string> {
+  const { key } = await putObject(`uploads/${file.name}`, file, {
+    signal,
     memory: localStorage,
     onProgress({ step, bytes, total }) {
       if (step === "send") bar.value = bytes / total;
     },
   });
-  console.log(`/ec/${stored.key} has ${stored.bytes} bytes`);
-});
+  return `/ec/${key}`;
+}

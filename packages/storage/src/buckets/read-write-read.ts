@@ -50,7 +50,11 @@ export class ReadWriteReadStore implements Store {
   }
 
   /** Whoever has the URL makes no reads around the write. */
-  presignPut(name: string, { ifNoneMatch: _, ...plain }: PutOptions, seconds: number): Promise<PresignedPut> {
+  presignPut(
+    name: string,
+    { ifNoneMatch: _ifNoneMatch, ...plain }: PutOptions,
+    seconds: number,
+  ): Promise<PresignedPut> {
     return this.#store.presignPut!(name, plain, seconds);
   }
 

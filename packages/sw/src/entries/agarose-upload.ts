@@ -14,7 +14,12 @@ const NAME = "agarose-upload";
 interface CoderScope {
   readonly name?: string;
   postMessage(message: Answer): void;
-  onmessage: ((event: { readonly data: { readonly blob: Blob; readonly code: BlobCode } }) => void) | null;
+  addEventListener(type: "message", listener: (event: { readonly data: Coding }) => void): void;
+}
+
+interface Coding {
+  readonly blob: Blob;
+  readonly code: BlobCode;
 }
 
 type Answer = { readonly bytes: number } | { readonly coded: CodedBlob } | { readonly problem: string };
@@ -25,11 +30,12 @@ const codec = (): ReturnType<typeof loadCodec> => loadCodec(bytesOf(relaxed));
 
 const scope = globalThis as unknown as CoderScope;
 if (scope.name === NAME && typeof (globalThis as { document?: unknown }).document === "undefined") {
-  scope.onmessage = ({ data: { blob, code } }) =>
-    void codec()
+  scope.addEventListener("message", ({ data: { blob, code } }) => {
+    codec()
       .then((loaded) => codeBlob(blob, code, loaded, (bytes) => scope.postMessage({ bytes })))
       .then((coded) => scope.postMessage({ coded }))
       .catch((error: unknown) => scope.postMessage({ problem: String(error) }));
+  });
 }
 
 const codeInWorker: UploadPorts["code"] = async (blob, code, onCoded, signal) => {

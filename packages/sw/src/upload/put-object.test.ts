@@ -79,10 +79,10 @@ function put(options: PutObjectOptions = {}, bytes: Uint8Array = content): Promi
 
 /** Lets pauses pass at once. */
 async function settled<T>(promise: Promise<T>): Promise<T> {
-  let isSettled = false;
-  const settle = (): void => void (isSettled = true);
+  const state = { isSettled: false };
+  const settle = (): void => void (state.isSettled = true);
   promise.then(settle, settle);
-  while (!isSettled) {
+  while (!state.isSettled) {
     await vi.advanceTimersByTimeAsync(200);
     await new Promise((resolve) => setImmediate(resolve));
   }
