@@ -98,8 +98,8 @@ export class SmallRequests {
   }
 
   /**
-   * A URL by which anyone may send `request` with these very headers, for `seconds` from now on. Rejects where there are
-   * no keys.
+   * A URL by which anyone may send this request with these very headers, for `seconds` from now on. Rejects where
+   * there are no keys.
    */
   async presign({ method, name, headers = {} }: SmallRequest, seconds: number): Promise<string> {
     const config = this.#config;

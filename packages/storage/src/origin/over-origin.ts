@@ -28,7 +28,10 @@ export async function removeOverOrigin(key: string, context: DeploymentParts): P
   return removeObject(key, context);
 }
 
-/** Adopts what only the origin has. Returns whether the regions may know the key only since now. Costs a read of the regions, and a listing of unknown keys. */
+/**
+ * Adopts what only the origin has, where `keep` wants it. Returns whether the regions may know the key only since now.
+ * Costs a read of the regions, and a listing of unknown keys.
+ */
 export async function adoptKept(key: string, isAbsent: boolean, context: DeploymentParts): Promise<boolean> {
   const { origin, config } = context;
   parseKey(key);

@@ -159,7 +159,7 @@ test("a token is good for one upload of its key, within its bound and its time",
   await store.put("a", "another");
   await expect(begin({ key: "a", bytes: 30_000, token }), "used").rejects.toMatchObject({ code: "UPLOAD_REFUSED" });
   const { leaves, query } = await coded(grant, content);
-  await expect(ask(`/${grant.ticket}${query}`, leaves)).rejects.toMatchObject({ code: "UPLOAD_REFUSED", status: 409 });
+  await expect(ask(`/${grant.ticket}${query}`, leaves)).rejects.toMatchObject({ code: "UPLOAD_REFUSED", status: 403 });
   expect((await read("a")).toString(), "an old upload does not come again").toBe("another");
   nowMs += MINUTE_MS;
   await expect(begin({ key: "a", bytes: 30_000, token: late })).rejects.toMatchObject({ code: "FORBIDDEN" });

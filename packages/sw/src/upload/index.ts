@@ -26,8 +26,8 @@ export interface BundledOptions extends PutObjectOptions {
  * Stores a blob, a file for example, under `key`. Readers see it once this resolves. It codes the object where it is
  * called, so call it in a worker if the page must stay smooth; `agarose-upload.js` has one of its own.
  *
- * @throws FORBIDDEN, UPLOAD_REFUSED, STORE_FAILED when too few regions take their chunks, what the server throws, or the
- * reason of `signal`.
+ * @throws FORBIDDEN, UPLOAD_REFUSED, STORE_FAILED when too few regions take their chunks, what the server throws, or
+ * the reason of `signal`.
  */
 export function putObject(key: string, blob: Blob, options: BundledOptions = {}): Promise<StoredObject> {
   const codec = once(options.codec ?? (async () => javascriptCodec()));

@@ -28,7 +28,7 @@ class Served {
         const { bytes } = JSON.parse(body as string) as { bytes: number };
         if (bytes > 1_000_000) {
           const error = { code: "UPLOAD_REFUSED", message: "too long", details: { bytes } };
-          return Response.json({ error }, { status: 409 });
+          return Response.json({ error }, { status: 403 });
         }
         this.code = { k: 2, m: 1, bytes, stripeBytes: 10_000, blockBytes: 65_536 };
         return Response.json(this.#grant(this.uploads.push(new Map()) - 1, 0));

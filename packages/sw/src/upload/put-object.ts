@@ -1,6 +1,6 @@
 /**
- * Stores an object from a page: a server of the app begins and commits the upload, and the chunks that the page makes go
- * to the regions by URLs that it signs.
+ * Stores an object from a page: a server of the app begins and commits the upload, and the chunks that the page makes
+ * go to the regions by URLs that it signs.
  */
 import { AgaroseError, systemClock, toAgaroseError, type Clock, type ErrorCode } from "@agarose/core";
 import { chunkBytes, isRecord } from "@agarose/core/format";
