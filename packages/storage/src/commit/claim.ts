@@ -5,12 +5,12 @@
  * one conditional write of a name succeeds, so no second writer can have it.
  */
 import { AgaroseError } from "@agarose/core";
-import { recordText } from "../buckets/small-record.ts";
+import { readRecordText, recordText } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed, type Outcome } from "../regions/ask-regions.ts";
 import { batchesIn } from "./batches.ts";
 import { singleAfter } from "./generations.ts";
-import { DEAD_MS, instantOf, Lease, PASSABLE_MS, withdrawClaim, type HeldClaim } from "./lease.ts";
+import { DEAD_MS, instantOf, Lease, PASSABLE_MS, withdrawClaim, withdrawn, type HeldClaim } from "./lease.ts";
 import { claimName, claimPrefix } from "./names.ts";
 import { surveyRegions } from "../regions/region-survey.ts";
 import { majorityOf, pause, type RegionParts, type WriteContext } from "./write-context.ts";
@@ -161,7 +161,8 @@ export async function findBegun(key: string, upload: string, context: WriteConte
 
 /**
  * Stores the claim of a begun upload again, so that its chunks are kept as long as those of a writer that works. Where
- * `isOver`, it says that the upload was committed, and is no claim any more. NO_QUORUM where too few regions take it.
+ * `isOver`, it says that the upload was committed, and is no claim any more. It says so for good: who has not seen that
+ * it is over stores it under a condition. NO_QUORUM where too few regions take it.
  */
 export async function storeBegun(
   key: string,
@@ -169,11 +170,20 @@ export async function storeBegun(
   { generation, isOver }: BegunUpload,
   context: WriteContext,
 ): Promise<void> {
-  const text = JSON.stringify({ upload, begins: true, ...(isOver && { withdrawn: true }) });
-  const bytes = Buffer.from(text);
-  const options = { bytes: bytes.length, contentType: "application/json" };
-  const store = (region: Store, signal: AbortSignal): Promise<unknown> =>
-    region.put(claimName(key, generation), bytes, { ...options, signal });
+  const name = claimName(key, generation);
+  const body = bodyOf({ key, upload, newest: 0, begins: true });
+  const bytes = Buffer.from(isOver ? withdrawn(body) : body);
+  const store = async (region: Store, signal: AbortSignal): Promise<void> => {
+    const options = { bytes: bytes.length, contentType: "application/json", signal };
+    const response = isOver ? undefined : await region.get(name, { signal });
+    const ifMatch = response?.headers.get("etag") ?? undefined;
+    if (response && ifMatch === undefined) {
+      if (!(await claimIn(region, name, body, signal))) throw overtaken(key, 1);
+      return;
+    }
+    if (response && (await readRecordText(response, name)) !== body) throw overtaken(key, 1);
+    await region.put(name, bytes, { ...options, ...(ifMatch !== undefined && { ifMatch }) });
+  };
   const needed = majorityOf(context.stores);
   const outcomes = await askRegions(context.stores, store, { enough: needed }, context);
   if (outcomes.filter(({ error }) => !error).length < needed) throw noQuorum(key, outcomes, needed);

@@ -125,6 +125,11 @@ export class Lease {
   }
 }
 
+/** A claim that says of itself that it is none any more. */
+export function withdrawn(body: string): string {
+  return JSON.stringify({ ...(JSON.parse(body) as object), withdrawn: true });
+}
+
 /** No command waits longer for the regions to take back what it has claimed. */
 const WITHDRAWAL_MS = 5_000;
 
@@ -136,7 +141,7 @@ export async function withdrawClaim(
   { name, body, holders }: Pick<HeldClaim, "name" | "body" | "holders">,
   context: WriteContext,
 ): Promise<void> {
-  const bytes = Buffer.from(JSON.stringify({ ...(JSON.parse(body) as object), withdrawn: true }));
+  const bytes = Buffer.from(withdrawn(body));
   const options = { bytes: bytes.length, contentType: "application/json" };
   // A command that is interrupted withdraws all the same.
   const { signal } = new AbortController();

@@ -11,7 +11,7 @@
  * All that the server knows of an upload is in its ticket, and in the claim by which it begins: that keeps its chunks
  * from the garbage collector, and says once it was committed.
  */
-import { AgaroseError, toAgaroseError, type FetchedResponse } from "@agarose/core";
+import { AgaroseError, explainError, toAgaroseError, type FetchedResponse } from "@agarose/core";
 import {
   BLOCK_BYTES,
   chunkBytes,
@@ -51,7 +51,7 @@ export interface UploadWish {
 export interface UploadsOptions {
   /** Signs what pages hold: at least 32 characters, the same on every server. It never leaves them. */
   readonly secret: string;
-  /** Whether a request without a token may store this. Default: none may. */
+  /** Whether a request without a token may store this. Its body has been read. Default: none may. */
   readonly authorize?: (request: Request, wish: UploadWish) => boolean | Promise<boolean>;
   /** What every key begins with. Default: any. */
   readonly prefix?: string;
@@ -93,6 +93,10 @@ interface Ticket extends UploadWish, Pick<UploadToken, "upload" | "untilMs"> {
 }
 
 const DAY_MS = 86_400_000;
+/** The codes whose messages are for who runs the server. */
+const HIDDEN: ReadonlySet<string> = new Set(["INTERNAL", "CONFIG_INVALID", "CREDENTIALS_REFUSED", "KEYS_OUTDATED"]);
+/** S3 takes no longer object by one request. */
+const PUT_BYTES_MAX = 5 * 1024 ** 3;
 const WISH_BYTES_MAX = 16 * 1024;
 const PATH = /\/v1\/uploads(?:\/([\w.-]+))?$/;
 
@@ -112,10 +116,17 @@ export function handleUploads(
     try {
       return Response.json(await uploads.answer(request), { headers: { "cache-control": "no-store" } });
     } catch (error) {
-      const failure = toAgaroseError(error);
+      const failure = shown(toAgaroseError(error));
       return Response.json({ error: failure }, { status: failure.httpStatus });
     }
   };
+}
+
+/** What a page may know of a failure: nothing of the server's files and keys. */
+function shown(failure: AgaroseError): AgaroseError {
+  const { code, message } = failure;
+  if (code === "USAGE") return invalid(message);
+  return HIDDEN.has(code) ? new AgaroseError(code, explainError(code)) : failure;
 }
 
 class Uploads {
@@ -189,6 +200,11 @@ class Uploads {
     const described = this.#describedOf(wish);
     const { draft } = draftOf(described, bytes, config);
     if (bytes <= config.stripeBytes) return { draft, isCoded: false };
+    if (chunkBytes(draft) > PUT_BYTES_MAX) {
+      throw refused(
+        `a chunk of the object would have ${chunkBytes(draft)} bytes, at most ${PUT_BYTES_MAX} can be sent`,
+      );
+    }
     const wanted = (await secretsOf(config).forWriting(key)) ? "encryption" : "compress";
     if (wanted === "encryption" || mayCompress({ ...config, ...described }, bytes)) {
       throw refused(

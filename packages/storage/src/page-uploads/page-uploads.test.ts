@@ -175,6 +175,9 @@ test("requests that are none are refused", async () => {
   await expect(ask("", " ".repeat(20_000))).rejects.toMatchObject({ code: "REQUEST_INVALID" });
   await expect(begin({ key: "a", bytes: -1 })).rejects.toMatchObject({ code: "REQUEST_INVALID" });
   await expect(begin({ key: "../a", bytes: 1 })).rejects.toMatchObject({ code: "KEY_INVALID" });
+  await expect(begin({ key: "a", bytes: 1, contentType: "a\nb" })).rejects.toMatchObject({ code: "REQUEST_INVALID" });
+  await open({}, { bytesMax: 2e10 });
+  await expect(begin({ key: "a", bytes: 1.2e10 })).rejects.toMatchObject({ code: "UPLOAD_REFUSED" });
   await expect(ask("/made-up.ticket", "")).rejects.toMatchObject({ code: "FORBIDDEN" });
   await expect(ask("")).rejects.toMatchObject({ code: "REQUEST_INVALID" });
   const { ticket } = await begin({ key: "a", bytes: 30_000 });
@@ -237,6 +240,25 @@ test("an upload goes on where it was, with new URLs, for as long as its page com
   await ask(`/${second.ticket}${query}`, leaves);
   expect((await read("a")).equals(content)).toBe(true);
   await expect(ask(`/${second.ticket}`)).rejects.toMatchObject({ code: "UPLOAD_REFUSED" });
+});
+
+test("an upload that was committed stays over, whatever was asked of it at the same time", async () => {
+  const content = randomBytes(30_000);
+  const grant = await begin({ key: "a", bytes: content.length });
+  const { chunks, leaves, query } = await coded(grant, content);
+  await send(grant, chunks);
+  const asked = Array.from({ length: 20 }, () => ask(`/${grant.ticket}`).catch(() => undefined));
+  await ask(`/${grant.ticket}${query}`, leaves);
+  await Promise.all(asked);
+  await expect(ask(`/${grant.ticket}`)).rejects.toMatchObject({ code: "UPLOAD_REFUSED" });
+});
+
+test("a page learns nothing of the server's keys", async () => {
+  const credentialsFile = join(world.folder, "none");
+  await open({ credentials: { credentialsFile, profile: "default" } });
+  const failure = await begin({ key: "a", bytes: 30_000 }).catch((error: Error) => error);
+  expect(failure).toMatchObject({ code: "CREDENTIALS_REFUSED" });
+  expect(JSON.stringify([failure, (failure as Error).message])).not.toContain(world.folder);
 });
 
 test("a region that is down costs its chunk, which repair makes", async () => {
