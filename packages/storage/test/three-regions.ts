@@ -24,6 +24,7 @@ export async function startThreeRegions() {
   const down = new Set<string>();
   const refused = { requests: 0 };
   const clock = { aheadMs: 0 };
+  const held: { until: ((method: string, url: string) => Promise<void>) | undefined } = { until: undefined };
   const nowMs = (): number => Date.now() + clock.aheadMs;
   const endpoint = await startS3Endpoint({
     ...KEYS,
@@ -31,6 +32,7 @@ export async function startThreeRegions() {
     nowMs,
     async intercept(request, response) {
       response.setHeader("date", new Date(nowMs()).toUTCString());
+      await held.until?.(request.method!, request.url!);
       if (![...down].some((bucket) => request.url!.startsWith(`/${bucket}`))) return false;
       refused.requests++;
       response.writeHead(500).end();
@@ -60,6 +62,8 @@ export async function startThreeRegions() {
     down,
     refused,
     regionsOf,
+    /** Requests wait for what it returns. */
+    held,
     /** Of the regions, before that of this machine. */
     clock,
     async close(): Promise<void> {

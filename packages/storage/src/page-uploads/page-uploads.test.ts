@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCodec } from "@agarose/ec-wasm/node";
 import { concat, codeStripe, stripeCount, stripeShape } from "@agarose/core/format";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { allOf, startThreeRegions, type ThreeRegions } from "../../test/three-regions.ts";
 import { openDeployment, type Deployment } from "../deployment.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
@@ -247,9 +247,17 @@ test("an upload that was committed stays over, whatever was asked of it at the s
   const grant = await begin({ key: "a", bytes: content.length });
   const { chunks, leaves, query } = await coded(grant, content);
   await send(grant, chunks);
-  const asked = Array.from({ length: 20 }, () => ask(`/${grant.ticket}`).catch(() => undefined));
+  const late = Promise.withResolvers<void>();
+  let isLate = 0;
+  world.held.until = async (method, url) => {
+    if (method === "PUT" && url.includes("/claims/")) await (isLate++, late.promise);
+  };
+  const renewed = ask(`/${grant.ticket}`).catch(() => undefined);
+  await vi.waitFor(() => expect(isLate, "the fault fired").toBe(3));
+  world.held.until = undefined;
   await ask(`/${grant.ticket}${query}`, leaves);
-  await Promise.all(asked);
+  late.resolve();
+  await renewed;
   await expect(ask(`/${grant.ticket}`)).rejects.toMatchObject({ code: "UPLOAD_REFUSED" });
 });
 
