@@ -82,7 +82,8 @@ export async function storedChunks(draft: Draft, upload: string, context: WriteC
       (await store!.head(chunkName(key, upload, chunk), signal)) === bytes ? chunk : undefined;
     return store ? [{ store, run } satisfies Task<number | undefined>] : [];
   });
-  const outcomes = await runTasks(tasks, { enough: chunksNeeded(context.config, draft) }, context);
+  const patience = { enough: chunksNeeded(context.config, draft), tries: true };
+  const outcomes = await runTasks(tasks, patience, context);
   return outcomes.flatMap(({ value }) => (value === undefined ? [] : [value]));
 }
 
