@@ -10,7 +10,7 @@ import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed, type Outcome } from "../regions/ask-regions.ts";
 import { batchesIn } from "./batches.ts";
 import { singleAfter } from "./generations.ts";
-import { DEAD_MS, instantOf, Lease, PASSABLE_MS, withdrawClaim, withdrawn, type HeldClaim } from "./lease.ts";
+import { DEAD_MS, instantOf, Lease, PASSABLE_MS, withdrawClaim, withdrawnClaim, type HeldClaim } from "./lease.ts";
 import { claimName, claimPrefix } from "./names.ts";
 import { surveyRegions } from "../regions/region-survey.ts";
 import { majorityOf, pause, type RegionParts, type WriteContext } from "./write-context.ts";
@@ -172,7 +172,7 @@ export async function storeBegun(
 ): Promise<void> {
   const name = claimName(key, generation);
   const body = bodyOf({ key, upload, newest: 0, begins: true });
-  const bytes = Buffer.from(isOver ? withdrawn(body) : body);
+  const bytes = Buffer.from(isOver ? withdrawnClaim(body) : body);
   const store = async (region: Store, signal: AbortSignal): Promise<void> => {
     const options = { bytes: bytes.length, contentType: "application/json", signal };
     const response = isOver ? undefined : await region.get(name, { signal });

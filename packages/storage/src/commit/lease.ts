@@ -126,7 +126,7 @@ export class Lease {
 }
 
 /** A claim that says of itself that it is none any more. */
-export function withdrawn(body: string): string {
+export function withdrawnClaim(body: string): string {
   return JSON.stringify({ ...(JSON.parse(body) as object), withdrawn: true });
 }
 
@@ -141,7 +141,7 @@ export async function withdrawClaim(
   { name, body, holders }: Pick<HeldClaim, "name" | "body" | "holders">,
   context: WriteContext,
 ): Promise<void> {
-  const bytes = Buffer.from(withdrawn(body));
+  const bytes = Buffer.from(withdrawnClaim(body));
   const options = { bytes: bytes.length, contentType: "application/json" };
   // A command that is interrupted withdraws all the same.
   const { signal } = new AbortController();
