@@ -52,6 +52,8 @@ export interface Backend {
   put(object: NewObject, body: BodyFile): Promise<Validators>;
   /** Stores an object that came in parts, which stay. */
   putParts(object: NewObject, parts: readonly BodyFile[]): Promise<Validators>;
+  /** Whether an object has the one version `null`, so that to remove that is to remove it. Absent: no object has. */
+  hasOneVersion?(name: ObjectName): boolean;
   /** Removes an object unless `onlyIf` throws for the current one. An object that is not there counts as removed. */
   remove(name: ObjectName, onlyIf: RemovalCondition | undefined): Promise<void>;
   /**

@@ -8,15 +8,8 @@ import { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } fr
 import { sendEmpty, sendXmlOnceDone } from "../wire/answers.ts";
 import { receiveText } from "../wire/body.ts";
 import { WHOLE } from "../wire/checksum.ts";
-import {
-  checkPut,
-  checkRemoval,
-  notModified,
-  rangeAsked,
-  type RemovalConditions,
-  type Validators,
-} from "../wire/conditions.ts";
-import { DELETE_XML_BYTES_MAX, readDeletion } from "../wire/deletion.ts";
+import { checkPut, checkRemoval, notModified, rangeAsked, type Validators } from "../wire/conditions.ts";
+import { DELETE_XML_BYTES_MAX, readDeletion, type Removal } from "../wire/deletion.ts";
 import { partAsked } from "../wire/parts.ts";
 import { S3Error } from "../wire/s3-error.ts";
 import { element, xmlDocument } from "../wire/xml.ts";
@@ -100,17 +93,17 @@ export function describedBy(exchange: Exchange): KeptHeaders {
   return exchange.backend.describe?.(kept) ?? kept;
 }
 
-type Removal = RemovalConditions & { readonly key: string };
-
 /** DeleteObject, with its conditions. An object that is not there counts as deleted. */
 export async function deleteObject(exchange: Exchange): Promise<void> {
-  const { headers, key } = exchange;
+  const { headers, key, query } = exchange;
+  const versionId = query.get("versionId") ?? undefined;
   const conditions = {
     etag: headers["if-match"],
     modified: headers["x-amz-if-match-last-modified-time"],
     bytes: headers["x-amz-if-match-size"],
   };
-  await remove({ key, ...conditions }, exchange);
+  await remove({ key, versionId, ...conditions }, exchange);
+  tellVersion(exchange, { versionId });
   sendEmpty(exchange, 204);
 }
 
@@ -132,9 +125,10 @@ async function deleted(objects: readonly Removal[], isQuiet: boolean, exchange: 
 }
 
 async function outcomeOf(object: Removal, isQuiet: boolean, exchange: Exchange): Promise<string> {
-  const named = element("Key", object.key, "text");
+  const { key, versionId } = object;
+  const named = element("Key", key, "text") + (versionId === undefined ? "" : element("VersionId", versionId, "text"));
   try {
-    checkKey(exchange.rights, object.key);
+    checkKey(exchange.rights, key);
     await remove(object, exchange);
     return isQuiet ? "" : element("Deleted", named);
   } catch (cause) {
@@ -143,9 +137,12 @@ async function outcomeOf(object: Removal, isQuiet: boolean, exchange: Exchange):
   }
 }
 
-/** Removes an object if it is the one that `conditions` name. */
-async function remove({ key, ...conditions }: Removal, exchange: Exchange): Promise<void> {
+/** Removes an object if it is as `conditions` say. Throws S3Error NotImplemented for one of several versions. */
+async function remove({ key, versionId, ...conditions }: Removal, exchange: Exchange): Promise<void> {
   const { backend, bucket } = exchange;
+  if (versionId !== undefined && !(versionId === "null" && backend.hasOneVersion?.({ bucket, key }))) {
+    throw new S3Error("NotImplemented", "One version of an object cannot be deleted here.");
+  }
   const isConditional = Object.values(conditions).some((condition) => condition !== undefined);
   const onlyIf = isConditional ? (current: CurrentObject) => checkRemoval(current, conditions) : undefined;
   await inTurn(exchange, key, () => backend.remove({ bucket, key }, onlyIf));

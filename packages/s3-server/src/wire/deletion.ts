@@ -8,21 +8,28 @@ const KEYS_MAX = 1000;
 /** The most bytes of the body of DeleteObjects. */
 export const DELETE_XML_BYTES_MAX = 4 * 1024 * 1024;
 
+/** An object to remove, or one of its versions. */
+export interface Removal extends RemovalConditions {
+  readonly key: string;
+  readonly versionId: string | undefined;
+}
+
 /** What DeleteObjects asks for. */
 export interface Deletion {
-  readonly objects: readonly (RemovalConditions & { readonly key: string })[];
+  readonly objects: readonly Removal[];
   /** Whether only failures are answered. */
   readonly isQuiet: boolean;
 }
 
-/** Reads the body of DeleteObjects. Throws S3Error MalformedXML or NotImplemented. */
+/** Reads the body of DeleteObjects. Throws S3Error MalformedXML. */
 export function readDeletion(xml: string): Deletion {
   const { root, elements } = OPERATIONS.DeleteObjects.body;
   const deletion = readXml(xml, root, elements);
   const objects = (deletion.elements.get("Object") ?? []).map(({ texts }) => {
     const key = texts.get("Key");
     if (!key) throw new S3Error("MalformedXML", "An Object has no Key.");
-    return { key, etag: texts.get("ETag"), modified: texts.get("LastModifiedTime"), bytes: texts.get("Size") };
+    const conditions = { etag: texts.get("ETag"), modified: texts.get("LastModifiedTime"), bytes: texts.get("Size") };
+    return { key, versionId: texts.get("VersionId"), ...conditions };
   });
   if (objects.length === 0 || objects.length > KEYS_MAX) {
     throw new S3Error("MalformedXML", `A deletion names 1 to ${KEYS_MAX} objects, this one ${objects.length}.`);

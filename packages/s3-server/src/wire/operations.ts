@@ -108,7 +108,7 @@ export const OPERATIONS = {
       root: "Delete",
       elements: {
         Object: {
-          elements: { Key: "text", ETag: "text", LastModifiedTime: "text", Size: "text", VersionId: "unsupported" },
+          elements: { Key: "text", ETag: "text", LastModifiedTime: "text", Size: "text", VersionId: "text" },
         },
         Quiet: "text",
       },
@@ -152,6 +152,7 @@ export const OPERATIONS = {
   DeleteObject: {
     method: "DELETE",
     on: "object",
+    query: ["versionId"],
     headers: ["if-match", "x-amz-if-match-last-modified-time", "x-amz-if-match-size"],
   },
   CreateMultipartUpload: {

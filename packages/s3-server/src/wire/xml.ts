@@ -20,12 +20,9 @@ export function xmlDocument(root: string, content: string): string {
   return `${XML_DECLARATION}<${root} xmlns="${S3_NAMESPACE}">${content}</${root}>`;
 }
 
-/**
- * The elements that may be inside another one: `text` once, `elements` any number of times, and `unsupported` for one
- * that S3 knows and this server does not obey.
- */
+/** The elements that may be inside another one: `text` once, `elements` any number of times. */
 export interface KnownElements {
-  readonly [name: string]: "text" | "unsupported" | { readonly elements: KnownElements };
+  readonly [name: string]: "text" | { readonly elements: KnownElements };
 }
 
 /** An element that was read. */
@@ -46,7 +43,7 @@ interface Open {
  * Reads a document whose root is `root`. Namespaces say nothing: an element is known by its local name.
  *
  * @throws S3Error MalformedXML when it is no well-formed XML, declares a document type, or has an element or attribute
- *   that is not known here; NotImplemented when it has an unsupported one.
+ *   that is not known here.
  */
 export function readXml(text: string, root: string, known: KnownElements): XmlElement {
   const parser = new SaxesParser({ xmlns: true });
@@ -96,7 +93,6 @@ export function readXml(text: string, root: string, known: KnownElements): XmlEl
 function knownInside(parent: Open, name: string): KnownElements | undefined {
   const kind = parent.known && Object.hasOwn(parent.known, name) ? parent.known[name] : undefined;
   if (kind === undefined) throw malformed(`${name} is unknown inside ${parent.name}`);
-  if (kind === "unsupported") throw new S3Error("NotImplemented", `${name} inside ${parent.name} is not supported.`);
   return kind === "text" ? undefined : kind.elements;
 }
 

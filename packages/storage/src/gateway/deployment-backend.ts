@@ -260,6 +260,10 @@ export class DeploymentBackend implements Backend {
     };
   }
 
+  hasOneVersion({ key }: ObjectName): boolean {
+    return keepMsOf(key, this.#context.config) === 0;
+  }
+
   /** `onlyIf` holds also when another writer comes between. */
   async remove({ key }: ObjectName, onlyIf: RemovalCondition | undefined): Promise<void> {
     const check = (newest: ManifestRecord | undefined): void => {

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import {
   CopyObjectCommand,
   DeleteObjectCommand,
+  DeleteObjectsCommand,
   GetBucketVersioningCommand,
   GetObjectCommand,
   HeadObjectCommand,
@@ -191,6 +192,35 @@ test("a key without keep has the one version null, and versioning of the bucket 
     expect(kept.VersionId).toMatch(/^[0-9a-f]{32}$/);
     expect((await its.send(new GetBucketVersioningCommand({ Bucket }))).Status).toBeUndefined();
     expect((await client.send(new GetBucketVersioningCommand({ Bucket }))).Status).toBe("Enabled");
+  } finally {
+    its.destroy();
+    await other.close(0);
+  }
+});
+
+test("the one version of a key without keep is deleted by its name, as clients do that empty a bucket", async () => {
+  const other = await gatewayOver(keeping("kept/"), {});
+  const its = s3ClientOf(other);
+  const removed = (Key: string, more: object) => its.send(new DeleteObjectCommand({ Bucket, Key, ...more }));
+  try {
+    for (const Key of ["own/a", "own/b", "kept/one"]) await its.send(new PutObjectCommand({ Bucket, Key, Body: "x" }));
+    await expect(removed("own/a", { VersionId: "1" })).rejects.toMatchObject({ name: "NotImplemented" });
+    const unmet = removed("own/a", { VersionId: "null", IfMatch: '"other"' });
+    await expect(unmet).rejects.toMatchObject({ name: "PreconditionFailed" });
+    await expect(removed("kept/one", { VersionId: "null" })).rejects.toMatchObject({ name: "NotImplemented" });
+    expect(await removed("own/a", { VersionId: "null" })).toMatchObject({ VersionId: "null" });
+    const { Versions = [] } = await its.send(new ListObjectVersionsCommand({ Bucket }));
+    const Objects = Versions.filter(({ Key }) => /^own\/|^kept\/one$/.test(Key!)).map(({ Key, VersionId }) => ({
+      Key,
+      VersionId,
+    }));
+    const { Deleted, Errors } = await its.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } }));
+    expect(Deleted).toEqual([{ Key: "own/b", VersionId: "null" }]);
+    expect(Errors).toMatchObject([{ Key: "kept/one", Code: "NotImplemented" }]);
+    const left = await its.send(new ListObjectVersionsCommand({ Bucket, Prefix: "own/" }));
+    expect(left.Versions).toBeUndefined();
+    const kept = await its.send(new GetObjectCommand({ Bucket, Key: "kept/one" }));
+    expect(await kept.Body!.transformToString()).toBe("x");
   } finally {
     its.destroy();
     await other.close(0);
