@@ -50,8 +50,8 @@ export function warnOfUnpurged(purges: readonly PopPurge[]): void {
 }
 
 async function purgePop(pop: Config["pops"][number], bodies: readonly Body[]): Promise<PopPurge> {
-  const client = new PopClient(pop);
   try {
+    const client = new PopClient(pop);
     for (const body of bodies) await client.purge(body);
     return { pop: pop.name, purged: true };
   } catch (error) {

@@ -106,7 +106,12 @@ async function assemble(options: WorldOptions, closers: Closers, close: () => Pr
     endpoint: clientRegions[name]!.url,
     bucket: bucketOf(name),
   }));
-  const config = await writeWorldConfig(folder, options, { regions, pops: popLinks, credentials });
+  const config = await writeWorldConfig(folder, options, {
+    regions,
+    pops: popLinks,
+    credentials,
+    adminToken: DEV_ADMIN_TOKEN,
+  });
   return {
     options,
     config,

@@ -244,12 +244,11 @@ export function storeFailure(
       problem === "RequestTimeTooSkewed"
         ? `this machine's clock says ${new Date().toISOString()}, and the store's another time: set the clock that is wrong`
         : `its keys come from ${keysFrom}: check them and the bucket's policy`;
-    return new AgaroseError(
-      "CREDENTIALS_REFUSED",
-      `region ${name} refused ${what} (${said}): ${hint}`,
-      { ...details, keysFrom },
-      error,
-    );
+    const message =
+      problem === "CredentialsProviderError"
+        ? `there are no keys for region ${name} (${messageOf(error as Error)}): they come from ${keysFrom}`
+        : `region ${name} refused ${what} (${said}): ${hint}`;
+    return new AgaroseError("CREDENTIALS_REFUSED", message, { ...details, keysFrom }, error);
   }
   return new AgaroseError(code, `region ${name} failed ${what} (${said}): check ${endpoint}/${bucket}`, details, error);
 }

@@ -402,6 +402,10 @@ export const configSchema = v.pipe(
             "Where Cloudflare creates its Durable Objects. Default: near an AWS `placement`.",
             v.pipe(text, v.title("location hint")),
           ),
+          adminTokenFile: optional(
+            "File that holds the PoP's `ADMIN_TOKEN`, for commands without `AGAROSE_ADMIN_TOKEN` in their environment.",
+            text,
+          ),
           node: optional("Whether `agarose pop` runs it on a machine of yours, so that it is no Worker.", v.boolean()),
         }),
       ),

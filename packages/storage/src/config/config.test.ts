@@ -2,11 +2,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configFields } from "./config-reference.ts";
 import { loadConfig, parseConfig, type Config } from "./config.ts";
 import { defineConfig, type ConfigInput } from "./define-config.ts";
 import { keepMsOf } from "../commit/history.ts";
+import { adminTokenOf } from "../pops/admin-token.ts";
 
 const REGION = { name: "fra", provider: "aws", endpoint: "https://s3.example/", bucket: "chunks-fra" };
 const CONFIG = { regions: [REGION], code: { k: 4, m: 2 }, unsigned: true };
@@ -31,7 +32,7 @@ test("a module exports a configuration, beside which its files are", async () =>
     for (const [name, wrong, problem] of [
       ["none.mjs", "export const config = {};", "exports no configuration"],
       ["throws.mjs", "throw new Error('no network')", "cannot be loaded (no network)"],
-      ["fields.mjs", "export default { regions: [], zap: 1 }", "`regions` is empty"],
+      ["fields.mjs", "export default { regions: [], zap: 1 }", "`zap` is not a field"],
     ] as const) {
       await expect(load(name, wrong)).rejects.toMatchObject({
         code: "CONFIG_INVALID",
@@ -64,7 +65,7 @@ describe("what a local world prints", () => {
     await printed(join(folder, "ended.json"));
     await expect(loadConfig(join(folder, "world.json"))).rejects.toMatchObject({
       code: "CONFIG_INVALID",
-      message: expect.stringContaining("ended.json cannot be read (ENOENT)"),
+      message: expect.stringContaining("world.json has stopped"),
     });
     await printed(join(folder, "world.json"));
     await expect(loadConfig(join(folder, "world.json"))).rejects.toMatchObject({ code: "CONFIG_INVALID" });
@@ -219,6 +220,29 @@ test("a file that two configurations name is the same, by whatever path they are
   }
 });
 
+test("of a misspelt field, the error names what the file has", () => {
+  const { name, ...region } = REGION;
+  const text = JSON.stringify({ ...CONFIG, regions: [{ nmae: name, ...region }] });
+  expect(() => parseConfig(text, "a.json")).toThrow("`regions.0.nmae` is not a field of this file");
+});
+
+test("the file of a PoP's admin token is next to the configuration, and the environment goes first", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-config-"));
+  try {
+    const pops = [{ name: "fra", url: "https://fra.example", adminTokenFile: "token" }];
+    await writeFile(join(folder, "a.json"), JSON.stringify({ ...CONFIG, pops }));
+    const [pop] = (await loadConfig(join(folder, "a.json"))).pops;
+    expect(() => adminTokenOf(pop!)).toThrow(`${join(folder, "token")} does not exist`);
+    await writeFile(join(folder, "token"), "of the file\n");
+    expect(adminTokenOf(pop!)).toBe("of the file");
+    vi.stubEnv("AGAROSE_ADMIN_TOKEN", "of all PoPs");
+    expect(adminTokenOf(pop!)).toBe("of all PoPs");
+  } finally {
+    vi.unstubAllEnvs();
+    await rm(folder, { recursive: true });
+  }
+});
+
 test("the web app's file is not taken for the configuration", () => {
   const text = JSON.stringify({ prefix: "/ec/", pops: [], regions: [] });
   expect(() => parseConfig(text, "agarose.json")).toThrow(/is the web app's public file/);
@@ -273,7 +297,7 @@ test.each([0, 16 * 1024 * 1024 + 1])("stripes of %i bytes are CODE_INVALID", (st
 test("a file that is not there, or is not JSON, is CONFIG_INVALID", async () => {
   await expect(loadConfig("/no/such/agarose.config.json")).rejects.toMatchObject({
     code: "CONFIG_INVALID",
-    message: expect.stringContaining("the path of another"),
+    message: expect.stringContaining("choose another"),
   });
   expect(() => parseConfig("{", "x.json")).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
 });

@@ -3,11 +3,12 @@
  * says where they come from.
  */
 import { readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as v from "valibot";
 import { AgaroseError } from "@agarose/core";
 import { checkCode } from "@agarose/core/format";
+import { unreadable } from "../files/file-errors.ts";
 import { describedAsStored } from "../upload/object-headers.ts";
 import { configSchema, type Config, type CredentialSource } from "./config-schema.ts";
 
@@ -23,9 +24,9 @@ export const CONFIG_FILE = "agarose.config.json";
 export async function loadConfig(path: string): Promise<Config> {
   const text = await readConfig(path);
   const world = configOfWorld(text);
-  return world === undefined
-    ? withFilesBeside(path, parseConfig(text, path))
-    : withFilesBeside(world, parseConfig(await readConfig(world), world));
+  if (world === undefined) return withFilesBeside(path, parseConfig(text, path));
+  const stopped = `the local world of ${path} has stopped: start it again, which writes a new ${basename(path)}`;
+  return withFilesBeside(world, parseConfig(await readConfig(world, stopped), world));
 }
 
 /** Whether the configuration at `path` is code, which commands run but do not change. */
@@ -33,17 +34,16 @@ export function isModule(path: string): boolean {
   return /\.[cm]?[jt]s$/.test(path);
 }
 
-async function readConfig(path: string): Promise<string> {
+/** Rejects with the message `absent` where there is no such file. */
+async function readConfig(path: string, absent?: string): Promise<string> {
   if (isModule(path)) return exportedConfig(path);
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new AgaroseError(
-      "CONFIG_INVALID",
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}): write one, or give the path of another`,
-      { path },
-      error,
-    );
+    const advice = "write one, or choose another; `agarose dev` writes one for a local world";
+    const isAbsent = (error as NodeJS.ErrnoException).code === "ENOENT";
+    const message = isAbsent && absent !== undefined ? absent : `${unreadable(path, error)}: ${advice}`;
+    throw new AgaroseError("CONFIG_INVALID", message, { path }, error);
   }
 }
 
@@ -82,7 +82,7 @@ function withFilesBeside(path: string, config: Config): Config {
     source.credentialsFile === undefined ? source : { ...source, credentialsFile: beside(source.credentialsFile) };
   const withMoved = <T extends { readonly credentials?: CredentialSource | undefined }>(owner: T): T =>
     owner.credentials ? { ...owner, credentials: moved(owner.credentials) } : owner;
-  const { signing, regions, origin, providers, encryption } = config;
+  const { signing, regions, origin, providers, encryption, pops } = config;
   return withMoved({
     ...config,
     ...(signing?.keyFile !== undefined && { signing: { ...signing, keyFile: beside(signing.keyFile) } }),
@@ -91,6 +91,10 @@ function withFilesBeside(path: string, config: Config): Config {
       secrets: rule.secrets.map((secret) => (secret.file === undefined ? secret : { file: beside(secret.file) })),
     })),
     regions: regions.map(withMoved),
+    pops: pops.map(({ adminTokenFile: file, ...pop }) => ({
+      ...pop,
+      ...(file !== undefined && { adminTokenFile: beside(file) }),
+    })),
     ...(origin && { origin: withMoved(origin) }),
     providers: Object.fromEntries(Object.entries(providers).map(([name, provider]) => [name, withMoved(provider)])),
   });
@@ -133,7 +137,8 @@ export function checkedBy<T>(schema: v.GenericSchema<unknown, T>, json: unknown,
     field: v.getDotPath(issue) ?? "",
     problem: problemOf(issue, isSecret),
   }));
-  const first = problems[0]!;
+  // A misspelt field is missing under its right name, too: the reader needs the name that is in the file.
+  const first = problems.find(({ problem }) => problem === UNKNOWN_FIELD) ?? problems[0]!;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
   const what = first.field === "" ? path : `${path}: \`${first.field}\``;
   throw new AgaroseError("CONFIG_INVALID", `${what} ${first.problem}${more}`, { path, problems });
@@ -153,10 +158,12 @@ function isClientConfig(json: unknown): boolean {
   return typeof json === "object" && json !== null && "prefix" in json && !("code" in json);
 }
 
+const UNKNOWN_FIELD = "is not a field of this file: check its spelling, or remove it";
+
 /** Valibot's own words for the commonest mistakes ("Expected never but received …") are for programmers. */
 function problemOf({ kind, type, expected, received, message }: v.BaseIssue<unknown>, isSecret: boolean): string {
   if (kind !== "schema") return message;
-  if (expected === "never") return "is not a field of this file: check its spelling, or remove it";
+  if (expected === "never") return UNKNOWN_FIELD;
   if (received === "undefined") return "is missing";
   return `must be of type ${type.replace("strict_", "")}, and is ${isSecret ? "another" : received}`;
 }

@@ -1,6 +1,18 @@
-/** Errors of files and folders that are written, with what to do about them. */
+/** Errors of files and folders, with what to do about them. */
 import { tmpdir } from "node:os";
 import { AgaroseError } from "@agarose/core";
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "does not exist",
+  EISDIR: "is a folder",
+  EACCES: "cannot be read: permission denied",
+};
+
+/** Returns the path with the reason of a failed `readFile` or `stat`, such as "a.json does not exist". */
+export function unreadable(path: string, error: unknown): string {
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  return `${path} ${REASONS[code] ?? `cannot be read (${code || message})`}`;
+}
 
 /** What the system says when a disk, a quota or a limit of the process has no room. */
 const NO_ROOM: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
@@ -15,7 +27,9 @@ export function writeError(path: string, cause: unknown): AgaroseError {
   if (cause instanceof AgaroseError) return cause;
   const { code, message } = cause as NodeJS.ErrnoException;
   if (!isNoRoom(cause)) {
-    return new AgaroseError("USAGE", `${path} cannot be written: ${message}`, { path, error: code }, cause);
+    // The path of a temporary file in the system's message would be news to the reader.
+    const reason = code === "ENOENT" ? "its folder does not exist" : message;
+    return new AgaroseError("USAGE", `${path} cannot be written: ${reason}`, { path, error: code }, cause);
   }
   return new AgaroseError(
     "DISK_FULL",

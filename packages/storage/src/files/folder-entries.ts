@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { encodeKey } from "@agarose/core/format";
 import { withDescriptors } from "./descriptors.ts";
+import { unreadable } from "./file-errors.ts";
 import { isBeingWritten } from "./owned-files.ts";
 
 /** A file, and its key. */
@@ -56,7 +57,7 @@ export async function* entriesBelow(
       }
     }
   } catch (cause) {
-    const reason = `${folder.path} cannot be read (${(cause as NodeJS.ErrnoException).code})`;
+    const reason = unreadable(folder.path, cause);
     yield { path: folder.path, reason, error: new AgaroseError("FILE_UNREADABLE", reason, {}, cause) };
     return;
   }

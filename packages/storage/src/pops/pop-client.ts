@@ -13,6 +13,8 @@ export interface PopAddress {
   readonly url: string;
   /** What its Worker is placed near, such as `aws:eu-central-1`. */
   readonly placement?: string | undefined;
+  /** Path of a file that holds its admin token, for an environment that does not. */
+  readonly adminTokenFile?: string | undefined;
 }
 
 /** How a client sends its requests. */
@@ -125,14 +127,14 @@ export class PopClient {
   readonly #options: PopClientOptions;
   readonly #token: string | undefined;
 
-  /** The admin token is the one that the environment has for the PoP. */
+  /** The admin token is the one that `adminTokenOf` finds. Throws CONFIG_INVALID as it does. */
   constructor(pop: PopAddress, options: PopClientOptions = {}) {
     this.pop = pop;
     this.#options = options;
-    this.#token = adminTokenOf(pop.name);
+    this.#token = adminTokenOf(pop);
   }
 
-  /** Whether the environment has an admin token, without which only `health` and `preflight` succeed. */
+  /** Whether there is an admin token, without which only `health` and `preflight` succeed. */
   get hasToken(): boolean {
     return this.#token !== undefined;
   }

@@ -3,6 +3,7 @@
  */
 import { toAgaroseError } from "@agarose/core";
 import type { FillEgressToday, IdeaStatus, PopClient, StatusAnswer } from "./pop-client.ts";
+import { ADMIN_TOKEN_VARIABLE } from "./admin-token.ts";
 import { formatBytes } from "../maintenance/amounts.ts";
 import { judgePlace, type PopPlace } from "./judge-place.ts";
 
@@ -75,7 +76,8 @@ export async function popReport(client: PopClient, nowMs: number): Promise<PopRe
   try {
     const { pop } = (await client.health()).answer;
     const notes = pop === name ? [] : [`calls itself ${JSON.stringify(pop)}`];
-    if (!client.hasToken) return { ...empty, notes: [...notes, "no admin token: only /healthz was asked"] };
+    if (!client.hasToken)
+      return { ...empty, notes: [...notes, `without ${ADMIN_TOKEN_VARIABLE}, only its health was checked`] };
     const { answer, placement } = await client.status();
     const state = summaryOf(answer, nowMs);
     const isEverywhere = Boolean(answer.continent);

@@ -96,7 +96,9 @@ export function prefixOf(text: string): string {
 async function requireFolder(folder: string, isSource: boolean): Promise<void> {
   const status = await stat(folder).catch(() => undefined);
   if (status?.isDirectory() || (!isSource && status === undefined)) return;
-  throw new AgaroseError("USAGE", `${folder} is not a folder`, { folder });
+  throw new AgaroseError("USAGE", `${folder} ${status === undefined ? "does not exist" : "is not a folder"}`, {
+    folder,
+  });
 }
 
 function refuseTotal({ names, isTotal }: SyncRemoval): void {

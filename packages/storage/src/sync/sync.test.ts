@@ -247,7 +247,7 @@ test("stores with a region down, and says that objects are incomplete until they
 test("refuses ends and options that make no sense, each with what is wrong", async () => {
   const usage = (text: string) => ({ code: "USAGE", message: expect.stringContaining(text) as string });
   await expect(ended(store.sync({ folder: site }, { folder: copy }))).rejects.toMatchObject(usage("one { prefix }"));
-  await expect(push({}, join(world.folder, "gone"))).rejects.toMatchObject(usage("is not a folder"));
+  await expect(push({}, join(world.folder, "gone"))).rejects.toMatchObject(usage("does not exist"));
   await expect(push({ consistency: "eventual" })).rejects.toMatchObject(usage("`consistency`"));
   await expect(push({ jobs: 0 })).rejects.toMatchObject(usage("`jobs`"));
 });

@@ -4,6 +4,7 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { withDescriptors } from "../files/descriptors.ts";
+import { unreadable } from "../files/file-errors.ts";
 
 /** Bytes to store. A put opens them once and may read them from the start several times, so they must not change. */
 export interface Source {
@@ -64,7 +65,7 @@ class FileReader implements SourceReader {
   }
 
   async state(): Promise<FileState> {
-    const { size, mtimeNs, ctimeNs } = await this.#file.stat({ bigint: true }).catch(unreadable);
+    const { size, mtimeNs, ctimeNs } = await this.#file.stat({ bigint: true }).catch(failRead);
     const mark = `${size} ${mtimeNs} ${ctimeNs}`;
     return { bytes: Number(size), modifiedMs: Number(mtimeNs / 1_000_000n), mark };
   }
@@ -74,11 +75,11 @@ class FileReader implements SourceReader {
   }
 
   async #readOnce(target: Uint8Array, offset: number, position: number): Promise<number> {
-    return (await this.#file.read(target, offset, target.length - offset, position).catch(unreadable)).bytesRead;
+    return (await this.#file.read(target, offset, target.length - offset, position).catch(failRead)).bytesRead;
   }
 }
 
-function unreadable(error: Error): never {
+function failRead(error: Error): never {
   throw new AgaroseError("FILE_UNREADABLE", `the file cannot be read: ${error.message}`, {}, error);
 }
 
@@ -89,7 +90,7 @@ async function openFile(path: string): Promise<FileHandle> {
     if ((await file.stat()).isFile()) return file;
   } catch (error) {
     await file?.close();
-    throw new AgaroseError("FILE_UNREADABLE", `${path} cannot be read: ${(error as Error).message}`, { path }, error);
+    throw new AgaroseError("FILE_UNREADABLE", unreadable(path, error), { path }, error);
   }
   await file.close();
   throw new AgaroseError("FILE_UNREADABLE", `${path} is not a file: put a file, a folder or - for stdin`, { path });

@@ -65,7 +65,7 @@ export const command = defineCommand({
   summary: "run a local world of buckets and PoPs",
   examples: [
     ["dev", "start the world and its page"],
-    ["dev --app public --scale 1", "serve an app of your own, with latencies as they are"],
+    ["dev --app public --scale 1", "serve your own app, with latencies as they are"],
     ["dev --json --no-demo --cron 0", "start a world for a test"],
   ],
   args,

@@ -246,6 +246,27 @@ test("regions that pass the same checks are one line, a failure is a line, and -
   expect((await lines("--verbose")).length).toBeGreaterThan(30);
 });
 
+test("regions without keys are one line, which says where keys are looked for", async () => {
+  const env = {
+    AWS_ACCESS_KEY_ID: "",
+    AWS_SECRET_ACCESS_KEY: "",
+    AWS_CONFIG_FILE: "/nowhere",
+    AWS_SHARED_CREDENTIALS_FILE: "/nowhere",
+    AWS_EC2_METADATA_DISABLED: "true",
+  };
+  const { code, stdout } = await world.run(["doctor"], env);
+  expect(code).toBe(1);
+  const lines = stdout
+    .toString()
+    .split("\n")
+    .filter((line) => line.includes("CREDENTIALS_REFUSED"));
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(
+    /^FAIL {2}(\S+, ){5}\S+: credentials: CREDENTIALS_REFUSED: there are no keys for the region /,
+  );
+  expect(lines[0]).toContain("AWS_ACCESS_KEY_ID");
+});
+
 test("when all regions refuse the keys, the first line says so", async () => {
   const { code, stdout } = await world.run(["doctor", "--json"], { AWS_SECRET_ACCESS_KEY: "wrong" });
   expect(code).toBe(1);

@@ -63,7 +63,7 @@ async function report(
     ),
     ...(options.verbose ? checks.map(lineOf) : briefLines(checks)),
     `${checks.length} checks, ${failed} failed`,
-    ...(mendable > 0 ? [`\`agarose doctor --fix\` can mend ${formatCount(mendable, "finding")}`] : []),
+    ...(mendable > 0 ? [`\`agarose doctor --fix\` can fix ${formatCount(mendable, "finding")}`] : []),
   ];
   await printResults(options, checks, { ok: failed === 0, ...(fixes && { fixes }) }, lines, "checks");
   return failed === 0 ? EXIT_OK : EXIT_FAILED;
@@ -78,19 +78,30 @@ function lineOf({ subject, name, state, message }: Check): string {
  * two checks are about the whole deployment, and their messages count.
  */
 function briefLines(checks: readonly Check[]): string[] {
-  const lines: string[] = [];
+  const unlike: Check[] = [];
   const alike = new Map<string, string[]>();
   for (const [subject, own] of Map.groupBy(checks, (check) => check.subject)) {
     const passed = own.filter(({ state }) => state === "ok");
     const isPlace = own.length > 2 || own.some(({ name }) => name === "health");
     if (!isPlace) {
-      lines.push(...own.map(lineOf));
+      unlike.push(...own);
       continue;
     }
-    lines.push(...own.filter(({ state }) => state !== "ok").map(lineOf));
+    unlike.push(...own.filter(({ state }) => state !== "ok"));
     const names = passed.map(({ name }) => name).join(", ");
     if (passed.length > 0) alike.set(names, [...(alike.get(names) ?? []), subject]);
   }
   const summaries = [...alike].map(([names, subjects]) => `${MARKS.ok}  ${subjects.join(", ")}: ${names}`);
-  return [...lines, ...summaries];
+  return [...linesOfEqual(unlike), ...summaries];
+}
+
+/** A line for each check, and one for those that differ only in the name of their region. */
+function linesOfEqual(checks: readonly Check[]): string[] {
+  const general = ({ subject, message }: Check): string => message.replaceAll(`region ${subject}`, "the region");
+  const groups = Map.groupBy(checks, (check) => `${check.state} ${check.name} ${general(check)}`);
+  return [...groups.values()].map(([first, ...others]) => {
+    if (others.length === 0) return lineOf(first!);
+    const subject = [first!, ...others].map((check) => check.subject).join(", ");
+    return lineOf({ ...first!, subject, message: general(first!) });
+  });
 }

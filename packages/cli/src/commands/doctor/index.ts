@@ -9,7 +9,7 @@ export const args = {
   fix: flag("make missing buckets, set CORS, and allow public reads of buckets that are not private"),
   dryRun: flag("with --fix: show what would be done to the buckets, and leave them as they are"),
   verbose: flag("print every check, also those of regions and PoPs that pass"),
-  deployed: flag(`check deployed PoPs instead; ${ADMIN_TOKEN_VARIABLE} is their ADMIN_TOKEN`),
+  deployed: flag(`check deployed PoPs instead; set ${ADMIN_TOKEN_VARIABLE} to their ADMIN_TOKEN`),
   jsonLines: JSON_LINES,
 };
 

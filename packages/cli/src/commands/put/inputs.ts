@@ -9,7 +9,7 @@ import { pipeline } from "node:stream/promises";
 import { AgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { entriesBelow, type InputFile, type SkippedEntry } from "@agarose/storage/files/folder-entries";
-import { tempError } from "@agarose/storage/files/file-errors";
+import { tempError, unreadable } from "@agarose/storage/files/file-errors";
 import { makeTempFolder } from "@agarose/storage/files/owned-files";
 import { inFlags } from "../../command.ts";
 import { logLeftover } from "../../ui/leftovers.ts";
@@ -97,7 +97,7 @@ function keyOf(path: string, { key, prefix = "" }: InputOptions): string {
 /** Whether a named path is a file or a folder. Anything else could block for ever when it is opened. */
 async function kindOf(path: string, paths: readonly string[]): Promise<"file" | "folder"> {
   const status = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    const message = `${path} cannot be read (${error.code})${hintOfKey(path, paths)}`;
+    const message = `${unreadable(path, error)}${hintOfKey(path, paths)}`;
     throw new AgaroseError("FILE_UNREADABLE", message, { path }, error);
   });
   if (status.isFile()) return "file";

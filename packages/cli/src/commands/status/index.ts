@@ -12,7 +12,7 @@ export const args = {
 export const command = defineCommand({
   name: "status",
   category: "Deployment",
-  description: `ask every PoP for its state; ${ADMIN_TOKEN_VARIABLE}, or ${ADMIN_TOKEN_VARIABLE}_<POP>, is its ADMIN_TOKEN`,
+  description: `show the state of all PoPs; set ${ADMIN_TOKEN_VARIABLE} to their ADMIN_TOKEN, or ${ADMIN_TOKEN_VARIABLE}_<POP> to that of one`,
   summary: "show the state of all PoPs",
   examples: [["status", "print a table of the PoPs"]],
   args,

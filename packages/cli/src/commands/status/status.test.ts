@@ -40,6 +40,8 @@ test("a PoP whose Cron Trigger has never run is starting, and the exit code is 1
   expect(run.code).toBe(1);
   const table = (await world.run(["status"], { AGAROSE_ADMIN_TOKEN: ADMIN_TOKEN })).stdout.toString();
   expect(table).toMatch(/^fra +STARTING/m);
+  expect(table).not.toContain("not at work");
+  expect(table).toMatch(/^fra, lhr: no period has run yet/m);
   expect(popsOf(run).map(({ problems }) => problems)).toEqual(
     Array.from({ length: 2 }, () => [expect.stringContaining("no period has run")]),
   );
@@ -85,7 +87,10 @@ test("a region that is down is named, and the exit code is 1", async () => {
 test("asks only for health without a token, reports a wrong token, and prefers a PoP's own", async () => {
   const without = await status({ AGAROSE_ADMIN_TOKEN: "" });
   expect(without.code).toBe(0);
-  expect(popsOf(without)[0]).toMatchObject({ problems: [], notes: ["no admin token: only /healthz was asked"] });
+  expect(popsOf(without)[0]).toMatchObject({
+    problems: [],
+    notes: ["without AGAROSE_ADMIN_TOKEN, only its health was checked"],
+  });
   const wrong = await status({ AGAROSE_ADMIN_TOKEN: "wrong", AGAROSE_ADMIN_TOKEN_FRA: ADMIN_TOKEN });
   expect(wrong.code).toBe(1);
   expect(popsOf(wrong)[0]).toMatchObject({ problems: [] });

@@ -49,12 +49,14 @@ function linesOf(reports: readonly PopReport[]): string[] {
         ]
       : header.slice(2).map(() => "-")),
   ]);
-  const remarks = reports.flatMap(({ name, problems, warnings, notes }) => [
-    ...problems.map((problem) => `${name}: ${problem}`),
-    ...warnings.map((warning) => `${name}: warning: ${warning}`),
-    ...notes.map((note) => `${name}: (${note})`),
-  ]);
-  return [...tableLines([header, ...rows]), ...reports.flatMap(ideaLines), ...remarks];
+  const remarks = reports.flatMap(({ name, problems, warnings, notes }) =>
+    [...problems, ...warnings.map((warning) => `warning: ${warning}`), ...notes.map((note) => `(${note})`)].map(
+      (text) => ({ name, text }),
+    ),
+  );
+  const alike = Map.groupBy(remarks, ({ text }) => text);
+  const remarkLines = [...alike].map(([text, of]) => `${of.map(({ name }) => name).join(", ")}: ${text}`);
+  return [...tableLines([header, ...rows]), ...reports.flatMap(ideaLines), ...remarkLines];
 }
 
 /** A PoP without a period is starting, unless something else is wrong with it. */
@@ -69,9 +71,12 @@ const IDEA_WORDS: Readonly<Record<string, string>> = {
   recovered: "recovered chunks",
 };
 
-/** Which ideas are at work at a PoP and what each saves; then those that are not, with the reason; and lambda. */
+/**
+ * Which ideas are at work at a PoP and what each saves; then those that are not, with the reason; and lambda. None of a
+ * PoP that is starting, which has nothing to save yet.
+ */
 function ideaLines({ name, state }: PopReport): string[] {
-  if (!state || state.ideas.length === 0) return [];
+  if (!state || state.periodAgeSeconds === null || state.ideas.length === 0) return [];
   const nameOf = (idea: string): string => IDEA_WORDS[idea] ?? idea;
   const saved = (idea: IdeaStatus): string => {
     if (idea.name === "recovered") return ` ${state.recoveredChunks} decodes so far`;
