@@ -76,6 +76,7 @@ test("pages read every object while a region is replaced by another one", async 
   const agarose = commandsIn(folder);
   try {
     // PoPs and pages of the world know all regions, as they do after the first step and a deployment.
+    await world.cron();
     const json = JSON.parse(await readFile(world.config, "utf8")) as Json;
     const [first, ...others] = json.regions;
     const last = others.at(-1)!;
