@@ -8,7 +8,7 @@ import { handleBy, type Handle } from "../src/client/handle.ts";
 export { parseConfig } from "../src/common/config.ts";
 export { ObjectClient };
 export type { FullPlan } from "../src/client/plans/bundle-request.ts";
-export { withSignatures } from "../src/client/plans/find-plan.ts";
+export { withSignatures } from "../src/client/plans/plan-source.ts";
 
 /** What a worker at `https://app.test/` responds to requests for objects below `/ec/`. */
 export function handleOf(client: ObjectClient): Handle {

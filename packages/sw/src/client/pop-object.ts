@@ -13,7 +13,7 @@ import type { ReadResponse } from "../common/http-response.ts";
 import { resumedResponse } from "../common/resumed-response.ts";
 import { popId, type LatencyTracker } from "./latency-tracker.ts";
 import { errorIn } from "./plans/bundle-request.ts";
-import { noSource } from "./plans/find-plan.ts";
+import { noSource } from "./plans/plan-source.ts";
 import { POP_PATIENCE_MS_MAX } from "./plans/pop-call.ts";
 import type { PopSelector } from "./plans/pop-selector.ts";
 import type { ReadRequest } from "./read-request.ts";

@@ -160,7 +160,7 @@ class Part {
     const frames = { next, cancel: () => reader.cancel() };
     // A plan without a body is a bundle of no stripe.
     const span = { from: 0, to: frame.chunk - 1 };
-    return { pop, ...sentBehind(frame, plan), range, span, frames };
+    return { pop, ...sentBehind(frame, plan, true), range, span, frames };
   }
 
   /** Nothing more comes. `error` says why, if that is not the end of the batch. */

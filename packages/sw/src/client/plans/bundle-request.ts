@@ -50,9 +50,13 @@ export interface Bundle {
   readonly range: string | undefined;
   /** What follows the plan. */
   readonly frames: Frames;
-  /** The plan to remember, where the PoP sends other chunks now than those that it has cached. */
-  readonly lasting?: FullPlan | undefined;
+  /** The chunks that the PoP has cached. */
+  readonly cached: readonly number[];
+  /** Whether the PoP sends the chunks that `plan` names as cached whether it has them or not. */
+  readonly sendsAll: boolean;
 }
+
+type SentChunks = Pick<Bundle, "plan" | "cached" | "sendsAll">;
 
 /** How a manifest from outside is checked. */
 export type ManifestChecks = Pick<ExpectedManifest, "trust" | "sha256">;
@@ -70,7 +74,7 @@ export async function requestBundle(request: BundleRequest, checks: ManifestChec
     const first = await frames.next();
     if (first.type !== "plan") throw unusable(pop, HAS_MESSAGES && `begins with a ${first.type} frame`);
     const plan = await planIn(first, request, checks);
-    return { pop, span, range, frames, ...(first.chunk ? sentBehind(first, plan) : { plan }) };
+    return { pop, span, range, frames, ...sentBehind(first, plan, first.chunk > 0) };
   } catch (error) {
     frames.cancel().catch(() => {});
     throw error;
@@ -122,9 +126,10 @@ export async function planIn(
   return withManifest(await parsePlan(payload, { ...checks, key: request.key }), request);
 }
 
-/** The plan where a PoP sends all of so many chunks behind it, whatever it has cached. */
-export function sentBehind({ chunk: length }: Frame, lasting: FullPlan): Pick<Bundle, "plan" | "lasting"> {
-  return { plan: { ...lasting, cached: Array.from({ length }, (_, chunk) => chunk) }, lasting };
+/** The plan and what comes behind it: the first chunks, however many the frame says, or those that the PoP has cached. */
+export function sentBehind({ chunk: length }: Frame, plan: FullPlan, sendsAll: boolean): SentChunks {
+  const { cached } = plan;
+  return { cached, sendsAll, plan: sendsAll ? { ...plan, cached: Array.from({ length }, (_, chunk) => chunk) } : plan };
 }
 
 function bundleUrl({ key, pop, known, span, range, leaves = false, trace }: BundleRequest): string {

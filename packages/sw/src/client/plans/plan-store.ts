@@ -123,8 +123,8 @@ export class PlanStore {
   /** `learn` of the plan that a bundle brought. Discards the bundle when that throws. */
   learnBundle(key: string, bundle: Bundle, purges: number): Bundle {
     try {
-      const learned = this.learn(key, bundle.lasting ?? bundle.plan, purges);
-      return { ...bundle, plan: { ...learned, cached: bundle.plan.cached } };
+      const { plan, cached } = bundle;
+      return { ...bundle, plan: { ...this.learn(key, { ...plan, cached }, purges), cached: plan.cached } };
     } catch (error) {
       discard(bundle);
       throw error;

@@ -6,7 +6,14 @@ import { UNWANTED } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import type { Batches } from "./batches.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
-import { isAnswer, requestBundle, type Bundle, type BundleRequest, type ManifestChecks } from "./bundle-request.ts";
+import {
+  isAnswer,
+  requestBundle,
+  type Bundle,
+  type BundleRequest,
+  type FullPlan,
+  type ManifestChecks,
+} from "./bundle-request.ts";
 
 /** A PoP may take this long to send a plan, … */
 export const POP_PATIENCE_MS = 280;
@@ -34,8 +41,11 @@ export class PopCall {
   readonly pop: Endpoint;
   /** Rejects with what `requestBundle` rejects with, or with what `onPlan` throws. */
   readonly bundle: Promise<Bundle>;
-  /** Whether the plan is here. */
-  hasArrived = false;
+  /** The plan that `bundle` resolved to. */
+  plan: FullPlan | undefined;
+  /** When the plan arrived, on the clock. */
+  arrivedMs: number | undefined;
+  readonly sendsAll = false;
   readonly #ports: PopCallPorts;
   readonly #id: string;
   readonly #patienceMs: number;
@@ -62,14 +72,18 @@ export class PopCall {
     const received = request.batches?.request(asked) ?? requestBundle(asked, ports);
     received.then(
       () => {
-        this.hasArrived = true;
-        latencies.observe(this.#id, clock.now() - this.#startMs);
+        this.arrivedMs = clock.now();
+        latencies.observe(this.#id, this.arrivedMs - this.#startMs);
       },
       (error: unknown) => {
         if (!signal.aborted && !isAnswer(toAgaroseError(error))) latencies.failed(this.#id);
       },
     );
-    this.bundle = received.then(onPlan);
+    this.bundle = received.then((bundle) => {
+      const learned = onPlan(bundle);
+      this.plan = learned.plan;
+      return learned;
+    });
   }
 
   /**

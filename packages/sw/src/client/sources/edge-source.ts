@@ -18,52 +18,57 @@ const BATCH_DELIVERY = { meanMs: 0, sdMs: 0, lateMs: 700 };
 export interface Edge {
   readonly pop: Endpoint;
   readonly bundle: Promise<Bundle>;
-  /** Whether the plan is here: a chunk then takes one round trip less. */
-  readonly hasArrived: boolean;
+  /** The plan of the bundle, once it is here. It replaces the one that the read began with. */
+  readonly plan: FullPlan | undefined;
+  /** When that came, on the clock: chunks are on their way from then on, and take one round trip less. */
+  readonly arrivedMs: number | undefined;
   /** Whether the PoP sends also what it has not cached. */
-  readonly lasting?: FullPlan | undefined;
+  readonly sendsAll: boolean;
   /** Ends a call. A second time has no effect. */
-  release?(): void;
+  release(): void;
 }
 
 /** Whether the PoP sends its batch: what it has not sent yet is not late. */
 export function isSending(edge: Edge | undefined, latencies: LatencyTracker): unknown {
-  return edge?.lasting && latencies.silentMs(popId(edge.pop.name)) < BATCH_DELIVERY.lateMs;
+  return edge?.sendsAll && latencies.silentMs(popId(edge.pop.name)) < BATCH_DELIVERY.lateMs;
+}
+
+/** Bytes of a stripe in the bundle; 0 for a small range, whose blocks come one by one. */
+export function edgeBytes({ manifest, cached }: FullPlan, pieces: readonly Piece[] | undefined): number {
+  return pieces ? 0 : cached.length * stripeShape(manifest, 0).shardBytes;
 }
 
 /**
- * The edge as a source. The bundle's plan replaces `believed.plan`, for the edge and for peers.
+ * The edge as a source.
  *
+ * @param bytes see `edgeBytes`.
  * @param pieces what a small range lies in: the PoP sends them, with the leaves of their stripes, and no stripes.
  */
 export function edgeSource(
   edge: Edge,
-  believed: { plan: FullPlan },
+  planNow: () => FullPlan,
   latencies: LatencyTracker,
+  bytes: number,
   pieces: readonly Piece[] | undefined,
 ): BundleSource {
-  const { manifest, cached } = believed.plan;
-  const bytes = pieces ? 0 : cached.length * stripeShape(manifest, 0).shardBytes;
+  const { k } = planNow().manifest;
   const pop = edge.pop.name;
   const id = sourceId("edge", pop);
   latencies.seed(id, EDGE_DELIVERY);
   return new BundleSource({
     id: pop,
-    frames: edge.bundle.then(({ frames, plan }) => {
-      believed.plan = plan;
-      return frames;
-    }),
+    frames: edge.bundle.then(({ frames }) => frames),
     servesParts: pieces && "wanted",
     cached: () => {
-      const now = believed.plan.cached;
+      const { cached } = planNow();
       // Of k cached chunks, the PoP decodes any other.
-      const has = (chunk: number): boolean => now.length >= manifest.k || now.includes(chunk);
-      return pieces ? [LEAF_LIST, ...pieces.map(({ chunk }) => chunk).filter(has)] : now;
+      const has = (chunk: number): boolean => cached.length >= k || cached.includes(chunk);
+      return pieces ? [LEAF_LIST, ...pieces.map(({ chunk }) => chunk).filter(has)] : cached;
     },
     latency: () => {
-      if (edge.lasting) return BATCH_DELIVERY;
+      if (edge.sendsAll) return BATCH_DELIVERY;
       const delivery = latencies.estimate(id, bytes);
-      if (edge.hasArrived) return delivery;
+      if (edge.arrivedMs !== undefined) return delivery;
       const trip = latencies.estimate(popId(pop));
       return { meanMs: trip.meanMs + delivery.meanMs, sdMs: Math.hypot(trip.sdMs, delivery.sdMs) };
     },

@@ -9,17 +9,17 @@ import type { Endpoint } from "../../common/config.ts";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { FullPlan } from "../plans/bundle-request.ts";
 
-/** One source for every configured PoP, by what `believed.plan` says at the time of each request. */
+/** One source for every configured PoP, by what the plan says at the time of each request. */
 export function peerSources(
-  believed: { readonly plan: FullPlan },
+  planNow: () => FullPlan,
   pops: readonly Endpoint[],
   { fetch, latencies }: { readonly fetch: FetchPort; readonly latencies: LatencyTracker },
 ): PeerSource[] {
-  const { manifest } = believed.plan;
+  const { manifest } = planNow();
   const bytes = stripeShape(manifest, 0).shardBytes;
   return pops.map((peer) => {
     const id = sourceId("peer", peer.name);
-    const planned = (): PlanPeer | undefined => believed.plan.peers?.find(({ name }) => name === peer.name);
+    const planned = (): PlanPeer | undefined => planNow().peers?.find(({ name }) => name === peer.name);
     // This client's own measurement of the way there is better than its PoP's.
     const trip = latencies.estimate(popId(peer.name));
     latencies.seed(id, trip === LATENCY_UNKNOWN ? (planned() ?? trip) : trip);
