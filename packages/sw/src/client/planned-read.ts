@@ -1,5 +1,6 @@
 /** A read that has its plan: what it still lacks, the PoP's part of it, and its response. */
 import { AgaroseError } from "@agarose/core";
+import type { Secrets } from "@agarose/core/encryption";
 import { HAS_MESSAGES, HAS_STORE } from "@agarose/core/features";
 import { unshared, type ByteRange } from "@agarose/core/http";
 import {
@@ -14,33 +15,48 @@ import {
   type ReadReport,
   type RequestRecord,
 } from "@agarose/core/read";
+import type { Endpoint } from "../common/config.ts";
 import type { ReadResponse } from "../common/http-response.ts";
+import type { ClientPorts } from "./client-ports.ts";
 import { answerContent, type PlannedAnswer } from "./content-answer.ts";
 import { decodedBody, newDecoder } from "./content-codings.ts";
-import type { ReadPorts } from "./client-read.ts";
+import type { HedgeBudget } from "./hedge-budget.ts";
+import type { Batches } from "./plans/batches.ts";
 import type { Bundle, FullPlan } from "./plans/bundle-request.ts";
-import { withSignatures, type FoundPlan, type PlanRequest } from "./plans/plan-source.ts";
+import { withSignatures, type FoundPlan, type PlanPorts, type PlanRequest } from "./plans/plan-source.ts";
 import { discard, PopCall } from "./plans/pop-call.ts";
 import type { ReadRequest } from "./read-request.ts";
-import type { ReadTrace } from "./read-trace.ts";
-import { learnDelivery } from "./sources/deliveries.ts";
-import { edgeBytes, edgeSource, isSending, type Edge } from "./sources/edge-source.ts";
-import type { Slot } from "./sources/fair-queue.ts";
+import type { ReadTrace, TracePorts } from "./read-trace.ts";
+import { edgeBytes, edgeSource, isSending, learnDelivery, type Edge } from "./sources/edge-source.ts";
+import type { FairQueue, Slot } from "./sources/fair-queue.ts";
 import { peerSources } from "./sources/peer-sources.ts";
 import { regionSources } from "./sources/region-sources.ts";
 import { serves, spanOf } from "./stripe-span.ts";
 
+/** What a read takes from its client. */
+export interface ReadPorts extends ClientPorts, PlanPorts, TracePorts {
+  /** Peers and credentials are for these PoPs only. */
+  readonly configuredPops: readonly Endpoint[];
+  readonly hedging: HedgeBudget;
+  readonly batches: Batches;
+  /** What small reads have verified. */
+  readonly memory: BlockMemory;
+  /** Decrypt objects. */
+  readonly secrets?: Secrets | undefined;
+  /** The queue of a region's requests. */
+  readonly queue: (region: string) => FairQueue;
+}
+
 /** What all plans of one read have in common. */
-export interface ReadParts {
+export interface Reading {
   readonly request: ReadRequest;
   readonly ports: ReadPorts;
   readonly trace: ReadTrace;
   readonly slot: Slot;
   /** What its requests to PoPs have in common. */
   readonly asked: Pick<PlanRequest, "key" | "signal" | "fetch" | "trace">;
-  readonly onRequest: (record: RequestRecord) => void;
-  /** Called when the body of `response` is over, which is undefined if there has not been one. */
-  readonly onEnd: (response: ReadResponse | undefined, bytes: number, report: ReadReport, error?: unknown) => void;
+  /** Called when `response` is over, which is undefined if there was none. */
+  onEnd(response: ReadResponse | undefined, bytes: number, report: ReadReport, error?: unknown): void;
 }
 
 /** Whether memory has a small object whole. */
@@ -54,33 +70,32 @@ export function rangeHeader({ headers, method }: ReadRequest, { store }: ReadPor
   return headers.get("range") ?? undefined;
 }
 
-/** `PlannedRead` by a plan. Rejects as `answerContent` does. */
-export async function plannedRead(found: FoundPlan, parts: ReadParts): Promise<PlannedRead> {
-  const answer = await answerContent(found.plan, parts.request, parts.ports.secrets);
-  answer.codings?.forEach(newDecoder);
-  return new PlannedRead(found, found.plan.private ? unshared(answer) : answer, parts);
-}
-
 /** A read by one plan. */
 export class PlannedRead {
   /** What of the stored bytes the response needs. Undefined for one without a body. */
   readonly range: ByteRange | undefined;
   readonly #found: FoundPlan;
   readonly #head: PlannedAnswer;
-  readonly #parts: ReadParts;
+  readonly #reading: Reading;
   readonly #rangeHeader: string | undefined;
   /** What a small range lies in. */
   readonly #pieces: readonly Piece[] | undefined;
 
-  constructor(found: FoundPlan, head: PlannedAnswer, parts: ReadParts) {
-    const { request, ports } = parts;
+  private constructor(found: FoundPlan, head: PlannedAnswer, reading: Reading) {
+    const { request, ports } = reading;
     this.#found = found;
     this.#head = head;
-    this.#parts = parts;
+    this.#reading = reading;
     this.#rangeHeader = head.codings ? undefined : rangeHeader(request, ports);
-    if (request.method !== "GET" || !head.range) return;
-    this.range = head.range;
-    if (!HAS_STORE || !ports.store) this.#pieces = piecesOf(found.plan.manifest, head.range);
+    this.range = request.method === "GET" ? head.range : undefined;
+    if (this.range && !(HAS_STORE && ports.store)) this.#pieces = piecesOf(found.plan.manifest, this.range);
+  }
+
+  /** Rejects as `answerContent` does. */
+  static async by(found: FoundPlan, reading: Reading): Promise<PlannedRead> {
+    const answer = await answerContent(found.plan, reading.request, reading.ports.secrets);
+    answer.codings?.forEach(newDecoder);
+    return new PlannedRead(found, found.plan.private ? unshared(answer) : answer, reading);
   }
 
   /** Whether a PoP that is asked for this range sends all of it. */
@@ -90,7 +105,7 @@ export class PlannedRead {
 
   /** What of a small object or range is not in memory. */
   get missing(): readonly Piece[] | undefined {
-    const { memory } = this.#parts.ports;
+    const { memory } = this.#reading.ports;
     const { plan } = this.#found;
     if (holdsWhole(plan, memory)) return [];
     return this.#pieces?.filter((piece) => !memory.holds(blockNames(plan.manifest, piece)));
@@ -102,7 +117,7 @@ export class PlannedRead {
     if (!bundle) return undefined;
     const { range, span } = bundle;
     if (range ? range === this.#rangeHeader : serves(span, spanOf(plan.manifest, this.range!))) {
-      return { ...bundle, bundle: Promise.resolve(bundle), arrivedMs: 0, release() {} };
+      return { ...bundle, bundle: Promise.resolve(bundle), arrivedMs: 0 };
     }
     discard(bundle);
     // The PoP has counted a read of which it has nothing.
@@ -111,7 +126,7 @@ export class PlannedRead {
 
   /** Asks the nearest PoP for the chunks of the plan. `onChanged` gets the bundle of a newer version. */
   call(onChanged: (bundle: Bundle) => void): PopCall | undefined {
-    const { asked, ports } = this.#parts;
+    const { asked, ports } = this.#reading;
     const { key } = asked;
     const { plans, pops } = ports;
     const { purges } = plans;
@@ -135,7 +150,7 @@ export class PlannedRead {
 
   /** Resolves when the first stripe is ready. */
   async open(edge: Edge | undefined, signal: AbortSignal): Promise<ReadResponse> {
-    const { trace, ports, asked, slot, onRequest, onEnd } = this.#parts;
+    const { trace, ports, asked, slot } = this.#reading;
     const { configuredPops, hedging, latencies, savesData } = ports;
     const { fetch } = asked;
     const store = HAS_STORE ? ports.store : undefined;
@@ -154,6 +169,7 @@ export class PlannedRead {
       ...regionSources(plan, { ...ports, fetch, slot, sign }),
     ];
     trace.planned({ ...this.#found, plan: { ...plan, delta } }, spanOf(manifest, range).from, sources);
+    const requests = new Set<RequestRecord>();
     let response: ReadResponse | undefined;
     const target = { manifest, sources, signal, range };
     const sharing = store && !plan.private && store.sharing(manifest);
@@ -165,13 +181,16 @@ export class PlannedRead {
       ...(store && { stripes: true }),
     };
     const { body, report } = await openRead({ ...target, ...sharing }, ports, policy, {
-      onRequest(record) {
+      onRequest: (record) => {
+        requests.add(record);
         learnDelivery(record, latencies, edge, bytes);
-        onRequest(record);
+        trace.request(record);
       },
-      onEnd(ended, error) {
-        edge?.release();
-        onEnd(response, range.end - range.start, ended, error);
+      onEnd: (ended, error) => {
+        edge?.release?.();
+        // The reader reports its last cancellations in this turn, after the end of the read.
+        ports.clock.after(0, () => hedging.observe(manifest.k, requests));
+        this.#reading.onEnd(response, range.end - range.start, ended, error);
       },
     });
     trace.firstStripe();
@@ -186,7 +205,7 @@ export class PlannedRead {
 
   /** The response to a read that needs no chunk. */
   bodiless(): ReadResponse {
-    const { trace } = this.#parts;
+    const { trace } = this.#reading;
     const { status, headers } = this.#head;
     trace.planned(this.#found, 0, []);
     return { status, headers: { ...headers, "server-timing": trace.serverTiming() }, body: null };

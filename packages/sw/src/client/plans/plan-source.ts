@@ -57,11 +57,10 @@ export interface PlanPorts extends ManifestChecks {
   readonly clock: Clock;
 }
 
-/** `known`: a plan in memory. It is of no use where another PoP is nearest now, or a batch brings the object with it. */
-export function knownPlan(plan: FullPlan, isBatched: boolean, { pops }: PlanPorts): FoundPlan | undefined {
+/** `known`: a plan in memory, unless another PoP is nearest now. */
+export function knownPlan(plan: FullPlan, { pops }: PlanPorts): FoundPlan | undefined {
   const [pop] = pops.byDistance();
-  const isOfOther = pop && plan.pop !== "" && plan.pop !== pop.name;
-  return isBatched || isOfOther ? undefined : { from: "known", plan };
+  return pop && plan.pop !== "" && plan.pop !== pop.name ? undefined : { from: "known", plan };
 }
 
 /** `offline`: a plan from before. Throws `error`, for which no other was found, where that speaks of the key itself. */

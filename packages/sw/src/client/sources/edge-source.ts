@@ -1,6 +1,6 @@
 /** The PoP's bundle as a source of chunks. */
 import { LEAF_LIST, stripeShape } from "@agarose/core/format";
-import type { Piece } from "@agarose/core/read";
+import type { Piece, RequestRecord } from "@agarose/core/read";
 import { BundleSource } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
@@ -25,7 +25,7 @@ export interface Edge {
   /** Whether the PoP sends also what it has not cached. */
   readonly sendsAll: boolean;
   /** Ends a call. A second time has no effect. */
-  release(): void;
+  release?(): void;
 }
 
 /** Whether the PoP sends its batch: what it has not sent yet is not late. */
@@ -73,4 +73,36 @@ export function edgeSource(
       return { meanMs: trip.meanMs + delivery.meanMs, sdMs: Math.hypot(trip.sdMs, delivery.sdMs) };
     },
   });
+}
+
+/**
+ * Learns from a request that has ended.
+ *
+ * @param edgeBytes what a chunk of `edge` counts as, or 0 for its own bytes.
+ */
+export function learnDelivery(
+  { source, kind, bytes, outcome, startMs, endMs, waitMs, follows, error }: RequestRecord,
+  latencies: LatencyTracker,
+  edge: Edge | undefined,
+  edgeBytes: number,
+): void {
+  const isEdge = kind === "edge";
+  // What the PoP sends beside its cache it may have fetched first: that says nothing of its cache.
+  if (endMs === undefined || (isEdge && edge!.sendsAll)) return;
+  const id = sourceId(kind, source);
+  const size = (isEdge && edgeBytes) || bytes;
+  // A request that still waits for its turn says nothing about its region.
+  const waitedMs = waitMs ?? (kind === "region" ? Number.NaN : 0);
+  const ms = endMs - waitedMs - (isEdge ? Math.max(startMs, edge!.arrivedMs ?? 0) : startMs);
+  if (follows && outcome !== "failed") {
+    // It waited for the blocks before it, on a line that its GET shares.
+    if (outcome !== "cancelled") latencies.heard(id);
+  } else if (outcome === "used" || outcome === "unused") {
+    latencies.observe(id, ms, size);
+  } else if (outcome === "failed") {
+    // A missing chunk says nothing about the health of its source.
+    if (!isEdge && error !== "CHUNK_MISSING") latencies.failed(id);
+  } else if (!isEdge) {
+    latencies.observeAtLeast(id, ms, size);
+  }
 }
