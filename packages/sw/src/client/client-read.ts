@@ -4,12 +4,11 @@
  */
 import { isOutdated, toAgaroseError, type AgaroseError, type FetchPort } from "@agarose/core";
 import { HAS_STORE } from "@agarose/core/features";
-import { isSmall, type Piece, type ReadReport } from "@agarose/core/read";
+import { isSmall, type ReadReport } from "@agarose/core/read";
 import { UNWANTED } from "@agarose/core/sources";
 import type { ReadResponse } from "../common/http-response.ts";
 import { forwardCredentials } from "./credentials.ts";
-import { FAILED, sourceId } from "./latency-tracker.ts";
-import { holdsWhole, PlannedRead, rangeHeader, type Reading, type ReadPorts } from "./planned-read.ts";
+import { holdsWhole, plannedRead, rangeHeader, type Reading, type ReadPorts } from "./planned-read.ts";
 import type { Batches } from "./plans/batches.ts";
 import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts";
 import { bucketSources, findPlan, knownPlan, offlinePlan, type FoundPlan } from "./plans/plan-source.ts";
@@ -26,8 +25,6 @@ export class ClientRead implements Reading {
   readonly trace: ReadTrace;
   readonly slot: Slot;
   readonly asked: Reading["asked"];
-  /** Whether the request has credentials. */
-  readonly #isPrivate: boolean;
   /** Set if this is one of many reads of whole objects. */
   readonly #batches: Batches | undefined;
   readonly #onOver: () => void;
@@ -42,7 +39,6 @@ export class ClientRead implements Reading {
     this.request = request;
     this.ports = ports;
     this.#onOver = onOver;
-    this.#isPrivate = forward !== undefined;
     const fetch: FetchPort = (url, init) => {
       const prioritized = { ...init, priority: slot.priority };
       return ports.fetch(...(forward?.(url, prioritized) ?? [url, prioritized]));
@@ -50,7 +46,7 @@ export class ClientRead implements Reading {
     const isWhole = method === "GET" && !headers.get("range");
     this.#batches = isWhole && !forward && ports.batches.joins() ? ports.batches : undefined;
     this.trace = new ReadTrace(request, ports);
-    this.asked = { key, signal, fetch, trace: this.trace.id };
+    this.asked = { key, signal, fetch, trace: this.trace.id, isPrivate: forward !== undefined };
   }
 
   /** Resolves when the first stripe is ready. */
@@ -76,19 +72,13 @@ export class ClientRead implements Reading {
 
   /** Asks the edge and the buckets at once. Undefined when too few chunks are there, or a PoP may have all. */
   async #fromKnown(found: FoundPlan): Promise<ReadResponse | undefined> {
-    const { latencies, plans, pops } = this.ports;
+    const { plans } = this.ports;
     const { key, signal } = this.asked;
-    const { placement } = found.plan.manifest;
-    const read = await PlannedRead.by(found, this);
-    if (!read.range) return read.bodiless();
-    const isFailed = ({ chunk }: Piece): boolean =>
-      latencies.estimate(sourceId("region", placement[chunk]!)) === FAILED;
-    // The PoP sends what k other regions would have to replace.
-    if (pops.byDistance()[0] && read.isBrief && read.missing?.some(isFailed)) return undefined;
-
+    const read = await plannedRead(found, this);
+    if (read.isPopsWork()) return undefined;
     const stop = new AbortController();
     const changed = Promise.withResolvers<Bundle>();
-    const opened = read.open(read.call(changed.resolve), AbortSignal.any([signal, stop.signal]));
+    const opened = read.open(AbortSignal.any([signal, stop.signal]), read.call(changed.resolve));
     try {
       const first = await Promise.race([opened, changed.promise]);
       if ("status" in first) {
@@ -121,7 +111,6 @@ export class ClientRead implements Reading {
       span,
       range: rangeHeader(request, ports),
       batches: HAS_STORE && span !== guessed ? undefined : this.#batches,
-      isPrivate: this.#isPrivate,
     };
     const found = await findPlan(wanted, ports).catch(async (error: AgaroseError) => {
       // The object is gone, or private now.
@@ -141,10 +130,7 @@ export class ClientRead implements Reading {
   }
 
   async #fromPlan(found: FoundPlan): Promise<ReadResponse> {
-    const read = await PlannedRead.by(found, this);
-    if (read.range) return read.open(read.edge(), this.asked.signal);
-    discard(found.bundle);
-    return read.bodiless();
+    return (await plannedRead(found, this)).open();
   }
 
   onEnd(response: ReadResponse | undefined, bytes: number, report: ReadReport, error?: unknown): void {

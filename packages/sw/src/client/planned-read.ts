@@ -2,7 +2,7 @@
 import { AgaroseError } from "@agarose/core";
 import type { Secrets } from "@agarose/core/encryption";
 import { HAS_MESSAGES, HAS_STORE } from "@agarose/core/features";
-import { unshared, type ByteRange } from "@agarose/core/http";
+import { unshared } from "@agarose/core/http";
 import {
   blockNames,
   BRIEF_BYTES_MAX,
@@ -18,9 +18,10 @@ import {
 import type { Endpoint } from "../common/config.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import type { ClientPorts } from "./client-ports.ts";
-import { answerContent, type PlannedAnswer } from "./content-answer.ts";
+import { answerContent } from "./content-answer.ts";
 import { decodedBody, newDecoder } from "./content-codings.ts";
 import type { HedgeBudget } from "./hedge-budget.ts";
+import { FAILED, sourceId } from "./latency-tracker.ts";
 import type { Batches } from "./plans/batches.ts";
 import type { Bundle, FullPlan } from "./plans/bundle-request.ts";
 import { withSignatures, type FoundPlan, type PlanPorts, type PlanRequest } from "./plans/plan-source.ts";
@@ -53,8 +54,8 @@ export interface Reading {
   readonly ports: ReadPorts;
   readonly trace: ReadTrace;
   readonly slot: Slot;
-  /** What its requests to PoPs have in common. */
-  readonly asked: Pick<PlanRequest, "key" | "signal" | "fetch" | "trace">;
+  /** What its requests for plans have in common. */
+  readonly asked: Pick<PlanRequest, "key" | "signal" | "fetch" | "trace" | "isPrivate">;
   /** Called when `response` is over, which is undefined if there was none. */
   onEnd(response: ReadResponse | undefined, bytes: number, report: ReadReport, error?: unknown): void;
 }
@@ -70,144 +71,109 @@ export function rangeHeader({ headers, method }: ReadRequest, { store }: ReadPor
   return headers.get("range") ?? undefined;
 }
 
-/** A read by one plan. */
-export class PlannedRead {
-  /** What of the stored bytes the response needs. Undefined for one without a body. */
-  readonly range: ByteRange | undefined;
-  readonly #found: FoundPlan;
-  readonly #head: PlannedAnswer;
-  readonly #reading: Reading;
-  readonly #rangeHeader: string | undefined;
-  /** What a small range lies in. */
-  readonly #pieces: readonly Piece[] | undefined;
-
-  private constructor(found: FoundPlan, head: PlannedAnswer, reading: Reading) {
-    const { request, ports } = reading;
-    this.#found = found;
-    this.#head = head;
-    this.#reading = reading;
-    this.#rangeHeader = head.codings ? undefined : rangeHeader(request, ports);
-    this.range = request.method === "GET" ? head.range : undefined;
-    if (this.range && !(HAS_STORE && ports.store)) this.#pieces = piecesOf(found.plan.manifest, this.range);
-  }
-
-  /** Rejects as `answerContent` does. */
-  static async by(found: FoundPlan, reading: Reading): Promise<PlannedRead> {
-    const answer = await answerContent(found.plan, reading.request, reading.ports.secrets);
-    answer.codings?.forEach(newDecoder);
-    return new PlannedRead(found, found.plan.private ? unshared(answer) : answer, reading);
-  }
-
-  /** Whether a PoP that is asked for this range sends all of it. */
-  get isBrief(): unknown {
-    return this.#rangeHeader && this.range!.end - this.range!.start <= BRIEF_BYTES_MAX;
-  }
+/** The read by a plan. Rejects as `answerContent` does. */
+export async function plannedRead(found: FoundPlan, reading: Reading) {
+  const { request, ports, trace, slot, asked } = reading;
+  const { hedging, latencies, memory, plans, pops } = ports;
+  const { plan, bundle } = found;
+  const { manifest } = plan;
+  const store = HAS_STORE ? ports.store : undefined;
+  const answer = await answerContent(plan, request, ports.secrets);
+  answer.codings?.forEach(newDecoder);
+  const { status, headers, content, codings, range } = plan.private ? unshared(answer) : answer;
+  const asksRange = codings ? undefined : rangeHeader(request, ports);
+  const hasBody = request.method === "GET" && range;
+  const { start, end } = range ?? { start: 0, end: 0 };
+  const span = spanOf(manifest, { start, end });
+  // What a small range lies in. A store keeps whole stripes.
+  const pieces = store || !range ? undefined : piecesOf(manifest, range);
+  // A PoP that is asked for it sends all of it.
+  const isBrief = asksRange !== undefined && end - start <= BRIEF_BYTES_MAX;
 
   /** What of a small object or range is not in memory. */
-  get missing(): readonly Piece[] | undefined {
-    const { memory } = this.#reading.ports;
-    const { plan } = this.#found;
-    if (holdsWhole(plan, memory)) return [];
-    return this.#pieces?.filter((piece) => !memory.holds(blockNames(plan.manifest, piece)));
-  }
+  const missing = (): readonly Piece[] | undefined =>
+    holdsWhole(plan, memory) ? [] : pieces?.filter((piece) => !memory.holds(blockNames(manifest, piece)));
 
-  /** The bundle that came with the plan if it has the requested stripes; otherwise a new call for one that has. */
-  edge(): Edge | undefined {
-    const { bundle, plan } = this.#found;
+  /** Whether regions that failed lately hold what is missing: k others would have to replace what the PoP sends. */
+  const isPopsWork = (): unknown =>
+    isBrief &&
+    pops.byDistance()[0] &&
+    missing()?.some(({ chunk }) => latencies.estimate(sourceId("region", manifest.placement[chunk]!)) === FAILED);
+
+  /** Asks the nearest PoP for the chunks of the plan. `onChanged` gets the bundle of a newer version. */
+  const call = (onChanged: (bundle: Bundle) => void): Edge | undefined => {
+    const { purges } = plans;
+    const { key } = asked;
+    const lacks = missing();
+    const [pop] = pops.byDistance();
+    if (!hasBody || !pop || !manifest.bytes || lacks?.length === 0 || store?.holds(manifest, span)) return undefined;
+    const wanted = { span, range: asksRange ?? (lacks && `bytes=${start}-${end - 1}`), leaves: true, known: plan };
+    return new PopCall({ ...asked, ...wanted, pop }, ports, (received) => {
+      const learned = plans.learnBundle(key, received, purges);
+      const { version } = learned.plan;
+      if (version === plan.version) return learned;
+      onChanged(learned);
+      throw new AgaroseError("CHUNK_MISSING", HAS_MESSAGES && `${key} now has version ${version}`, { key });
+    });
+  };
+
+  /** The bundle that came with the plan if it has the requested stripes; otherwise a call for one that has. */
+  const edgeBehind = (): Edge | undefined => {
     if (!bundle) return undefined;
-    const { range, span } = bundle;
-    if (range ? range === this.#rangeHeader : serves(span, spanOf(plan.manifest, this.range!))) {
+    if (hasBody && (bundle.range ? bundle.range === asksRange : serves(bundle.span, span))) {
       return { ...bundle, bundle: Promise.resolve(bundle), arrivedMs: 0 };
     }
     discard(bundle);
     // The PoP has counted a read of which it has nothing.
-    return bundle.sendsAll && !bundle.cached.length ? undefined : this.call(discard);
-  }
+    return bundle.sendsAll && !bundle.cached.length ? undefined : call(discard);
+  };
 
-  /** Asks the nearest PoP for the chunks of the plan. `onChanged` gets the bundle of a newer version. */
-  call(onChanged: (bundle: Bundle) => void): PopCall | undefined {
-    const { asked, ports } = this.#reading;
-    const { key } = asked;
-    const { plans, pops } = ports;
-    const { purges } = plans;
-    const store = HAS_STORE ? ports.store : undefined;
-    const known = this.#found.plan;
-    const { missing } = this;
-    const [pop] = pops.byDistance();
-    const { start, end } = this.range!;
-    const span = spanOf(known.manifest, this.range!);
-    if (!pop || !known.manifest.bytes || missing?.length === 0) return undefined;
-    if (store?.holds(known.manifest, span)) return undefined;
-    const range = this.#rangeHeader ?? (missing && `bytes=${start}-${end - 1}`);
-    return new PopCall({ ...asked, pop, span, range, leaves: true, known }, ports, (received) => {
-      const bundle = plans.learnBundle(key, received, purges);
-      const { version } = bundle.plan;
-      if (version === known.version) return bundle;
-      onChanged(bundle);
-      throw new AgaroseError("CHUNK_MISSING", HAS_MESSAGES && `${key} now has version ${version}`, { key });
-    });
-  }
-
-  /** Resolves when the first stripe is ready. */
-  async open(edge: Edge | undefined, signal: AbortSignal): Promise<ReadResponse> {
-    const { trace, ports, asked, slot } = this.#reading;
-    const { configuredPops, hedging, latencies, savesData } = ports;
-    const { fetch } = asked;
-    const store = HAS_STORE ? ports.store : undefined;
-    const { plan } = this.#found;
-    const { manifest } = plan;
-    const head = this.#head;
-    const range = this.range!;
-    const pieces = this.#pieces;
-    const delta = savesData() ? 0 : hedging.delta(plan.delta);
+  /** Resolves when the first stripe is ready, or at once if the response has no body. */
+  const open = async (signal = asked.signal, edge = edgeBehind()): Promise<ReadResponse> => {
+    if (!hasBody) {
+      trace.planned(found, 0, []);
+      return { status, headers: { ...headers, "server-timing": trace.serverTiming() }, body: null };
+    }
+    const delta = ports.savesData() ? 0 : hedging.delta(plan.delta);
     const bytes = edgeBytes(plan, pieces);
     const planNow = (): FullPlan => edge?.plan ?? plan;
     const sign = (expired: FullPlan): Promise<FullPlan> => withSignatures(expired, { ...asked, signal }, ports);
+    const own = { ...ports, fetch: asked.fetch, slot, sign };
     const sources = [
       ...(edge ? [edgeSource(edge, planNow, latencies, bytes, pieces)] : []),
-      ...peerSources(planNow, configuredPops, { fetch, latencies }),
-      ...regionSources(plan, { ...ports, fetch, slot, sign }),
+      ...peerSources(planNow, ports.configuredPops, own),
+      ...regionSources(plan, own),
     ];
-    trace.planned({ ...this.#found, plan: { ...plan, delta } }, spanOf(manifest, range).from, sources);
+    trace.planned({ ...found, plan: { ...plan, delta } }, span.from, sources);
     const requests = new Set<RequestRecord>();
     let response: ReadResponse | undefined;
-    const target = { manifest, sources, signal, range };
+    const target = { manifest, sources, signal, range: { start, end } };
     const sharing = store && !plan.private && store.sharing(manifest);
     const policy: ReadPolicy = {
       delta,
       hedge: (...late) => !isSending(edge, latencies) && hedging.hedge(...late),
       // A PoP sends all pieces of a brief range with one more request, which the reader of a known plan makes.
-      fallback: edge && edge.arrivedMs === undefined && this.isBrief ? "none" : "stripe",
+      fallback: edge && edge.arrivedMs === undefined && isBrief ? "none" : "stripe",
       ...(store && { stripes: true }),
     };
     const { body, report } = await openRead({ ...target, ...sharing }, ports, policy, {
-      onRequest: (record) => {
+      onRequest(record) {
         requests.add(record);
         learnDelivery(record, latencies, edge, bytes);
         trace.request(record);
       },
-      onEnd: (ended, error) => {
+      onEnd(ended, error) {
         edge?.release?.();
         // The reader reports its last cancellations in this turn, after the end of the read.
         ports.clock.after(0, () => hedging.observe(manifest.k, requests));
-        this.#reading.onEnd(response, range.end - range.start, ended, error);
+        reading.onEnd(response, end - start, ended, error);
       },
     });
     trace.firstStripe();
-    const headers = {
-      ...head.headers,
-      "server-timing": trace.serverTiming(report),
-      "x-agarose-read": trace.kind(report, range.end),
-    };
-    response = { status: head.status, headers, body: decodedBody(head.content?.(body) ?? body, head.codings) };
+    const timed = { "server-timing": trace.serverTiming(report), "x-agarose-read": trace.kind(report, end) };
+    response = { status, headers: { ...headers, ...timed }, body: decodedBody(content?.(body) ?? body, codings) };
     return response;
-  }
+  };
 
-  /** The response to a read that needs no chunk. */
-  bodiless(): ReadResponse {
-    const { trace } = this.#reading;
-    const { status, headers } = this.#head;
-    trace.planned(this.#found, 0, []);
-    return { status, headers: { ...headers, "server-timing": trace.serverTiming() }, body: null };
-  }
+  return { isPopsWork, call, open };
 }

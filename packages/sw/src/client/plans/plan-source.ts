@@ -151,7 +151,7 @@ export function findPlan(
 /** `plan` with valid signatures. Asks a PoP when they have expired. */
 export async function withSignatures(
   plan: FullPlan,
-  request: Pick<PlanRequest, "key" | "trace" | "signal" | "fetch">,
+  request: Pick<PlanRequest, "key" | "trace" | "signal" | "fetch" | "isPrivate">,
   ports: PlanPorts,
 ): Promise<FullPlan> {
   if (ports.clock.now() < plan.signedUntilMs!) return plan;
