@@ -75,7 +75,7 @@ export class ClientRead implements Reading {
     const { plans } = this.ports;
     const { key, signal } = this.asked;
     const read = await plannedRead(found, this);
-    if (read.isPopsWork()) return undefined;
+    if (read.isLeft()) return undefined;
     const stop = new AbortController();
     const changed = Promise.withResolvers<Bundle>();
     const opened = read.open(AbortSignal.any([signal, stop.signal]), read.call(changed.resolve));

@@ -88,14 +88,14 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
   // What a small range lies in. A store keeps whole stripes.
   const pieces = store || !range ? undefined : piecesOf(manifest, range);
   // A PoP that is asked for it sends all of it.
-  const isBrief = asksRange !== undefined && end - start <= BRIEF_BYTES_MAX;
+  const isBrief = asksRange && end - start <= BRIEF_BYTES_MAX;
 
   /** What of a small object or range is not in memory. */
   const missing = (): readonly Piece[] | undefined =>
     holdsWhole(plan, memory) ? [] : pieces?.filter((piece) => !memory.holds(blockNames(manifest, piece)));
 
   /** Whether regions that failed lately hold what is missing: k others would have to replace what the PoP sends. */
-  const isPopsWork = (): unknown =>
+  const isLeft = (): unknown =>
     isBrief &&
     pops.byDistance()[0] &&
     missing()?.some(({ chunk }) => latencies.estimate(sourceId("region", manifest.placement[chunk]!)) === FAILED);
@@ -110,10 +110,9 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
     const wanted = { span, range: asksRange ?? (lacks && `bytes=${start}-${end - 1}`), leaves: true, known: plan };
     return new PopCall({ ...asked, ...wanted, pop }, ports, (received) => {
       const learned = plans.learnBundle(key, received, purges);
-      const { version } = learned.plan;
-      if (version === plan.version) return learned;
+      if (learned.plan.version === plan.version) return learned;
       onChanged(learned);
-      throw new AgaroseError("CHUNK_MISSING", HAS_MESSAGES && `${key} now has version ${version}`, { key });
+      throw new AgaroseError("CHUNK_MISSING", HAS_MESSAGES && `${key} now has version ${learned.plan.version}`, { key });
     });
   };
 
@@ -175,5 +174,5 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
     return response;
   };
 
-  return { isPopsWork, call, open };
+  return { isLeft, call, open };
 }
