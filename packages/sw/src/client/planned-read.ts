@@ -112,7 +112,9 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
       const learned = plans.learnBundle(key, received, purges);
       if (learned.plan.version === plan.version) return learned;
       onChanged(learned);
-      throw new AgaroseError("CHUNK_MISSING", HAS_MESSAGES && `${key} now has version ${learned.plan.version}`, { key });
+      throw new AgaroseError("CHUNK_MISSING", HAS_MESSAGES && `${key} now has version ${learned.plan.version}`, {
+        key,
+      });
     });
   };
 
