@@ -148,8 +148,6 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
     trace.planned({ ...found, plan: { ...plan, delta } }, span.from, sources);
     const requests = new Set<RequestRecord>();
     let response: ReadResponse | undefined;
-    const target = { manifest, sources, signal, range: { start, end } };
-    const sharing = store && !plan.private && store.sharing(manifest);
     const policy: ReadPolicy = {
       delta,
       hedge: (...late) => !isSending(edge, latencies) && hedging.hedge(...late),
@@ -157,19 +155,24 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
       fallback: edge && edge.arrivedMs === undefined && isBrief ? "none" : "stripe",
       ...(store && { stripes: true }),
     };
-    const { body, report } = await openRead({ ...target, ...sharing }, ports, policy, {
-      onRequest(record) {
-        requests.add(record);
-        learnDelivery(record, latencies, edge, bytes);
-        trace.request(record);
+    const { body, report } = await openRead(
+      { manifest, sources, signal, range: { start, end }, ...(store && !plan.private && store.sharing(manifest)) },
+      ports,
+      policy,
+      {
+        onRequest(record) {
+          requests.add(record);
+          learnDelivery(record, latencies, edge, bytes);
+          trace.request(record);
+        },
+        onEnd(ended, error) {
+          edge?.release?.();
+          // The reader reports its last cancellations in this turn, after the end of the read.
+          ports.clock.after(0, () => hedging.observe(manifest.k, requests));
+          reading.onEnd(response, end - start, ended, error);
+        },
       },
-      onEnd(ended, error) {
-        edge?.release?.();
-        // The reader reports its last cancellations in this turn, after the end of the read.
-        ports.clock.after(0, () => hedging.observe(manifest.k, requests));
-        reading.onEnd(response, end - start, ended, error);
-      },
-    });
+    );
     trace.firstStripe();
     const timed = { "server-timing": trace.serverTiming(report), "x-agarose-read": trace.kind(report, end) };
     response = { status, headers: { ...headers, ...timed }, body: decodedBody(content?.(body) ?? body, codings) };
