@@ -119,8 +119,7 @@ export class ObjectClient {
    */
   async preload(keys: readonly string[]): Promise<void> {
     const headers = new Headers();
-    const find = (key: string): Promise<unknown> => this.answer({ key, method: "HEAD", headers });
-    await preloadPlans(keys, { ...this.#ports, find, checks: this.#ports });
+    await preloadPlans(keys, this.#ports, (key) => this.answer({ key, method: "HEAD", headers }));
   }
 
   /** `preload` of objects that have changed. */

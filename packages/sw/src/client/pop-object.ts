@@ -2,7 +2,7 @@
  * Reads of whole objects and ranges through a PoP's `/o/`, for what this client cannot read itself: the nearest PoP is
  * asked first, and the next one when it fails, is late, or falls silent in the middle of a body.
  */
-import { AgaroseError, toAgaroseError, type Clock, type FetchPort } from "@agarose/core";
+import { AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
 import { pullStream } from "@agarose/core/async";
 import { HAS_MESSAGES } from "@agarose/core/features";
 import { encodeKey } from "@agarose/core/format";
@@ -11,11 +11,11 @@ import { staggeredRace, UNWANTED, type Attempt } from "@agarose/core/sources";
 import type { Endpoint } from "../common/config.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import { resumedResponse } from "../common/resumed-response.ts";
-import { popId, type LatencyTracker } from "./latency-tracker.ts";
+import { popId } from "./latency-tracker.ts";
+import type { ReadPorts } from "./planned-read.ts";
 import { errorIn } from "./plans/bundle-request.ts";
 import { noSource } from "./plans/plan-source.ts";
 import { POP_PATIENCE_MS_MAX } from "./plans/pop-call.ts";
-import type { PopSelector } from "./plans/pop-selector.ts";
 import type { ReadRequest } from "./read-request.ts";
 
 /** A PoP has this long to begin its answer. After `POP_PATIENCE_MS_MAX` the next one is asked, too. */
@@ -27,13 +27,7 @@ const SILENCE_MS_MAX = 5_000;
 const RANGED = ["range", "if-range"];
 const SENT = ["if-none-match", "if-match", "if-modified-since", "if-unmodified-since"];
 
-/** What a read through a PoP uses. */
-export interface PopObjectPorts {
-  readonly fetch: FetchPort;
-  readonly clock: Clock;
-  readonly pops: PopSelector;
-  readonly latencies: LatencyTracker;
-}
+type PopObjectPorts = Pick<ReadPorts, "fetch" | "clock" | "pops" | "latencies">;
 
 /**
  * The answer of a PoP to `request`, be it the object or an error. Rejects with what the PoPs say is wrong, with

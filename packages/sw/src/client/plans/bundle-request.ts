@@ -56,8 +56,6 @@ export interface Bundle {
   readonly sendsAll: boolean;
 }
 
-type SentChunks = Pick<Bundle, "plan" | "cached" | "sendsAll">;
-
 /** How a manifest from outside is checked. */
 export type ManifestChecks = Pick<ExpectedManifest, "trust" | "sha256">;
 
@@ -127,7 +125,11 @@ export async function planIn(
 }
 
 /** The plan and what comes behind it: the first chunks, however many the frame says, or those that the PoP has cached. */
-export function sentBehind({ chunk: length }: Frame, plan: FullPlan, sendsAll: boolean): SentChunks {
+export function sentBehind(
+  { chunk: length }: Frame,
+  plan: FullPlan,
+  sendsAll: boolean,
+): Pick<Bundle, "plan" | "cached" | "sendsAll"> {
   const { cached } = plan;
   return { cached, sendsAll, plan: sendsAll ? { ...plan, cached: Array.from({ length }, (_, chunk) => chunk) } : plan };
 }
