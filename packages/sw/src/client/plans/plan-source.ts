@@ -60,7 +60,7 @@ export interface PlanPorts extends ManifestChecks {
 /** `known`: a plan in memory, unless another PoP is nearest now. */
 export function knownPlan(plan: FullPlan, { pops }: PlanPorts): FoundPlan | undefined {
   const [pop] = pops.byDistance();
-  return pop && plan.pop !== "" && plan.pop !== pop.name ? undefined : { from: "known", plan };
+  return pop && plan.pop && plan.pop !== pop.name ? undefined : { from: "known", plan };
 }
 
 /** `offline`: a plan from before. Throws `error`, for which no other was found, where that speaks of the key itself. */
