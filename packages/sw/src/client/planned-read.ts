@@ -133,7 +133,7 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
   const open = async (signal = asked.signal, edge = edgeBehind()): Promise<ReadResponse> => {
     if (!hasBody) {
       trace.planned(found, 0, []);
-      return { status, headers: { ...headers, "server-timing": trace.serverTiming() }, body: null };
+      return { status, headers: { ...headers, ...trace.headers() }, body: null };
     }
     const delta = ports.savesData() ? 0 : hedging.delta(plan.delta);
     const bytes = edgeBytes(plan, pieces);
@@ -173,10 +173,8 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
         },
       },
     );
-    trace.firstStripe();
-    const timed = { "server-timing": trace.serverTiming(report), "x-agarose-read": trace.kind(report, end) };
-    response = { status, headers: { ...headers, ...timed }, body: decodedBody(content?.(body) ?? body, codings) };
-    return response;
+    const all = { ...headers, ...trace.headers(report, end) };
+    return (response = { status, headers: all, body: decodedBody(content?.(body) ?? body, codings) });
   };
 
   return { isLeft, call, open };

@@ -49,11 +49,6 @@ export class ReadTrace {
     this.#ports.emit(this.#plan);
   }
 
-  /** Records that the first stripe is ready. */
-  firstStripe(): void {
-    this.#firstByteMs ??= this.#now();
-  }
-
   /** Records a request that began or ended. */
   request(record: RequestRecord): void {
     let request = this.#requests.get(record);
@@ -72,10 +67,14 @@ export class ReadTrace {
     });
   }
 
-  /** The `Server-Timing` value of a read that has its plan, so far. */
-  serverTiming(report?: ReadReport): string {
+  /** The headers that tell of a read which has its plan: of one with bytes, when its first stripe is ready. */
+  headers(report?: ReadReport, bytes = 0): Record<string, string> {
     const { from, ms } = this.#plan!;
-    return [`plan;desc="${from} plan";dur=${ms.toFixed(1)}`, ...(report ? serverTiming(report) : [])].join(", ");
+    const timing = `plan;desc="${from} plan";dur=${ms.toFixed(1)}`;
+    if (!report) return { "server-timing": timing };
+    this.#firstByteMs ??= this.#now();
+    const all = [timing, ...serverTiming(report)].join(", ");
+    return { "server-timing": all, "x-agarose-read": this.#kind(report, bytes) };
   }
 
   /** Records the end of the read. */
@@ -88,7 +87,7 @@ export class ReadTrace {
         read: this.id,
         ms,
         status,
-        kind: report && this.kind(report, bytes),
+        kind: report && this.#kind(report, bytes),
         firstByteMs: this.#firstByteMs,
         bytes,
         lineMbit: this.#ports.line.mbit,
@@ -100,7 +99,7 @@ export class ReadTrace {
   }
 
   /** How a read of `bytes` was served so far. */
-  kind(report: ReadReport, bytes: number): NonNullable<ReadEndEvent["kind"]> {
+  #kind(report: ReadReport, bytes: number): NonNullable<ReadEndEvent["kind"]> {
     return HAS_STORE && this.#ports.store && bytes > 0 && !report.requests.length ? "stored" : readKind(report);
   }
 
