@@ -72,7 +72,6 @@ export class ClientRead implements Reading {
 
   /** Asks the edge and the buckets at once. Undefined when too few chunks are there, or a PoP may have all. */
   async #fromKnown(found: FoundPlan): Promise<ReadResponse | undefined> {
-    const { plans } = this.ports;
     const { key, signal } = this.asked;
     const read = await plannedRead(found, this);
     if (read.isLeft()) return undefined;
@@ -92,7 +91,7 @@ export class ClientRead implements Reading {
     } catch (error) {
       void changed.promise.then(discard);
       if (toAgaroseError(error).code !== "NOT_ENOUGH_CHUNKS") throw error;
-      plans.delete(key);
+      this.ports.plans.delete(key);
       return undefined;
     }
   }

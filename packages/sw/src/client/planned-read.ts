@@ -32,7 +32,7 @@ import { edgeBytes, edgeSource, isSending, learnDelivery, type Edge } from "./so
 import type { FairQueue, Slot } from "./sources/fair-queue.ts";
 import { peerSources } from "./sources/peer-sources.ts";
 import { regionSources } from "./sources/region-sources.ts";
-import { serves, spanOf } from "./stripe-span.ts";
+import { spanOf } from "./stripe-span.ts";
 
 /** What a read takes from its client. */
 export interface ReadPorts extends ClientPorts, PlanPorts, TracePorts {
@@ -121,7 +121,11 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
   /** The bundle that came with the plan if it has the requested stripes; otherwise a call for one that has. */
   const edgeBehind = (): Edge | undefined => {
     if (!bundle) return undefined;
-    if (hasBody && (bundle.range ? bundle.range === asksRange : serves(bundle.span, span))) {
+    // It must have the stripes that are wanted, and none before them.
+    if (
+      hasBody &&
+      (bundle.range ? bundle.range === asksRange : bundle.span.from === span.from && bundle.span.to >= span.to)
+    ) {
       return { ...bundle, bundle: Promise.resolve(bundle), arrivedMs: 0 };
     }
     discard(bundle);

@@ -33,8 +33,3 @@ export function guessSpan(method: "GET" | "HEAD", rangeHeader: string | null): S
   }
   return { from: 0, to: 0 };
 }
-
-/** Whether a bundle of the stripes `asked` has the stripes `wanted` and none before them. */
-export function serves(asked: StripeSpan, wanted: StripeSpan): boolean {
-  return asked.from === wanted.from && asked.to >= wanted.to;
-}

@@ -113,7 +113,7 @@ export function bucketSources(request: PlanRequest, ports: PlanPorts): PlanSourc
     ...region,
     latency: latencies.estimate(sourceId("region", region.name)),
   }));
-  if (!regions[0]) return [];
+  if (!regions.length) return [];
   const source: PlanSource = {
     name: "buckets",
     // Without a batch no other attempt follows it.
