@@ -36,6 +36,7 @@ export class ClientRead implements Reading {
     const { key, method, headers, signal = new AbortController().signal } = request;
     const slot = (this.slot = new Slot(headers.get("priority")));
     const forward = forwardCredentials(request, ports.configuredPops);
+    this.trace = new ReadTrace(request, ports);
     this.request = request;
     this.ports = ports;
     this.#onOver = onOver;
@@ -45,7 +46,6 @@ export class ClientRead implements Reading {
     };
     const isWhole = method === "GET" && !headers.get("range");
     this.#batches = isWhole && !forward && ports.batches.joins() ? ports.batches : undefined;
-    this.trace = new ReadTrace(request, ports);
     this.asked = { key, signal, fetch, trace: this.trace.id, isPrivate: forward !== undefined };
   }
 
