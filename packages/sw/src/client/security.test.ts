@@ -4,7 +4,7 @@ import { chunkName, keyOfManifestName, manifestName, objectUrl, parseKey } from 
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
-import { fetchPort } from "../ports/network.ts";
+import { fetchPort } from "../ports/browser-ports.ts";
 import { route } from "./routing.ts";
 
 const APP = "https://app.test";

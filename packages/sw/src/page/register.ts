@@ -4,10 +4,10 @@ import { configFromUrl, PREFIX_DEFAULT, type ClientConfig, type ConfigFile } fro
 import { fetchConfig } from "../common/config-file.ts";
 import { Agarose } from "./agarose.ts";
 import { workerReading } from "./worker-reading.ts";
-import { openConnections } from "./preconnect.ts";
 import { keepAwake } from "./keep-awake.ts";
 import { CODEC_FILE, isWorkerFile, workerFileOf } from "../common/worker-files.ts";
 import { checkWorkerFile } from "./worker-file.ts";
+import { savesData } from "../ports/saves-data.ts";
 
 /** Options of `register`. Without any, it registers `/agarose-sw.js` with `/agarose.json`. */
 export interface RegisterOptions {
@@ -271,4 +271,20 @@ function notReady(
         : `${other} is in charge until its pages are closed; \`onUpdate\` can let the new one take over`),
     { scope, page: location.pathname, ...(other === undefined ? {} : { controller: other }) },
   );
+}
+
+/**
+ * Asks for a connection to every PoP and region, unless the user asks for little data. The worker's fetches use them
+ * too. A read that opens its own waits two round trips more.
+ */
+function openConnections({ pops, regions }: ClientConfig): void {
+  if (savesData()) return;
+  for (const origin of new Set([...pops, ...regions].map(({ url }) => new URL(url).origin))) {
+    const link = document.createElement("link");
+    link.rel = "preconnect";
+    // Connections with and without credentials are not the same ones; reads have none.
+    link.crossOrigin = "anonymous";
+    link.href = origin;
+    document.head.append(link);
+  }
 }

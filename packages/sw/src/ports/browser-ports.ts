@@ -1,16 +1,23 @@
 /**
  * What a client gets from the browser, in a worker or in a page.
  */
-import { systemClock, systemSha256, type Decoder } from "@agarose/core";
+import { systemClock, systemSha256, type Decoder, type FetchPort } from "@agarose/core";
 import { once } from "@agarose/core/async";
 import { eventChannel } from "./event-channel.ts";
-import { fetchPort } from "./network.ts";
 import type { ClientPorts } from "../client/client-ports.ts";
 import { savesData } from "./saves-data.ts";
 
 /** The part of ServiceWorkerGlobalScope by which a worker is updated. */
 interface Updatable {
   readonly registration: { update(): Promise<unknown> };
+}
+
+/** No cookies, no HTTP cache (Agarose keeps chunks itself), and no redirect to a host outside the configuration. */
+const POLICY = { cache: "no-store", credentials: "omit", redirect: "error" } as const;
+
+/** @param fetch the global one; `globalThis.fetch` must not be called as a method of something else. */
+export function fetchPort(fetch: typeof globalThis.fetch): FetchPort {
+  return (url, init) => fetch(url, { ...init, ...POLICY });
 }
 
 /** Returns the ports of this page or worker. `codec` is called once, when something must be decoded. */

@@ -2,17 +2,16 @@
  * Where the plan of a read comes from: from memory, from the nearest PoP, from the next one when that fails or is late,
  * from the manifests in the buckets, and last from what is kept offline.
  */
-import { AgaroseError, type Clock, type FetchPort } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
 import { HAS_MESSAGES } from "@agarose/core/features";
 import { findManifest, isUnusable, staggeredRace, type Attempt, type FailedAttempt } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import type { PlanEvent } from "../../events/read-events.ts";
-import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
-import type { StripeSpan } from "../stripe-span.ts";
-import { isAnswer, type Bundle, type FullPlan, type ManifestChecks } from "./bundle-request.ts";
+import { popId, sourceId } from "../latency-tracker.ts";
+import { isAnswer, type Bundle, type BundleRequest, type FullPlan } from "./bundle-request.ts";
 import type { Batches } from "./batches.ts";
 import type { PlanStore } from "./plan-store.ts";
-import { discard, PopCall, popPatienceMs, POP_PATIENCE_MS_MAX } from "./pop-call.ts";
+import { discard, PopCall, popPatienceMs, POP_PATIENCE_MS_MAX, type PopCallPorts } from "./pop-call.ts";
 import type { PopSelector } from "./pop-selector.ts";
 
 /** A PoP may take this much longer for the plan of one of many reads: it looks up a few keys at a time. */
@@ -30,31 +29,20 @@ export interface FoundPlan {
 /** One place that plans come from: a PoP's answer for one read (`edge`) or for many (`batch`), or the `bucket`s. */
 export type PlanSource = Attempt<FoundPlan>;
 
-/** What to look for. */
-export interface PlanRequest {
-  readonly key: string;
+/** What to look for. `span` has the stripes whose cached chunks the bundle is to bring. */
+export interface PlanRequest extends Omit<BundleRequest, "pop" | "known" | "leaves"> {
   /** A plan that may be out of date. The PoP then leaves out a manifest of the same version, and none may be older. */
   readonly known: FullPlan | undefined;
-  /** The stripes whose cached chunks the bundle is to bring. */
-  readonly span: StripeSpan;
-  /** See `BundleRequest`. */
-  readonly range?: string | undefined;
   /** Set for one of many reads of whole objects, which ask a PoP together. */
   readonly batches?: Batches | undefined;
   /** Whether the request has credentials, so that what a bucket answers is for this read alone. */
   readonly isPrivate?: boolean;
-  /** See `BundleRequest`. */
-  readonly trace: string;
-  readonly signal: AbortSignal;
-  readonly fetch: FetchPort;
 }
 
 /** What `findPlan` uses. */
-export interface PlanPorts extends ManifestChecks {
+export interface PlanPorts extends PopCallPorts {
   readonly pops: PopSelector;
   readonly plans: PlanStore;
-  readonly latencies: LatencyTracker;
-  readonly clock: Clock;
 }
 
 /** `known`: a plan in memory, unless another PoP is nearest now. */

@@ -1,19 +1,12 @@
 /**
  * One request for a bundle, from asking to letting go, with what it teaches about the PoP.
  */
-import { toAgaroseError, type Clock } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
 import { UNWANTED } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
-import type { Batches } from "./batches.ts";
+import type { BatchPorts, Batches } from "./batches.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
-import {
-  isAnswer,
-  requestBundle,
-  type Bundle,
-  type BundleRequest,
-  type FullPlan,
-  type ManifestChecks,
-} from "./bundle-request.ts";
+import { isAnswer, requestBundle, type Bundle, type BundleRequest, type FullPlan } from "./bundle-request.ts";
 
 /** A PoP may take this long to send a plan, … */
 export const POP_PATIENCE_MS = 280;
@@ -31,10 +24,7 @@ export function popPatienceMs(pop: Endpoint, latencies: LatencyTracker): number 
 }
 
 /** What a `PopCall` uses. */
-export interface PopCallPorts extends ManifestChecks {
-  readonly clock: Clock;
-  readonly latencies: LatencyTracker;
-}
+export type PopCallPorts = Omit<BatchPorts, "fetch">;
 
 /** A bundle on its way. It is an `Edge`. */
 export class PopCall {
