@@ -12,14 +12,6 @@ interface Updatable {
   readonly registration: { update(): Promise<unknown> };
 }
 
-/** No cookies, no HTTP cache (Agarose keeps chunks itself), and no redirect to a host outside the configuration. */
-const POLICY = { cache: "no-store", credentials: "omit", redirect: "error" } as const;
-
-/** @param fetch the global one; `globalThis.fetch` must not be called as a method of something else. */
-export function fetchPort(fetch: typeof globalThis.fetch): FetchPort {
-  return (url, init) => fetch(url, { ...init, ...POLICY });
-}
-
 /** Returns the ports of this page or worker. `codec` is called once, when something must be decoded. */
 export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
   const fetch = globalThis.fetch.bind(globalThis);
@@ -35,4 +27,13 @@ export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
     savesData,
     update: () => void update().catch(() => {}),
   };
+}
+
+/**
+ * No cookies, no HTTP cache (Agarose keeps chunks itself), and no redirect to a host outside the configuration.
+ *
+ * @param fetch the global one; `globalThis.fetch` must not be called as a method of something else.
+ */
+export function fetchPort(fetch: typeof globalThis.fetch): FetchPort {
+  return (url, init) => fetch(url, { ...init, cache: "no-store", credentials: "omit", redirect: "error" });
 }
