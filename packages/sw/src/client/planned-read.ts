@@ -164,12 +164,12 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
       ports,
       policy,
       {
-        onRequest(record) {
+        onRequest: (record) => {
           requests.add(record);
           learnDelivery(record, latencies, edge, bytes);
           trace.request(record);
         },
-        onEnd(ended, error) {
+        onEnd: (ended, error) => {
           edge?.release?.();
           // The reader reports its last cancellations in this turn, after the end of the read.
           ports.clock.after(0, () => hedging.observe(manifest.k, requests));
