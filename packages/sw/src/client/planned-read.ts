@@ -25,7 +25,7 @@ import { FAILED, sourceId } from "./latency-tracker.ts";
 import type { Batches } from "./plans/batches.ts";
 import type { Bundle, FullPlan } from "./plans/bundle-request.ts";
 import { withSignatures, type FoundPlan, type PlanPorts, type PlanRequest } from "./plans/plan-source.ts";
-import { discard, PopCall } from "./plans/pop-call.ts";
+import { callPop, discard } from "./plans/pop-call.ts";
 import type { ReadRequest } from "./read-request.ts";
 import type { ReadTrace, TracePorts } from "./read-trace.ts";
 import { edgeBytes, edgeSource, isSending, learnDelivery, type Edge } from "./sources/edge-source.ts";
@@ -108,7 +108,7 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
     const [pop] = pops.byDistance();
     if (!hasBody || !pop || !manifest.bytes || lacks?.length === 0 || store?.holds(manifest, span)) return undefined;
     const wanted = { span, range: asksRange ?? (lacks && `bytes=${start}-${end - 1}`), leaves: true, known: plan };
-    return new PopCall({ ...asked, ...wanted, pop }, ports, (received) => {
+    return callPop({ ...asked, ...wanted, pop }, ports, (received) => {
       const learned = plans.learnBundle(key, received, purges);
       if (learned.plan.version === plan.version) return learned;
       onChanged(learned);

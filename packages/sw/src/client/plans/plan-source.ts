@@ -11,7 +11,7 @@ import { popId, sourceId } from "../latency-tracker.ts";
 import { isAnswer, type Bundle, type BundleRequest, type FullPlan } from "./bundle-request.ts";
 import type { Batches } from "./batches.ts";
 import type { PlanStore } from "./plan-store.ts";
-import { discard, PopCall, popPatienceMs, POP_PATIENCE_MS_MAX, type PopCallPorts } from "./pop-call.ts";
+import { callPop, discard, popPatienceMs, POP_PATIENCE_MS_MAX, type PopCallPorts } from "./pop-call.ts";
 import type { PopSelector } from "./pop-selector.ts";
 
 /** A PoP may take this much longer for the plan of one of many reads: it looks up a few keys at a time. */
@@ -76,7 +76,7 @@ function edgeSource(pop: Endpoint, request: PlanRequest, ports: PlanPorts): Plan
     patienceMs: latencies.isAvoided(id) ? 0 : popPatienceMs(pop, latencies),
     async start(signal) {
       startMs = clock.now();
-      const bundle = await new PopCall({ ...request, pop, signal }, ports, (received) =>
+      const bundle = await callPop({ ...request, pop, signal }, ports, (received) =>
         plans.learnBundle(request.key, received, purges),
       ).bundle;
       return { from: "edge", bundle, plan: bundle.plan };

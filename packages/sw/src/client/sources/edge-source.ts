@@ -78,19 +78,19 @@ export function edgeSource(
 /**
  * Learns from a request that has ended.
  *
- * @param edgeBytes what a chunk of `edge` counts as, or 0 for its own bytes.
+ * @param ofEdge what a chunk of `edge` counts as, or 0 for its own bytes.
  */
 export function learnDelivery(
   { source, kind, bytes, outcome, startMs, endMs, waitMs, follows, error }: RequestRecord,
   latencies: LatencyTracker,
   edge: Edge | undefined,
-  edgeBytes: number,
+  ofEdge: number,
 ): void {
   const isEdge = kind === "edge";
   // What the PoP sends beside its cache it may have fetched first: that says nothing of its cache.
   if (endMs === undefined || (isEdge && edge!.sendsAll)) return;
   const id = sourceId(kind, source);
-  const size = (isEdge && edgeBytes) || bytes;
+  const size = (isEdge && ofEdge) || bytes;
   // A request that still waits for its turn says nothing about its region.
   const waitedMs = waitMs ?? (kind === "region" ? Number.NaN : 0);
   const ms = endMs - waitedMs - (isEdge ? Math.max(startMs, edge!.arrivedMs ?? 0) : startMs);
