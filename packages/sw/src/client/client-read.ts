@@ -44,7 +44,8 @@ export class ClientRead implements Reading {
       const prioritized = { ...init, priority: slot.priority };
       return ports.fetch(...(forward?.(url, prioritized) ?? [url, prioritized]));
     };
-    this.#batches = method === "GET" && !headers.get("range") && !forward && ports.batches.joins() ? ports.batches : undefined;
+    this.#batches =
+      method === "GET" && !headers.get("range") && !forward && ports.batches.joins() ? ports.batches : undefined;
     this.asked = { key, signal, fetch, trace: this.trace.id, isPrivate: forward !== undefined };
   }
 
