@@ -255,6 +255,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     console.error(`${progress}  ${name.padEnd(18)} ${relative(process.cwd(), tarball)}`);
   });
   if (flag === "--json") console.log(JSON.stringify(packed));
+  else console.error(`packed into ${relative(process.cwd(), folder)}: docs/start.md makes an app of these packages`);
   if (flag === "--sizes") {
     const page = join(ROOT, SIZES_PAGE);
     await writeFile(page, withSizes(await readFile(page, "utf8"), packed));
