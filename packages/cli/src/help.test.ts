@@ -26,7 +26,7 @@ function heavyOf(loaded: readonly string[]): string[] {
   const isValue =
     /\/packages\/(solver\/src\/(options|errors|traces\/.*)\.ts|solver\/scenarios\/.*\.json|dev-world\/src\/world\/.*\.ts)$/;
   const isWord =
-    /\/(commands\/(gateway\/names|deploy\/secret-variables)|storage\/src\/(gateway\/bucket|maintenance\/amounts|pops\/admin-token))\.ts$/;
+    /\/(commands\/(gateway\/names|deploy\/secret-variables)|storage\/src\/(files\/file-errors|gateway\/bucket|maintenance\/amounts|pops\/admin-token))\.ts$/;
   return loaded.filter((path) => ![isLight, isHelp, isValue, isWord].some((light) => light.test(path)));
 }
 

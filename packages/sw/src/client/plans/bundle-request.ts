@@ -124,7 +124,7 @@ export async function planIn(
   return withManifest(await parsePlan(payload, { ...checks, key: request.key }), request);
 }
 
-/** The plan and what comes behind it: the first chunks, however many the frame says, or those that the PoP has cached. */
+/** The plan and what comes behind it: as many first chunks as the frame says, or those that the PoP has cached. */
 export function sentBehind(
   { chunk: length }: Frame,
   plan: FullPlan,
