@@ -70,7 +70,7 @@ export class ClientRead implements Reading {
     }
   }
 
-  /** Asks the edge and the buckets at once. Undefined when too few chunks are there, or a PoP may have all. */
+  /** Asks the edge and the buckets at once. Undefined when too few chunks are there, or the read is left to the PoP. */
   async #fromKnown(found: FoundPlan): Promise<ReadResponse | undefined> {
     const { key, signal } = this.asked;
     const read = await plannedRead(found, this);

@@ -94,7 +94,7 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
   const missing = (): readonly Piece[] | undefined =>
     holdsWhole(plan, memory) ? [] : pieces?.filter((piece) => !memory.holds(blockNames(manifest, piece)));
 
-  /** Whether regions that failed lately hold what is missing: k others would have to replace what the PoP sends. */
+  /** Whether it is left to the PoP: k regions would have to replace a failed one that holds what is missing. */
   const isLeft = (): unknown =>
     isBrief &&
     pops.byDistance()[0] &&
