@@ -35,8 +35,8 @@ export interface Claim {
    * dead writers only: with others it could repeat old content over what they put in between.
    */
   readonly copies?: boolean;
-  /** Whether it keeps the chunks of a browser's upload, which another claim commits. */
-  readonly begins?: boolean;
+  /** Set if it keeps the chunks of a browser's upload, which another claim commits: no two begins have the same text. */
+  readonly begins?: string;
 }
 
 /**
@@ -145,6 +145,9 @@ export async function isCopied(key: string, generation: number, context: WriteCo
 /** The claim that keeps the chunks of a browser's upload. */
 export interface BegunUpload {
   readonly generation: number;
+  readonly begins: string;
+  /** Whether the same upload was begun once more, at the same moment. */
+  readonly isTwice: boolean;
   /** Whether its writer has said so: it was committed. */
   readonly isOver: boolean;
 }
@@ -155,8 +158,14 @@ export async function findBegun(key: string, upload: string, context: WriteConte
   const claims = await Promise.all(
     listed.map(async (one) => ({ ...(await readClaim(one, context.signal)), generation: one.generation })),
   );
-  const own = claims.filter((claim) => claim.upload === upload && claim.begins === true);
-  return own[0] && { generation: own[0].generation, isOver: own.some(({ withdrawn }) => withdrawn === true) };
+  const own = claims.flatMap(({ begins, ...claim }) =>
+    claim.upload === upload && begins !== undefined ? [{ ...claim, begins }] : [],
+  );
+  const [first] = own;
+  if (!first) return undefined;
+  const { generation, begins } = first;
+  const isTwice = own.some((claim) => claim.begins !== begins);
+  return { generation, begins, isTwice, isOver: own.some(({ withdrawn }) => withdrawn === true) };
 }
 
 /**
@@ -167,11 +176,11 @@ export async function findBegun(key: string, upload: string, context: WriteConte
 export async function storeBegun(
   key: string,
   upload: string,
-  { generation, isOver }: BegunUpload,
+  { generation, begins, isOver }: Omit<BegunUpload, "isTwice">,
   context: WriteContext,
 ): Promise<void> {
   const name = claimName(key, generation);
-  const body = bodyOf({ key, upload, newest: 0, begins: true });
+  const body = bodyOf({ key, upload, newest: 0, begins });
   const bytes = Buffer.from(isOver ? withdrawnClaim(body) : body);
   const store = async (region: Store, signal: AbortSignal): Promise<void> => {
     const options = { bytes: bytes.length, contentType: "application/json", signal };
@@ -265,7 +274,7 @@ function bodyOf({ upload, newest, copies, begins }: Claim): string {
 interface ClaimContent {
   readonly upload?: string;
   readonly copies?: number;
-  readonly begins?: boolean;
+  readonly begins?: string;
   readonly withdrawn?: boolean;
 }
 

@@ -174,7 +174,9 @@ class Uploads {
     // Of another begin by the same token, chunks may be there already.
     const isCommitted = newest && !isTombstone(newest) && newest.upload === upload;
     if (isCommitted || (token !== undefined && (await findBegun(key, upload, context)))) throw usedUp(key);
-    (await claimGeneration({ key, upload, newest: generation, begins: true }, context)).end();
+    (await claimGeneration({ key, upload, newest: generation, begins: context.newUpload() }, context)).end();
+    // Who looks last sees the other claim. Two files of one upload would mix their chunks.
+    if ((await findBegun(key, upload, context))?.isTwice !== false) throw usedUp(key);
     return this.#granted(ticket, []);
   }
 

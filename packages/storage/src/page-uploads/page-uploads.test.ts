@@ -169,6 +169,18 @@ test("a token is good for one upload of its key, within its bound and its time",
   expect(() => store.uploads({ secret: SECRET, bytesMax: -1 })).toThrow(/bytesMax/);
 });
 
+test("of begins at once with one token at most one is let go on, so that no two files mix their chunks", async () => {
+  for (let round = 0; round < 8; round++) {
+    const key = `at-once/${round}`;
+    const token = signed({ key });
+    const begins = [1, 2, 3].map(() => begin({ key, bytes: 30_000, token }));
+    const outcomes = await Promise.allSettled(begins);
+    const refused = outcomes.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
+    for (const { reason } of refused) expect(["UPLOAD_REFUSED", "WRITE_CONFLICT"]).toContain(reason.code);
+    expect(refused.length).toBeGreaterThanOrEqual(2);
+  }
+});
+
 test("requests that are none are refused", async () => {
   await expect(ask("", "{")).rejects.toMatchObject({ code: "REQUEST_INVALID" });
   await expect(ask("", "null")).rejects.toMatchObject({ code: "REQUEST_INVALID" });
