@@ -16,7 +16,7 @@ export interface Exchange extends S3Request {
   readonly locks: KeyLock;
   /** Who owns all buckets: the access key id of the first pair of keys. */
   readonly owner: string;
-  /** What the client may do, of which all but the keys in the body is checked. */
+  /** The rights of the client, of which all but the keys in the body is checked. */
   readonly rights: Rights;
   /** Aborts when the client has left. */
   readonly left: AbortSignal;

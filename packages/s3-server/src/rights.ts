@@ -1,4 +1,4 @@
-/** What the holder of a pair of keys may do. */
+/** The rights of the holder of a pair of keys. */
 import { copySourceOf } from "./wire/copy-source.ts";
 import { OPERATIONS, type OperationInterface, type OperationName } from "./wire/operations.ts";
 import type { S3Request } from "./wire/request.ts";

@@ -158,6 +158,7 @@ export class RangeReader {
 
   /** Whether to read a stripe, or its rest, as blocks in order. */
   #flows(stripe: StripeShape): boolean {
+    if (this.#inOrder?.stripe.index === stripe.index) return true;
     const { manifest } = this.#target;
     const { line } = this.#context;
     const { start, end } = this.#range;
@@ -170,9 +171,8 @@ export class RangeReader {
     if (wanted <= FLOW_BYTES_MIN) return false;
     const isSought = this.#isSeek && from === start;
     const isInOrder = isSought || !line.isWide(wanted, this.#stripes.regions);
-    if (this.#inOrder?.stripe.index === stripe.index) return true;
     const rowsFrom =
-      isInOrder && this.#at === from
+      isInOrder && this.#at <= from
         ? this.#stripes.directUntil(stripe, Math.floor((from - stripe.start) / stripe.shardBytes))
         : undefined;
     // The rows of a stripe are kept until it is over. Where many reads share the memory, whole stripes take turns.

@@ -35,7 +35,7 @@ export interface Claim {
    * dead writers only: with others it could repeat old content over what they put in between.
    */
   readonly copies?: boolean;
-  /** Set if it keeps the chunks of a browser's upload, which another claim commits: no two begins have the same text. */
+  /** Set if it keeps the chunks of a browser's upload, which another claim commits. No two begins share the text. */
   readonly begins?: string;
 }
 

@@ -34,7 +34,7 @@ export async function share({
       const wanted = pop === undefined ? "a PoP" : `the PoP ${pop}`;
       throw new AgaroseError("USAGE", `a link leads to ${wanted}, and \`pops\` of the configuration has ${names}`);
     }
-    // What is below a prefix may come later.
+    // Objects below a prefix may come later.
     if (!prefix) await readOrAdopt(key, context);
     const seconds = Math.floor((context.nowMs() + expires) / 1000);
     const text = prefix ? signedPrefixText(key, seconds) : signedText(key, seconds);

@@ -1,4 +1,4 @@
-/** What each of several pairs of keys may do at a gateway. */
+/** The rights of several pairs of keys at a gateway. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
