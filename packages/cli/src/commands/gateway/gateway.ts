@@ -15,7 +15,7 @@ import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/pa
 import { logLine, printResult } from "../../ui/output.ts";
 import { repairLines } from "../../ui/verdict-lines.ts";
 import { readKeyPairs } from "./key-pairs.ts";
-import { KEY_ID, READER_KEY_ID, READER_SECRET, SECRET } from "./names.ts";
+import { KEY_ID, SECRET } from "./names.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -27,7 +27,7 @@ const GRACE_MS = 30_000;
 
 /** Runs `agarose gateway`. The command ends with exit code 0 on SIGINT and SIGTERM; a second signal ends it at once. */
 export async function gateway(options: GatewayCommandOptions): Promise<void> {
-  const pairs = options.keys === undefined ? pairsOf(process.env) : await readKeyPairs(options.keys);
+  const pairs = options.keys === undefined ? ([pairOf(process.env)] as const) : await readKeyPairs(options.keys);
   await withContext(options, WRITING, async (context) => {
     const opened: DeploymentParts[] = [];
     const reload = async (): Promise<DeploymentParts> => {
@@ -55,19 +55,9 @@ export async function gateway(options: GatewayCommandOptions): Promise<void> {
   });
 }
 
-/** The pairs of keys in the environment: of clients that may do everything, and perhaps of those that may only read. */
-function pairsOf(env: NodeJS.ProcessEnv): readonly [KeyPair, ...KeyPair[]] {
-  const writer = credentialsOf(env, KEY_ID, SECRET);
-  if (!env[READER_KEY_ID] && !env[READER_SECRET]) return [writer];
-  const reader = { ...credentialsOf(env, READER_KEY_ID, READER_SECRET), readOnly: true };
-  if (reader.accessKeyId !== writer.accessKeyId) return [writer, reader];
-  throw new AgaroseError("USAGE", `${READER_KEY_ID} and ${KEY_ID} are the same: choose another key id for readers`);
-}
-
-/** A pair of keys of clients. Throws USAGE without it: a gateway is never open to all. */
-function credentialsOf(env: NodeJS.ProcessEnv, keyId: string, secret: string): KeyPair {
-  const { [keyId]: accessKeyId, [secret]: secretAccessKey } = env;
+/** The pair of keys in the environment. Throws USAGE without it: a gateway is never open to all. */
+function pairOf({ [KEY_ID]: accessKeyId, [SECRET]: secretAccessKey }: NodeJS.ProcessEnv): KeyPair {
   if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey };
-  const absent = accessKeyId ? secret : keyId;
+  const absent = accessKeyId ? SECRET : KEY_ID;
   throw new AgaroseError("USAGE", `${absent} is not set: choose the keys that clients of the gateway sign with`);
 }

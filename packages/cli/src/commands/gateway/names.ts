@@ -4,7 +4,3 @@
 export const KEY_ID = "AGAROSE_GATEWAY_ACCESS_KEY_ID";
 /** Of its secret. */
 export const SECRET = "AGAROSE_GATEWAY_SECRET_ACCESS_KEY";
-/** Of the key id of clients that may only read. */
-export const READER_KEY_ID = "AGAROSE_GATEWAY_READER_ACCESS_KEY_ID";
-/** Of its secret. */
-export const READER_SECRET = "AGAROSE_GATEWAY_READER_SECRET_ACCESS_KEY";
