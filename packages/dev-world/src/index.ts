@@ -7,7 +7,7 @@ export { startControl, type Control, type ControlOptions } from "./control/contr
 export type { PopRuntime } from "./pops/mixed-pops.ts";
 export type { Demo, DemoOptions, Page } from "./run/page.ts";
 export { CONTINENTAL, geographyOf, popLatencyMs, TABLE_I, type Geography } from "./world/geography.ts";
-export type { KvState, WorldState } from "./world/links.ts";
+export type { WorldState } from "./world/links.ts";
 export { loadScenario } from "./world/scenario-file.ts";
 export { worldOf } from "./world/scenario-world.ts";
 export {

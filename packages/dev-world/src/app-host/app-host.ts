@@ -2,13 +2,13 @@
 import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import path from "node:path";
 import type { Duplex } from "node:stream";
 import { AgaroseError } from "@agarose/core";
 import type { ClientConfig } from "@agarose/sw";
 import sirv from "sirv";
 import type { World } from "../world/world.ts";
+import { closeServer, listenLocally } from "../listen-locally.ts";
 import { passOn } from "../proxy/pass-on.ts";
 import { passUpgradeOn, refuseUpgrade } from "../proxy/pass-upgrade.ts";
 import { worldClientConfig, worldRoutes, type Middleware, type WorldRoutesOptions } from "./world-routes.ts";
@@ -63,18 +63,12 @@ export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHos
     if (appServer === undefined) refuseUpgrade(socket, 404);
     else passUpgradeOn(appServer, request, socket, head);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", resolve);
-  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `${await listenLocally(server, port)}/`,
     problem: missing?.(),
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
+    close() {
       for (const socket of upgraded) socket.destroy();
-      await closed;
+      return closeServer(server);
     },
   };
 }

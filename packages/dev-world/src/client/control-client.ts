@@ -1,7 +1,7 @@
 /** Sends requests to the control address of a world. */
 import { encodeKey } from "@agarose/core/format";
 import type { LinkFaults, LinkRecord } from "../world/wan-link.ts";
-import type { KvState } from "../world/links.ts";
+import type { KvState } from "../pops/kv-fault.ts";
 
 /** The answer of `GET /state`. */
 export interface ControlState {

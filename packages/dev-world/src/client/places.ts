@@ -1,20 +1,28 @@
 /** The places of a world that a test breaks and mends: regions, PoPs, and the client. */
-import type { KvState } from "../world/links.ts";
+import type { KvState } from "../pops/kv-fault.ts";
 import type { LinkFaults, LinkRecord } from "../world/wan-link.ts";
 import type { ControlClient } from "./control-client.ts";
 
 const DAMAGED: readonly LinkRecord["outcome"][] = ["down", "error", "corrupted", "truncated", "unranged"];
 
-/** A region's bucket, as the client and all PoPs reach it. `world.reset()` ends its faults. */
-export class Region {
+/** What the client and all PoPs reach over links. `world.reset()` ends its faults. */
+class Place {
   readonly name: string;
-  readonly #control: ControlClient;
+  protected readonly control: ControlClient;
 
   constructor(name: string, control: ControlClient) {
     this.name = name;
-    this.#control = control;
+    this.control = control;
   }
 
+  /** Returns the requests to this place since the last reset, those of PoPs included. */
+  async requests(): Promise<LinkRecord[]> {
+    return (await this.control.log()).filter(({ to }) => to === this.name);
+  }
+}
+
+/** A region's bucket. */
+export class Region extends Place {
   /** Multiplies every latency by `factor`. */
   slow(factor: number): Promise<void> {
     return this.set({ latencyFactor: factor });
@@ -62,7 +70,7 @@ export class Region {
 
   /** Sets several faults at once, and keeps the others. */
   set(faults: Partial<LinkFaults>): Promise<void> {
-    return this.#control.post(`/regions/${encodeURIComponent(this.name)}`, faults);
+    return this.control.post(`/regions/${encodeURIComponent(this.name)}`, faults);
   }
 
   /** Returns how many requests a fault has spoiled or slowed since the last reset. */
@@ -71,23 +79,10 @@ export class Region {
     return records.filter(({ outcome, slowdown, waitMs }) => DAMAGED.includes(outcome) || slowdown > 1 || waitMs > 0)
       .length;
   }
-
-  /** Returns the requests to this region since the last reset, those of PoPs included. */
-  async requests(): Promise<LinkRecord[]> {
-    return (await this.#control.log()).filter(({ to }) => to === this.name);
-  }
 }
 
-/** A PoP, as the client and the other PoPs reach it. `world.reset()` ends its faults. */
-export class Pop {
-  readonly name: string;
-  readonly #control: ControlClient;
-
-  constructor(name: string, control: ControlClient) {
-    this.name = name;
-    this.#control = control;
-  }
-
+/** A PoP. */
+export class Pop extends Place {
   /** Cuts every connection. */
   down(): Promise<void> {
     return this.#set({ down: true });
@@ -107,18 +102,13 @@ export class Pop {
 
   /** Returns how many requests and KV operations the faults have spoiled. */
   async fired(): Promise<number> {
-    const { pops } = await this.#control.state();
+    const { pops } = await this.control.state();
     const cut = (await this.requests()).filter(({ outcome }) => outcome === "down").length;
     return cut + pops.find(({ name }) => name === this.name)!.kvFired;
   }
 
-  /** Returns the requests to this PoP since the last reset. */
-  async requests(): Promise<LinkRecord[]> {
-    return (await this.#control.log()).filter(({ to }) => to === this.name);
-  }
-
   #set(change: { down?: boolean; kv?: KvState }): Promise<void> {
-    return this.#control.post(`/pops/${encodeURIComponent(this.name)}`, change);
+    return this.control.post(`/pops/${encodeURIComponent(this.name)}`, change);
   }
 }
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { AgaroseError } from "@agarose/core";
 import * as v from "valibot";
+import { KV_STATES } from "../pops/kv-fault.ts";
 
 const probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
 const factor = v.pipe(v.number(), v.minValue(0));
@@ -21,7 +22,7 @@ export const RegionChange = v.strictObject({
 /** Faults of a PoP. */
 export const PopChange = v.strictObject({
   down: v.optional(v.boolean()),
-  kv: v.optional(v.picklist(["ok", "down", "slow", "stale", "cold"])),
+  kv: v.optional(v.picklist(KV_STATES)),
 });
 
 /** The client's place and its line. */

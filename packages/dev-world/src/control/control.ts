@@ -1,7 +1,7 @@
 /** The control address of the local world: faults, the client's place, the Cron Trigger and the log, over HTTP. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { errorAnswer } from "@agarose/core/http";
+import { closeServer, listenLocally } from "../listen-locally.ts";
 import type { World } from "../world/world.ts";
 import { findRoute, type ControlContext } from "./routes.ts";
 
@@ -29,15 +29,7 @@ export async function startControl(world: World, { put, copy }: ControlOptions =
       response.writeHead(status, { ...headers, "access-control-allow-origin": "*" }).end(body);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return { url: await listenLocally(server), close: () => closeServer(server) };
 }
 
 async function answer(context: ControlContext, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,8 +1,8 @@
 /** Reads in a real browser, from two blank pages of this machine: one with the service worker, one without. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { AgaroseError } from "@agarose/core";
 import type { Page } from "@playwright/test";
+import { closeServer, listenLocally } from "../listen-locally.ts";
 
 /** What the pages are served with. */
 export interface PageReadsOptions {
@@ -53,12 +53,10 @@ export async function startPageReads({ config, files, executablePath }: PageRead
   });
   const close = async (): Promise<void> => {
     await browser.close();
-    server.closeAllConnections();
-    server.close();
+    await closeServer(server);
   };
   try {
-    await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const origin = await listenLocally(server);
     const [plain, controlled] = [await openPage(), await openPage()];
     await controlled.evaluate(takeWorker);
     return {

@@ -1,7 +1,7 @@
 /** The Worker of a local PoP: the real Worker on a KV namespace that fails on demand. It is never deployed. */
 import { FaultyKv } from "./faulty-kv.ts";
 import worker, { PopState as RealPopState, type Env } from "@agarose/worker";
-import { isKvFault } from "./kv-fault.ts";
+import type { KvState } from "./kv-fault.ts";
 
 export { PeerState, RequestMonitor } from "@agarose/worker";
 
@@ -22,12 +22,7 @@ export default {
     const faulty = wrap(env);
     if (new URL(request.url).pathname !== FAULT_PATH) return worker.fetch(request, faulty.env, context);
     if (request.method === "POST") {
-      const { kv: fault } = (await request.json()) as { kv?: unknown };
-      if (!isKvFault(fault))
-        return Response.json(
-          { error: `kv: ${String(fault)} is not a fault: use ok, down, slow or stale` },
-          { status: 400 },
-        );
+      const { kv: fault } = (await request.json()) as { kv: KvState };
       faulty.kv.set(fault);
     }
     return Response.json({ kv: faulty.kv.fault, fired: faulty.kv.fired });

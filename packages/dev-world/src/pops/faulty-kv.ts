@@ -1,7 +1,7 @@
 /** A KV namespace that fails on demand. Miniflare has none. */
 
 import type { ValueStore } from "@agarose/worker/ports";
-import type { KvFault } from "./kv-fault.ts";
+import type { KvState } from "./kv-fault.ts";
 
 const SLOW_MS = 3_000;
 const COLD_MS = 150;
@@ -14,7 +14,7 @@ export class FaultyKv {
   readonly #before = new Map<string, ArrayBuffer | null>();
   /** The names whose values were read since the fault. */
   readonly #warm = new Set<string>();
-  #fault: KvFault = "ok";
+  #fault: KvState = "ok";
   #fired = 0;
 
   constructor(target: ValueStore) {
@@ -27,7 +27,7 @@ export class FaultyKv {
   }
 
   /** The current fault. */
-  get fault(): KvFault {
+  get fault(): KvState {
     return this.#fault;
   }
 
@@ -37,7 +37,7 @@ export class FaultyKv {
   }
 
   /** Replaces the fault and resets `fired`. */
-  set(fault: KvFault): void {
+  set(fault: KvState): void {
     this.#fault = fault;
     this.#fired = 0;
     this.#before.clear();

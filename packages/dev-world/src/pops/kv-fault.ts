@@ -4,9 +4,7 @@
  * `down`: every operation fails. `slow`: every operation takes three seconds longer. `stale`: reads return the values
  * from before the fault. `cold`: the first read of each value takes 150 ms longer.
  */
-export type KvFault = "ok" | "down" | "slow" | "stale" | "cold";
+export const KV_STATES = ["ok", "down", "slow", "stale", "cold"] as const;
 
-/** Returns whether `value` names a fault. */
-export function isKvFault(value: unknown): value is KvFault {
-  return typeof value === "string" && ["ok", "down", "slow", "stale", "cold"].includes(value);
-}
+/** How the KV of a PoP behaves. */
+export type KvState = (typeof KV_STATES)[number];

@@ -7,9 +7,7 @@ import { fileURLToPath } from "node:url";
 import { Miniflare, type WorkerOptions } from "miniflare";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
 import { bundleWorker, WRANGLER_CONFIG, type WorkerBundle } from "@agarose/worker/build";
-import type { KvFault } from "./kv-fault.ts";
-
-export type { KvFault } from "./kv-fault.ts";
+import type { KvState } from "./kv-fault.ts";
 
 /** One PoP. */
 export interface PopOptions {
@@ -43,7 +41,7 @@ export interface PopsOptions {
 
 /** The fault of a PoP's KV. */
 export interface KvFaultState {
-  readonly kv: KvFault;
+  readonly kv: KvState;
   /** How many operations it has spoiled since it was set. */
   readonly fired: number;
 }
@@ -55,7 +53,7 @@ export interface Pops {
   /** Fires the Cron Trigger of one PoP, or of all at once. Resolves when the handlers have ended. */
   cron(name?: string): Promise<void>;
   /** Sets the fault of a PoP's KV. */
-  setFault(name: string, fault: { readonly kv: KvFault }): Promise<void>;
+  setFault(name: string, fault: { readonly kv: KvState }): Promise<void>;
   /** Returns the current fault of a PoP's KV. */
   fault(name: string): Promise<KvFaultState>;
   /** For tests: the runtime itself, to read KV. */

@@ -40,14 +40,8 @@ export async function findVersitygw(): Promise<string | undefined> {
   const goBin = process.env["GOBIN"] ?? join(process.env["GOPATH"] ?? join(homedir(), "go"), "bin");
   for (const folder of [...(process.env["PATH"] ?? "").split(delimiter), goBin]) {
     const path = join(folder, "versitygw");
-    if (
-      await access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-    ) {
-      return path;
-    }
+    const problem = await access(path, constants.X_OK).catch((error: Error) => error);
+    if (!problem) return path;
   }
   return undefined;
 }

@@ -4,10 +4,8 @@ import { popLatencyMs } from "./geography.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
 import { AccessLine } from "./access-line.ts";
 import { Places } from "./places.ts";
+import type { KvState } from "../pops/kv-fault.ts";
 import type { WorldOptions } from "./world-options.ts";
-
-/** How the KV of a PoP behaves. `src/pops/kv-fault.ts` says what each word means. */
-export type KvState = "ok" | "down" | "slow" | "stale" | "cold";
 
 /** What a world is like at the moment. */
 export interface WorldState {

@@ -3,9 +3,9 @@
  * the requests to a real server (S3, workerd), which needs no change for it.
  */
 import { Agent, createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Transform } from "node:stream";
+import { closeServer, listenLocally } from "../listen-locally.ts";
 import { passOn } from "../proxy/pass-on.ts";
 import type { AccessLine } from "./access-line.ts";
 import { Places } from "./places.ts";
@@ -106,18 +106,11 @@ export async function openLink(options: LinkOptions): Promise<Link> {
   const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, outgoing) => {
     void carry(options, places, agent, incoming, outgoing);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}`,
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
+    url: await listenLocally(server),
+    close() {
       agent.destroy();
-      await closed;
+      return closeServer(server);
     },
   };
 }

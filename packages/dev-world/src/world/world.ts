@@ -7,10 +7,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { KvState } from "../pops/kv-fault.ts";
 import { startMixedPops, type MixedPops } from "../pops/mixed-pops.ts";
 import { startS3Endpoint, startVersitygw } from "../s3-endpoint/index.ts";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
-import { Links, type KvState, type WorldState } from "./links.ts";
+import { Links, type WorldState } from "./links.ts";
 import type { WorldOptions } from "./world-options.ts";
 import type { Link, LinkFaults, LinkRecord } from "./wan-link.ts";
 import { writeWorldConfig } from "./world-config.ts";

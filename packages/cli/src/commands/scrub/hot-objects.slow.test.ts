@@ -36,7 +36,7 @@ beforeEach(async () => {
       response.end(JSON.stringify(statusWith(counts)));
     }),
   );
-  urls = await Promise.all(pops.map(listenLocally));
+  urls = await Promise.all(pops.map((pop) => listenLocally(pop)));
   await configure({ storage: 0.07 });
   for (const key of KEYS) await world.put(key, randomBytes(BYTES));
 });
