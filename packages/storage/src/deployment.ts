@@ -117,8 +117,6 @@ export interface ListedKey {
 }
 
 const DAY_MS = 86_400_000;
-/** Regions that cannot be listed end a walk with NO_QUORUM where keys may be missing, and are no matter otherwise. */
-const onWarning = (): void => {};
 const S3_OPTIONS: S3StoreOptions = { attempts: 3 };
 
 /**
@@ -225,7 +223,7 @@ export class Deployment {
    */
   verifyAll(prefix = "", { quick = false }: Quick = {}): AsyncGenerator<ObjectVerdict, VerifyTotals> {
     return outcomesOf(this.#parts.signal, (onVerdict, signal) =>
-      verifyObjects({ prefix, quick, onVerdict, onWarning }, { ...this.#parts, signal }),
+      verifyObjects({ prefix, quick, onVerdict }, { ...this.#parts, signal }),
     );
   }
 
@@ -240,7 +238,7 @@ export class Deployment {
     { quick = false, dryRun = false }: Quick & DryRun = {},
   ): AsyncGenerator<RepairOutcome, RepairTotals> {
     return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      repairObjects({ prefix, quick, dryRun, onOutcome, onWarning }, { ...this.#parts, signal }),
+      repairObjects({ prefix, quick, dryRun, onOutcome }, { ...this.#parts, signal }),
     );
   }
 
@@ -279,7 +277,7 @@ export class Deployment {
    */
   expire({ dryRun = false }: DryRun = {}): AsyncGenerator<ExpireOutcome, ExpireTotals> {
     return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      expireObjects({ dryRun, onOutcome, onWarning }, { ...this.#parts, signal }),
+      expireObjects({ dryRun, onOutcome }, { ...this.#parts, signal }),
     );
   }
 
@@ -308,7 +306,7 @@ export class Deployment {
    */
   scrub(prefix = "", deep: DeepOptions = {}): AsyncGenerator<RepairOutcome, ScrubTotals> {
     return outcomesOf(this.#parts.signal, (onRepair, signal) =>
-      scrubObjects({ prefix, deep, onRepair, onWarning }, { ...this.#parts, signal }),
+      scrubObjects({ prefix, deep, onRepair }, { ...this.#parts, signal }),
     );
   }
 
@@ -340,7 +338,7 @@ export class Deployment {
     options: Pick<ApplyKeysOptions, "vouches" | "acceptsNewest" | "dryRun"> = {},
   ): AsyncGenerator<ApplyKeysOutcome, ApplyKeysTotals> {
     return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      applyKeysToObjects({ ...options, prefix, onOutcome, onWarning }, { ...this.#parts, signal }),
+      applyKeysToObjects({ ...options, prefix, onOutcome }, { ...this.#parts, signal }),
     );
   }
 
@@ -372,7 +370,7 @@ export class Deployment {
 
   #recode(options: Pick<RecodeOptions, "name" | "prefix" | "moves">): AsyncGenerator<RecodeOutcome, RecodeTotals> {
     return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      recodeObjects({ ...options, onOutcome, onWarning }, { ...this.#parts, signal }),
+      recodeObjects({ ...options, onOutcome }, { ...this.#parts, signal }),
     );
   }
 }

@@ -14,10 +14,8 @@ test.each([
   let [running, most] = [0, 0];
   const walk: Walk<string, readonly string[]> = {
     name: "test",
-    keys: ["a", "b", "c", "d", "e", "f", "g", "h"],
-    options,
+    options: { keys: ["a", "b", "c", "d", "e", "f", "g", "h"], ...options },
     objectsAtATime: 2,
-    onWarning: () => {},
     async act(key) {
       most = Math.max(most, ++running);
       await new Promise((resolve) => setImmediate(resolve));
@@ -26,7 +24,7 @@ test.each([
     },
     add: (keys, key) => [...keys, key],
   };
-  expect(await walkObjects(walk, [], NO_REGIONS)).toEqual(walk.keys);
+  expect(await walkObjects(walk, [], NO_REGIONS)).toEqual(walk.options.keys);
   expect(most).toBe(wanted);
 });
 
@@ -42,10 +40,8 @@ test("a part that has enough while keys may be missing fails, and its cursor sta
   const stores = [region("r0", false), region("r1", true), region("r2", true)];
   const walk: Walk<string, number> = {
     name: "test",
-    keys: [],
     options: {},
     objectsAtATime: 1,
-    onWarning: () => {},
     act: async (key) => key,
     add: (count) => count + 1,
     isEnough: () => true,
@@ -61,10 +57,8 @@ test("a part that has enough while keys may be missing fails, and its cursor sta
 test("given keys and a shard exclude each other", async () => {
   const walk: Walk<string, number> = {
     name: "test",
-    keys: ["a"],
-    options: {},
+    options: { keys: ["a"] },
     objectsAtATime: 1,
-    onWarning: () => {},
     act: async (key) => key,
     add: (count) => count + 1,
   };

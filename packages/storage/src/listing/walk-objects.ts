@@ -10,22 +10,23 @@ import { WalkCursor, type Cursor } from "./walk-cursor.ts";
 
 /** Where to walk. */
 export interface WalkOptions {
+  /** Default: all keys that begin with the prefix. */
+  readonly keys?: readonly string[];
   readonly prefix?: string;
   readonly cursor?: string;
   /** Objects at a time, in place of those of the walk. */
   readonly jobs?: number;
+  /** Receives a warning of regions that cannot be listed. Default: nobody does. */
+  readonly onWarning?: (line: string) => void;
 }
 
 /** What to do with which keys. `R` is the result of one key, `T` what all results come to, `I` what a listing has. */
 export interface Walk<R, T, I extends { readonly key: string } = KeyGroup> {
   /** Says in the cursor file what this walk does. */
   readonly name: string;
-  readonly keys: readonly string[];
   readonly options: WalkOptions;
   /** Another listing than that of the regions: what comes after a key, in the order in which it comes. */
   readonly items?: (after: string | undefined) => AsyncIterable<I>;
-  /** Receives a warning of regions that cannot be listed. */
-  readonly onWarning: (line: string) => void;
   /** What `act` needs listed of a key beside its manifests. */
   readonly kinds?: readonly Kind[];
   readonly objectsAtATime: number;
@@ -61,7 +62,8 @@ export async function walkObjects<R, T, I extends { readonly key: string } = Key
 ): Promise<T> {
   const { options, objectsAtATime, kinds, act, add, onResult, settle = (totals) => Promise.resolve(totals) } = walk;
   const { isEnough = () => false } = walk;
-  const keys = givenKeys(walk.keys, options.prefix);
+  const { onWarning = () => {} } = options;
+  const keys = givenKeys(options.keys ?? [], options.prefix);
   const { shard } = context;
   if (keys.length > 0 && shard) throw new AgaroseError("USAGE", "give either keys or a shard");
   const prefix = options.prefix ?? "";
@@ -96,12 +98,12 @@ export async function walkObjects<R, T, I extends { readonly key: string } = Key
     // Behind a region that fails, keys may be missing. A later run has to look there again.
     if (!isListed || listing.complete) await cursor.pass(key, totals);
     if (!isLast) continue;
-    if (isListed) listing.warn(walk.onWarning);
+    if (isListed) listing.warn(onWarning);
     if (isListed) listing.requireComplete();
     return totals;
   }
   totals = (await settle(totals, true)) ?? totals;
-  if (isListed) listing.warn(walk.onWarning);
+  if (isListed) listing.warn(onWarning);
   if (isListed) listing.requireComplete();
   await cursor.end(totals);
   return totals;

@@ -11,13 +11,9 @@ import { applyKeys, type ApplyKeysContext, type AppliedKeys } from "./apply-keys
 
 /** What to sign and encrypt again. */
 export interface ApplyKeysOptions extends WalkOptions, Pick<ApplyKeysContext, "vouches" | "dryRun"> {
-  /** Default: all keys that begin with the prefix. */
-  readonly keys?: readonly string[];
   /** With `vouches`: whether to take the newest manifest where regions hold different ones. Default: false. */
   readonly acceptsNewest?: boolean;
   readonly onOutcome: (outcome: ApplyKeysOutcome) => Promise<void>;
-  /** Receives a warning of regions that cannot be listed. */
-  readonly onWarning: (line: string) => void;
 }
 
 /** What came of one object. */
@@ -36,17 +32,15 @@ export async function applyKeysToObjects(
   options: ApplyKeysOptions,
   context: DeploymentParts,
 ): Promise<ApplyKeysTotals> {
-  const { keys = [], vouches = false, acceptsNewest = false, dryRun = false, onOutcome, onWarning } = options;
+  const { vouches = false, acceptsNewest = false, dryRun = false, onOutcome } = options;
   const own = { ...context, vouches, acceptsNewest, dryRun, keyId: await signingKeyId(context.config) };
   const walk: Walk<ApplyKeysOutcome, ApplyKeysTotals> = {
     name: `keys apply${dryRun ? " dry" : ""}`,
-    keys,
     options,
     objectsAtATime: OBJECTS_AT_A_TIME,
     act: (key) => applyToOne(key, own),
     add: (totals, { outcome }) => ({ ...totals, [outcome]: totals[outcome] + 1 }),
     onResult: onOutcome,
-    onWarning,
   };
   return walkObjects(walk, NONE, context);
 }

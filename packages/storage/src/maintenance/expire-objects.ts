@@ -4,14 +4,13 @@
 import type { WriteContext } from "../commit/write-context.ts";
 import { answeredClocks, readRegionClocks } from "../listing/region-clocks.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
+import { addNumbers } from "./add-numbers.ts";
 import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
 
 /** What to do. */
-export interface ExpireOptions extends Pick<WalkOptions, "cursor" | "jobs"> {
+export interface ExpireOptions extends Pick<WalkOptions, "cursor" | "jobs" | "onWarning"> {
   /** Whether to report what is due in place of removing it. Default: false. */
   readonly dryRun?: boolean;
-  /** Receives a warning of regions that cannot be listed. */
-  readonly onWarning: (line: string) => void;
   /** Called with each object that is older than its rule. */
   readonly onOutcome?: (outcome: ExpireOutcome) => Promise<void>;
 }
@@ -36,16 +35,14 @@ const OBJECTS_AT_A_TIME = 8;
  *   the cursor is of another walk, DISK_FULL when it cannot be written.
  */
 export async function expireObjects(
-  { cursor, jobs, dryRun = false, onWarning, onOutcome }: ExpireOptions,
+  { dryRun = false, onOutcome, ...options }: ExpireOptions,
   context: WriteContext,
 ): Promise<ExpireTotals> {
   const { config } = context;
   const ageOf = dryRun ? answeredClocks(context) : await readRegionClocks(context);
   const walk: Walk<ExpireOutcome, ExpireTotals> = {
     name: `expire${dryRun ? " dry" : ""} ${JSON.stringify(config.expire)}`,
-    keys: [],
-    options: { prefix: commonPrefix(config), ...(cursor !== undefined && { cursor }), ...(jobs && { jobs }) },
-    onWarning,
+    options: { ...options, prefix: commonPrefix(config) },
     objectsAtATime: OBJECTS_AT_A_TIME,
     act: (_key, group) => expireObject(group!, context, { ageOf, dryRun }),
     add,
@@ -55,7 +52,6 @@ export async function expireObjects(
 }
 
 function add(totals: ExpireTotals, result: ExpireOutcome): ExpireTotals {
-  if (result.outcome === "failed") return { ...totals, failed: totals.failed + 1 };
-  if (result.outcome === "skipped") return { ...totals, skipped: totals.skipped + 1 };
-  return { ...totals, expired: totals.expired + 1, bytes: totals.bytes + result.bytes };
+  if ("bytes" in result) return addNumbers(totals, { expired: 1, bytes: result.bytes });
+  return addNumbers(totals, { [result.outcome]: 1 });
 }

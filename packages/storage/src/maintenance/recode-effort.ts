@@ -29,17 +29,6 @@ const GB = 1e9;
 /** A read asks a region for so much of an object in one request at most. */
 const READ_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Adds up. */
-export function addEffort(a: Effort, b: Effort): Effort {
-  return {
-    readBytes: a.readBytes + b.readBytes,
-    writtenBytes: a.writtenBytes + b.writtenBytes,
-    requests: a.requests + b.requests,
-    readUsdMax: a.readUsdMax + b.readUsdMax,
-    usdPerMonth: a.usdPerMonth + b.usdPerMonth,
-  };
-}
-
 /** What it takes to store an object again as `layout` says. */
 export function effortOf(manifest: Manifest, layout: ObjectLayout, { regions, stripeBytes }: Config): Effort {
   const { bytes, inline, k } = manifest;

@@ -6,7 +6,8 @@ import type { Config } from "../config/config.ts";
 import { layoutOf } from "../layout/object-layout.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import type { DeploymentParts } from "../parts.ts";
-import { addEffort, NO_EFFORT, type Effort } from "./recode-effort.ts";
+import { addNumbers } from "./add-numbers.ts";
+import { NO_EFFORT, type Effort } from "./recode-effort.ts";
 import { recodeListed, type RecodeHow, type RecodeOutcome } from "./recode-listed.ts";
 
 /** What to do. */
@@ -15,8 +16,6 @@ export interface RecodeOptions extends WalkOptions, Pick<RecodeHow, "dryRun" | "
   readonly name: string;
   /** The configuration of a key. Default: that of the deployment. */
   readonly configOf?: (key: string) => Config;
-  /** Receives a warning of regions that cannot be listed. */
-  readonly onWarning: (line: string) => void;
   /** Called with each object that was not stored as it should be. */
   readonly onOutcome: (outcome: RecodeOutcome) => Promise<void>;
 }
@@ -40,27 +39,23 @@ const OBJECTS_AT_A_TIME_DRY = 16;
  * @throws LAYOUT_UNSAFE before anything else happens, and as `walkObjects` does.
  */
 export async function recodeObjects(options: RecodeOptions, context: DeploymentParts): Promise<RecodeTotals> {
-  const { name, dryRun = false, moves = false, configOf = () => context.config, onWarning, onOutcome } = options;
+  const { name, dryRun = false, moves = false, configOf = () => context.config, onOutcome } = options;
   layoutOf(context.config, options.prefix ?? "", 0);
   const none: RecodeTotals = { objects: 0, recoded: 0, ...(moves && { completed: 0 }), failed: 0, ...NO_EFFORT };
   const walk: Walk<RecodeOutcome, RecodeTotals> = {
     name: `${name}${dryRun ? " dry" : ""} ${JSON.stringify(context.config.code)}`,
-    keys: [],
     options,
     objectsAtATime: dryRun ? OBJECTS_AT_A_TIME_DRY : OBJECTS_AT_A_TIME,
     act: (key, group) => recodeListed(group!, context, { dryRun, moves, config: configOf(key) }),
     add,
     onResult: (outcome) => (outcome.outcome === "current" ? Promise.resolve() : onOutcome(outcome)),
-    onWarning,
   };
   return walkObjects(walk, none, context);
 }
 
 function add(totals: RecodeTotals, result: RecodeOutcome): RecodeTotals {
-  const objects = totals.objects + 1;
-  if (result.outcome === "failed") return { ...totals, objects, failed: totals.failed + 1 };
-  if (result.outcome === "current") return { ...totals, objects };
-  const sums = { ...totals, ...addEffort(totals, result.effort), objects };
+  if (result.outcome === "failed") return addNumbers(totals, { objects: 1, failed: 1 });
+  if (result.outcome === "current") return addNumbers(totals, { objects: 1 });
   const isRecoded = result.outcome === "recoded" || result.outcome === "due";
-  return isRecoded ? { ...sums, recoded: totals.recoded + 1 } : { ...sums, completed: (totals.completed ?? 0) + 1 };
+  return addNumbers(totals, { ...result.effort, objects: 1, [isRecoded ? "recoded" : "completed"]: 1 });
 }

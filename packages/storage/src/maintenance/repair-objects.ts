@@ -8,6 +8,7 @@ import { mapOrdered } from "../listing/ordered-pool.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import { refuseUnknown, unreachableRegions, withUnreachable, type UnreachableRegion } from "../objects/verdicts.ts";
 import type { DeploymentParts } from "../parts.ts";
+import { addNumbers } from "./add-numbers.ts";
 import { QueuedKeys } from "../repair/queued-keys.ts";
 import type { RepairHow, RepairReport } from "../repair/repair-object.ts";
 import { repairOne, type RepairOutcome } from "../repair/repair-outcome.ts";
@@ -23,8 +24,6 @@ export interface RepairOptions extends WalkOptions {
   /** Whether to report what is damaged in place of repairing it. Default: false. */
   readonly dryRun?: boolean;
   readonly onOutcome: (outcome: RepairOutcome) => Promise<void>;
-  /** Receives a warning of regions that cannot be listed. */
-  readonly onWarning: (line: string) => void;
 }
 
 /** How many objects came to which end. */
@@ -46,7 +45,7 @@ const QUEUED_REMEMBERED_MAX = 100_000;
  *   queued keys may be missing, and as `walkObjects` does.
  */
 export async function repairObjects(options: RepairOptions, context: DeploymentParts): Promise<RepairTotals> {
-  const { keys = [], prefix = "", quick = false, queued = false, dryRun = false, onOutcome, onWarning } = options;
+  const { keys = [], prefix = "", quick = false, queued = false, dryRun = false, onOutcome } = options;
   const repairKey = dryRun ? lookAt : repairOne;
   const objectsAtATime = quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME;
   const done = new Set<string>();
@@ -66,7 +65,7 @@ export async function repairObjects(options: RepairOptions, context: DeploymentP
     const queue = new QueuedKeys(prefix, context);
     await repairWaiting(
       queue.entries(({ region, problem }) =>
-        onWarning(`warning: the repair queue of ${region} cannot be listed: ${problem}`),
+        options.onWarning?.(`warning: the repair queue of ${region} cannot be listed: ${problem}`),
       ),
     );
     await repairWaiting(queue.seenByPops());
@@ -76,7 +75,6 @@ export async function repairObjects(options: RepairOptions, context: DeploymentP
 
   const walk: Walk<RepairOutcome, RepairTotals> = {
     name: `repair${quick ? " quick" : ""}${dryRun ? " dry" : ""}`,
-    keys,
     options,
     ...(quick && { kinds: quickKinds(context.config) }),
     objectsAtATime,
@@ -91,7 +89,6 @@ export async function repairObjects(options: RepairOptions, context: DeploymentP
     },
     add,
     onResult: onOutcome,
-    onWarning,
   };
   return sumOf(totals, await walkObjects(walk, NONE, context));
 }
@@ -121,11 +118,6 @@ function add(totals: RepairTotals, outcome: RepairOutcome): RepairTotals {
 }
 
 function sumOf(a: RepairTotals, b: RepairTotals): RepairTotals {
-  return {
-    sound: a.sound + b.sound,
-    repaired: a.repaired + b.repaired,
-    damaged: a.damaged + b.damaged,
-    failed: a.failed + b.failed,
-    regionsUnreachable: withUnreachable(a.regionsUnreachable, b.regionsUnreachable),
-  };
+  const { regionsUnreachable, ...counts } = b;
+  return { ...addNumbers(a, counts), regionsUnreachable: withUnreachable(a.regionsUnreachable, regionsUnreachable) };
 }

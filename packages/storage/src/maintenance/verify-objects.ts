@@ -17,14 +17,10 @@ import type { ObjectVerdict } from "../objects/verify-object.ts";
 
 /** What to check, and how. */
 export interface VerifyOptions extends WalkOptions {
-  /** Default: all keys that begin with the prefix. */
-  readonly keys?: readonly string[];
   /** Whether to trust listings in place of reading every byte. Default: false. */
   readonly quick?: boolean;
   /** Called with each object, except those that were removed and have left nothing damaged. */
   readonly onVerdict: (verdict: ObjectVerdict) => Promise<void>;
-  /** Receives a warning of regions that cannot be listed. */
-  readonly onWarning: (line: string) => void;
 }
 
 /** Sums over the objects that were checked. */
@@ -49,10 +45,9 @@ const OBJECTS_AT_A_TIME_QUICK = 16;
  * @throws OBJECT_NOT_FOUND for a given key that no region has, and as `walkObjects` does.
  */
 export function verifyObjects(options: VerifyOptions, context: WriteContext): Promise<VerifyTotals> {
-  const { keys = [], quick = false, onVerdict, onWarning } = options;
+  const { quick = false, onVerdict } = options;
   const walk: Walk<ObjectVerdict, VerifyTotals> = {
     name: quick ? "verify quick" : "verify",
-    keys,
     options,
     ...(quick && { kinds: quickKinds(context.config) }),
     objectsAtATime: quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME,
@@ -64,7 +59,6 @@ export function verifyObjects(options: VerifyOptions, context: WriteContext): Pr
     },
     add,
     onResult: onVerdict,
-    onWarning,
   };
   return walkObjects(walk, NONE, context);
 }

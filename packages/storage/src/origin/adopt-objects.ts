@@ -58,14 +58,12 @@ export async function adoptObjects(options: AdoptOptions, context: DeploymentPar
   const how = { origin, folder, pace: new Pace(rate, context) };
   const walk: Walk<AdoptOutcome, AdoptTotals, ListedKey> = {
     name: `adopt${dryRun ? " dry" : ""} ${endpoint}/${bucket}`,
-    keys: [],
     options,
     items: (after) => listedKeys(origin, prefix, after, context),
     objectsAtATime: dryRun ? OBJECTS_AT_A_TIME_DRY : OBJECTS_AT_A_TIME,
     act: (_key, listed) => adoptObject(listed!, how, context),
     add,
     onResult: (outcome) => (outcome.outcome === "known" ? Promise.resolve() : onOutcome(outcome)),
-    onWarning: () => {},
   };
   try {
     return await walkObjects(walk, NONE, context);

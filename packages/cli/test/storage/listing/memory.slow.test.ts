@@ -106,15 +106,13 @@ test("repair mends 2,000 objects in constant memory", async () => {
   const mended = await walkObjects<boolean, number>(
     {
       name: "repair quick",
-      keys: [],
-      options: {},
+      options: { onWarning: (line) => expect.unreachable(line) },
       objectsAtATime: 1,
       act: async (key) => (await repairObject(key, walking, { quick: true })).after.sound,
       add(count, isSound) {
         if (count % 400 === 0) inUse.push(heapInUse());
         return count + (isSound ? 1 : 0);
       },
-      onWarning: (line) => expect.unreachable(line),
     },
     0,
     walking,

@@ -1,6 +1,7 @@
 /**
  * How many chunks beyond k objects have left, and which of them is nearest to being lost.
  */
+import { addNumbers } from "../add-numbers.ts";
 import type { ObjectVerdict } from "../../objects/verify-object.ts";
 
 /** Objects by chunks beyond k. `unreadable` are those that have fewer than k. */
@@ -11,8 +12,7 @@ export const UNREADABLE = "unreadable";
 
 /** Adds an object, or with -1 takes it out. */
 export function countRedundancy(counts: Redundancy, beyondK: number, by: 1 | -1): Redundancy {
-  const name = beyondK < 0 ? UNREADABLE : String(beyondK);
-  return { ...counts, [name]: (counts[name] ?? 0) + by };
+  return addNumbers(counts, { [beyondK < 0 ? UNREADABLE : String(beyondK)]: by });
 }
 
 /** How many more losses an object survives, of a chunk or of a manifest. Those that are lost already come last. */

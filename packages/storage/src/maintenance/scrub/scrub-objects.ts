@@ -17,8 +17,6 @@ import { addFound, NO_TOTALS, type Found, type Totals } from "./totals.ts";
 export interface ScrubOptions extends WalkOptions, Pick<SpanOptions, "onDamaged" | "onRepair" | "chunkBytesMax"> {
   /** Whether to report what is damaged in place of repairing it. Default: false. */
   readonly dryRun?: boolean;
-  /** Receives a warning of regions that cannot be listed. */
-  readonly onWarning: (line: string) => void;
   /** Called for each key that is listed. */
   readonly onGroup?: (group: KeyGroup) => void;
   /** What to read in full. Default: nothing. */
@@ -75,9 +73,7 @@ export async function scrubObjects(options: ScrubOptions, context: DeploymentPar
   const objectsBefore = part?.cursor.totals?.objects ?? 0;
   const walk: Walk<Found, Totals> = {
     name: dryRun ? "scrub dry" : "scrub",
-    keys: [],
     options,
-    onWarning: options.onWarning,
     kinds: [...quickKinds(context.config), "repairs"],
     objectsAtATime: part?.looks ?? OBJECTS_AT_A_TIME,
     async act(_key, group) {

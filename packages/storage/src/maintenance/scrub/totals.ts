@@ -6,7 +6,8 @@ import { stateOf, unreachableRegions, withUnreachable } from "../../objects/verd
 import type { ObjectVerdict } from "../../objects/verify-object.ts";
 import type { RepairOutcome } from "../../repair/repair-outcome.ts";
 import type { ReadCost } from "./deep-reads.ts";
-import { countRedundancy, type Redundancy } from "./redundancy.ts";
+import { addNumbers } from "../add-numbers.ts";
+import { countRedundancy } from "./redundancy.ts";
 
 /** An object of the walk. */
 export interface Found {
@@ -68,35 +69,26 @@ export const NO_TOTALS: Totals = {
 
 /** What two parts of a walk have found and done. */
 export function addTotals(a: Totals, b: Totals): Totals {
+  const { found, left, regionsUnreachable, ...numbers } = b;
   return {
-    objects: a.objects + b.objects,
-    repaired: a.repaired + b.repaired,
-    damaged: a.damaged + b.damaged,
-    failed: a.failed + b.failed,
-    unchecked: a.unchecked + b.unchecked,
-    readBytes: a.readBytes + b.readBytes,
-    readUsd: a.readUsd + b.readUsd,
-    unread: a.unread + b.unread,
-    found: addCounts(a.found, b.found),
-    left: addCounts(a.left, b.left),
-    regionsUnreachable: withUnreachable(a.regionsUnreachable, b.regionsUnreachable),
+    ...addNumbers(a, numbers),
+    found: addNumbers(a.found, found),
+    left: addNumbers(a.left, left),
+    regionsUnreachable: withUnreachable(a.regionsUnreachable, regionsUnreachable),
   };
-}
-
-function addCounts(a: Redundancy, b: Redundancy): Redundancy {
-  return Object.entries(b).reduce((sum, [name, count]) => ({ ...sum, [name]: (sum[name] ?? 0) + count }), a);
 }
 
 /** Adds an object as it was found. */
 export function addFound(totals: Totals, { verdict, read, isUnread = false }: Found): Totals {
   if (verdict.removed) return totals;
   return {
-    ...totals,
-    objects: totals.objects + 1,
-    unchecked: totals.unchecked + (stateOf(verdict) === "unchecked" ? 1 : 0),
-    readBytes: totals.readBytes + (read?.bytes ?? 0),
-    readUsd: totals.readUsd + (read?.usd ?? 0),
-    unread: totals.unread + (isUnread ? 1 : 0),
+    ...addNumbers(totals, {
+      objects: 1,
+      unchecked: stateOf(verdict) === "unchecked" ? 1 : 0,
+      readBytes: read?.bytes ?? 0,
+      readUsd: read?.usd ?? 0,
+      unread: isUnread ? 1 : 0,
+    }),
     found: countRedundancy(totals.found, verdict.beyondK, 1),
     left: countRedundancy(totals.left, verdict.beyondK, 1),
     regionsUnreachable: withUnreachable(totals.regionsUnreachable, unreachableRegions([verdict])),
