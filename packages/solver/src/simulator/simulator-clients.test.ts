@@ -114,9 +114,19 @@ describe("client", () => {
   });
 
   test.each([
+    [100, 100 + 80, "carries both chunks at once"],
+    [1_000, 100 + 40, "is wider than both sources"],
+  ])("mbitPerSecond: a line of %d Mbit/s takes %d ms, because it %s", (mbitPerSecond, ms) => {
+    // Two chunks of 500 kB from a region 100 ms away, 40 ms each at 100 Mbit/s.
+    const pops = [{ ...SMALL.pops[0], regionLatencyMs: { near: 100, far: 100 }, regionMbitPerSecond: 100 }];
+    expect(run({ pops, client: { mbitPerSecond } }).p50Ms).toBeCloseTo(ms, 0);
+  });
+
+  test.each([
     [{ client: { hedge: 1 } }, "client.hedge"],
     [{ client: { plans: "guessed" } }, "client.plans"],
     [{ client: { overheadMs: -1 } }, "client.overheadMs"],
+    [{ client: { mbitPerSecond: 0 } }, "client.mbitPerSecond"],
     [{ client: { late: true } }, "client.late"],
     [{ decide: "never" }, "decide"],
     [{ exchangeSeconds: 0 }, "exchangeSeconds"],

@@ -180,7 +180,8 @@ export class SimulatedWorld {
       for (let s = 0; s < asked; s++) sorted[s] = arrival[s]!;
       // One response carries them one after another.
       for (let s = 0; s < own; s++) sorted[asked + s] = ownMs + (s + 1) * ownTransferMs;
-      return nthSmallest(sorted, own + asked, code.k);
+      const ms = nthSmallest(sorted, own + asked, code.k);
+      return Math.max(ms, this.#lineEndMs(pop, group));
     };
     let asked = wanted;
     let ms = kth(asked);
@@ -196,6 +197,15 @@ export class SimulatedWorld {
     outcome.isDecoded = this.#needsDecoding(held[pop]!, asked, ms);
     outcome.ms = this.#client.overheadMs + (outcome.isDecoded ? ms + this.decodeMs : ms);
     return outcome;
+  }
+
+  /** When the reader's line has carried the k chunks that `#sorted` begins with, each since its first byte. */
+  #lineEndMs(pop: number, group: number): number {
+    const { lineMs, transferMs } = this.#groups[group]!;
+    let ms = 0;
+    if (lineMs === 0) return ms;
+    for (let s = 0; s < this.code.k; s++) ms = Math.max(ms, this.#sorted[s]! - transferMs[pop]!) + lineMs;
+    return ms;
   }
 
   /** How many requests beyond k are worth what they cost other reads. */

@@ -48,6 +48,8 @@ export interface Group {
   readonly transferMs: Float64Array;
   /** Per PoP: milliseconds to transfer one chunk from its own cache or a peer's. */
   readonly cacheTransferMs: Float64Array;
+  /** Milliseconds that one chunk takes of a reader's line. */
+  readonly lineMs: number;
 }
 
 /** Sizes within this part of an octave count as equal, so that there are few groups. */
@@ -63,7 +65,10 @@ export function groupObjects(
 ): { readonly groups: readonly Group[]; readonly groupOf: Int32Array } {
   const groups: Group[] = [];
   const known = new Map<string, number>();
-  const isSized = scenario.pops.some((pop) => (pop.regionMbitPerSecond ?? pop.cacheMbitPerSecond) !== undefined);
+  const { mbitPerSecond: lineMbit } = scenario.client;
+  const isSized =
+    Number.isFinite(lineMbit) ||
+    scenario.pops.some((pop) => (pop.regionMbitPerSecond ?? pop.cacheMbitPerSecond) !== undefined);
   const groupOf = Int32Array.from(chunkBytes, (bytes, object) => {
     const region = placeChunks(scenario, chunks, isReplicated ? object : 0, random);
     const size = isSized ? 2 ** (Math.round(Math.log2(bytes) * SIZES_PER_OCTAVE) / SIZES_PER_OCTAVE) : 0;
@@ -78,6 +83,7 @@ export function groupObjects(
         region,
         transferMs: Float64Array.from(scenario.pops, ({ regionMbitPerSecond }) => transferMs(regionMbitPerSecond)),
         cacheTransferMs: Float64Array.from(scenario.pops, ({ cacheMbitPerSecond }) => transferMs(cacheMbitPerSecond)),
+        lineMs: transferMs(lineMbit),
       });
     }
     return group;

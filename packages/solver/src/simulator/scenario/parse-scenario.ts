@@ -227,11 +227,13 @@ function parseRead(input: unknown, at: string): ReadSpec {
 
 function parseClient(input: unknown): ClientSpec {
   const json = asObject(input, "client");
-  refuseUnknown(json, ["hedge", "plans", "overheadMs"], "client.");
+  refuseUnknown(json, ["hedge", "plans", "overheadMs", "mbitPerSecond"], "client.");
   return {
     hedge: asBoolean(json["hedge"] ?? false, "client.hedge"),
     plans: asOneOf(json["plans"] ?? "known", "client.plans", ["known", "asked"]),
     overheadMs: asNumber(json["overheadMs"] ?? 0, "client.overheadMs", 0),
+    mbitPerSecond:
+      json["mbitPerSecond"] === undefined ? Infinity : asNumber(json["mbitPerSecond"], "client.mbitPerSecond", 1e-6),
   };
 }
 

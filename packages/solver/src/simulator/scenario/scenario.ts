@@ -107,6 +107,8 @@ export interface ClientSpec {
   readonly plans: "known" | "asked";
   /** Milliseconds that every read takes in addition. */
   readonly overheadMs: number;
+  /** Rate of a reader's line, which the chunks of a read share. Infinity: each chunk is as fast as its source. */
+  readonly mbitPerSecond: number;
 }
 
 /** A region that is slow or down for a while. */
