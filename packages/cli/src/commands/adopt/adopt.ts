@@ -7,11 +7,8 @@ import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine } 
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose adopt`. */
-export type Options = Values<typeof args>;
-
 /** Runs `agarose adopt [PREFIX]`. The command exits with 1 when an object could not be stored. */
-export function adopt({ status, ...options }: Options): Promise<number> {
+export function adopt({ status, ...options }: Values<typeof args>): Promise<number> {
   const dryRun = options.dryRun === true || status === true;
   return withReport(options, WRITING, async (report, context) => {
     const onOutcome = async (outcome: AdoptOutcome): Promise<void> => {

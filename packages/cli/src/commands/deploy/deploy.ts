@@ -20,16 +20,13 @@ import { logLine, printResult } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose deploy`. */
-export type DeployOptions = Values<typeof args>;
-
 const SECRET_BYTES = 32;
 
 /**
  * Runs `agarose deploy`. Rejects with CONFIG_INVALID before any step, and with STORE_FAILED at the first step that
  * fails.
  */
-export async function deploy(options: DeployOptions): Promise<void> {
+export async function deploy(options: Values<typeof args>): Promise<void> {
   const config = options.wrangler ?? (existsSync("wrangler.jsonc") ? "wrangler.jsonc" : "wrangler.toml");
   const secrets = { ...secretsOfEnvironment(), ...(await secretsOfFile(options.secrets)) };
   const environments = await readEnvironments(config, options.pops);

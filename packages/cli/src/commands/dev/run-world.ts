@@ -4,11 +4,8 @@ import { runWorld } from "@agarose/dev-world/run";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose dev`. */
-export type DevOptions = Values<typeof args>;
-
 /** Runs `agarose dev`. The command ends with exit code 0 on SIGINT, SIGTERM, or when its starter is gone. */
-export async function run({ demo, var: variables, cron, ...options }: DevOptions): Promise<void> {
+export async function run({ demo, var: variables, cron, ...options }: Values<typeof args>): Promise<void> {
   const page = { demo: await ownDemo(), page: demo };
   await runWorld({ ...options, ...page, variables: Object.fromEntries(variables), cronMs: cron });
 }

@@ -16,16 +16,13 @@ import { printResults, type ReportOptions } from "../../ui/report-stream.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose doctor`. */
-export type DoctorOptions = Values<typeof args>;
-
 const WRANGLER_FILES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml"];
 /** Any list that is not empty, in JSON or TOML, as a text or as a list. */
 const PRIVATE_PREFIXES = /^[ \t]*["']?PRIVATE_PREFIXES["']?\s*[=:][^\n[]*\[\s*\\?["']/m;
 const MARKS = { ok: "ok  ", warn: "WARN", fail: "FAIL" } as const;
 
 /** Runs `agarose doctor`. The command exits with 1 when a check fails, and with 0 when there are warnings alone. */
-export async function doctor(options: DoctorOptions): Promise<number> {
+export async function doctor(options: Values<typeof args>): Promise<number> {
   if (options.dryRun && !options.fix) throw new AgaroseError("USAGE", "--dry-run needs --fix");
   if (options.deployed && options.fix) {
     throw new AgaroseError("USAGE", "--fix is for buckets: run it without --deployed");
@@ -53,7 +50,7 @@ async function guardingFile(folder: string): Promise<string | undefined> {
 
 async function report(
   { checks, fixes }: { checks: readonly Check[]; fixes?: readonly Fix[] },
-  options: ReportOptions & Pick<DoctorOptions, "verbose">,
+  options: ReportOptions & Pick<Values<typeof args>, "verbose">,
 ): Promise<number> {
   const failed = checks.filter(isFailed).length;
   const mendable = fixes ? 0 : checks.filter(({ remedy }) => remedy !== undefined).length;

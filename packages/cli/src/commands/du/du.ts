@@ -9,11 +9,10 @@ import { measureUse, type RegionUse, type Use } from "@agarose/storage/maintenan
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose du`. */
-export type DuOptions = Values<typeof args>;
+type Options = Values<typeof args>;
 
 /** Runs `agarose du [PREFIX]`. The command exits with 1 when a region or a manifest could not be read. */
-export async function du({ prefix, ...options }: DuOptions): Promise<number> {
+export async function du({ prefix, ...options }: Options): Promise<number> {
   return withContext(options, READING, async (context) => {
     const { use, unknown, firstUnknown, problems } = await measureUse(prefix, options, context);
     if (firstUnknown) {
@@ -28,7 +27,7 @@ export async function du({ prefix, ...options }: DuOptions): Promise<number> {
   });
 }
 
-function linesOf(use: Use, { cost = false }: Pick<DuOptions, "cost">): string[] {
+function linesOf(use: Use, { cost = false }: Pick<Options, "cost">): string[] {
   const header = ["region", "chunks", "manifests", "kept", "orphaned", "other", "all", ...(cost ? ["$/month"] : [])];
   const rows = use.regions.map(({ region, chunks, manifests, kept, orphaned, other, bytes, usdPerMonth }) => [
     region,
@@ -49,7 +48,7 @@ function linesOf(use: Use, { cost = false }: Pick<DuOptions, "cost">): string[] 
   return [...table, stored, ...history, ...garbage, ...dollars];
 }
 
-function warnOfPrices(regions: readonly RegionUse[], { cost = false }: Pick<DuOptions, "cost">): void {
+function warnOfPrices(regions: readonly RegionUse[], { cost = false }: Pick<Options, "cost">): void {
   const without = regions.filter(({ usdPerMonth }) => usdPerMonth === undefined).map(({ region }) => region);
   if (!cost || without.length === 0) return;
   logLine(`warning: no price of ${without.join(", ")}: add "storageUsdPerGbMonth" to these regions`);

@@ -19,13 +19,10 @@ import { expireObjects, type ExpireTotals } from "@agarose/storage/maintenance/e
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose expire`. */
-export type Options = Values<typeof args>;
-
 const HOUR_MS = 3_600_000;
 
 /** Runs `agarose expire`. The command exits with 1 when an object could not be removed. */
-export function expire(options: Options): Promise<number> {
+export function expire(options: Values<typeof args>): Promise<number> {
   return withReport(options, WRITING, async (report, context) => {
     if (context.config.expire.length === 0) {
       throw new AgaroseError("USAGE", "`expire` in the configuration has no rule: add one, such as tmp/ after 30d");
@@ -42,7 +39,7 @@ export function expire(options: Options): Promise<number> {
   });
 }
 
-function summaryOf({ expired, bytes, skipped, failed }: ExpireTotals, { dryRun = false }: Options): string {
+function summaryOf({ expired, bytes, skipped, failed }: ExpireTotals, { dryRun = false }: Values<typeof args>): string {
   const what = `${formatCount(expired, "object")} ${dryRun ? "to be removed" : "removed"} (${formatBytes(bytes)})`;
   return `${what}, ${skipped} skipped, ${failed} failed`;
 }

@@ -19,14 +19,11 @@ import { KEY_ID, SECRET } from "./names.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose gateway`. */
-export type GatewayCommandOptions = Values<typeof args>;
-
 /** How long requests that are under way may take once the gateway is to end. */
 const GRACE_MS = 30_000;
 
 /** Runs `agarose gateway`. The command ends with exit code 0 on SIGINT and SIGTERM; a second signal ends it at once. */
-export async function gateway(options: GatewayCommandOptions): Promise<void> {
+export async function gateway(options: Values<typeof args>): Promise<void> {
   const pairs = options.keys === undefined ? ([pairOf(process.env)] as const) : await readKeyPairs(options.keys);
   await withContext(options, WRITING, async (context) => {
     const opened: DeploymentParts[] = [];

@@ -12,11 +12,8 @@ import { durationText } from "@agarose/storage/maintenance/amounts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose gc`. */
-export type GcOptions = Values<typeof args>;
-
 /** Runs `agarose gc`. Ages are by the clocks of the buckets, as `--older-than` is. */
-export function gc({ prefix, ...options }: GcOptions): Promise<number> {
+export function gc({ prefix, ...options }: Values<typeof args>): Promise<number> {
   const walk = async (report: ReportStream, context: CommandContext): Promise<number> => {
     const { stores, signal, fence, shard } = context;
     const removes = options.delete === true && options.dryRun !== true;

@@ -21,13 +21,12 @@ import { logLeftover } from "../../ui/leftovers.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose get`. */
-export type GetOptions = Values<typeof args>;
+type Options = Values<typeof args>;
 
 const STDOUT = "-";
 
 /** Runs `agarose get KEY [FILE]`. A read that cannot be completed rejects, and FILE is as it was. */
-export async function get({ key, file, recursive, ...options }: GetOptions): Promise<number | void> {
+export async function get({ key, file, recursive, ...options }: Options): Promise<number | void> {
   if (recursive) return getFolder(key, file, options);
   if (file === STDOUT && options.json) throw new AgaroseError("USAGE", "stdout cannot take both the object and --json");
   parseKey(key);
@@ -55,7 +54,7 @@ export async function get({ key, file, recursive, ...options }: GetOptions): Pro
 async function getFolder(
   prefix: string,
   folder: string | undefined,
-  { range, ...options }: Omit<GetOptions, "key" | "file" | "recursive">,
+  { range, ...options }: Omit<Options, "key" | "file" | "recursive">,
 ): Promise<number> {
   if (range !== undefined) throw new AgaroseError("USAGE", "--range is for one object: leave it or --recursive out");
   if (folder === STDOUT) throw new AgaroseError("USAGE", "stdout takes one object: name a folder for --recursive");
@@ -68,7 +67,7 @@ async function show(
   key: string,
   file: string | undefined,
   manifest: Manifest,
-  options: Pick<GetOptions, "range">,
+  options: Pick<Options, "range">,
   context: CommandContext,
   early: EarlyRead,
 ): Promise<void> {

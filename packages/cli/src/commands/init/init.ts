@@ -15,8 +15,7 @@ import { readProject, registerCall, type Edit, type Project } from "./project.ts
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose init`. */
-export type InitOptions = Values<typeof args>;
+type Options = Values<typeof args>;
 
 interface WrittenFile {
   readonly path: string;
@@ -28,7 +27,7 @@ const CLIENT_CONFIG = "agarose.json";
 const FOLDER_DEFAULT = "public";
 
 /** Runs `agarose init [FOLDER]`. Files that exist are kept unless `--force` is given. */
-export async function init(folder: string | undefined, options: InitOptions): Promise<void> {
+export async function init(folder: string | undefined, options: Options): Promise<void> {
   for (const name of ["everywhere", "analytics"] as const) {
     if (options[name] && !options.worker) throw new AgaroseError("USAGE", `--${name} needs --worker`);
   }
@@ -45,7 +44,7 @@ export async function init(folder: string | undefined, options: InitOptions): Pr
 }
 
 /** Writes the removing worker under every name of a worker. Other files stay. */
-async function remove(given: string | undefined, options: InitOptions): Promise<void> {
+async function remove(given: string | undefined, options: Options): Promise<void> {
   const { folder } = await placeOf(given, options);
   const { dropInFiles, REMOVING_FILE, WORKER_FILES } = await import("@agarose/sw/files");
   const contents = (await dropInFiles()).get(REMOVING_FILE)!;
@@ -68,14 +67,14 @@ async function makeFolder(folder: string): Promise<void> {
 /** The folder, and the project that it is the static files of. */
 async function placeOf(
   given: string | undefined,
-  { prefix }: InitOptions,
+  { prefix }: Options,
 ): Promise<{ folder: string; project: Project | undefined }> {
   const project = await readProject(".", prefix);
   if (given === undefined) return { folder: project?.folder ?? FOLDER_DEFAULT, project };
   return { folder: given, project: project && resolve(given) === resolve(project.folder) ? project : undefined };
 }
 
-async function initApp(given: string | undefined, options: InitOptions): Promise<void> {
+async function initApp(given: string | undefined, options: Options): Promise<void> {
   const { prefix, force = false, dryRun = false } = options;
   const { folder, project } = await placeOf(given, options);
   const path = join(folder, CLIENT_CONFIG);

@@ -8,11 +8,8 @@ import { EXIT_FAILED, EXIT_OK, failedLine, formatCount, itemLine, logLine } from
 import type { Values } from "../../command.ts";
 import type { applyArgs } from "./index.ts";
 
-/** The options of `agarose keys apply`. */
-export type ApplyOptions = Values<typeof applyArgs>;
-
 /** Runs `agarose keys apply [KEY]`. The command exits with 1 when an object could not be signed or encrypted again. */
-export function apply({ vouch = false, acceptNewest = false, ...options }: ApplyOptions): Promise<number> {
+export function apply({ vouch = false, acceptNewest = false, ...options }: Values<typeof applyArgs>): Promise<number> {
   const { dryRun } = options;
   return withReport(options, WRITING, async (report, context) => {
     const onOutcome = (object: ApplyKeysOutcome): Promise<void> =>

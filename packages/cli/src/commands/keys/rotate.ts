@@ -22,13 +22,12 @@ import { objectsLeft } from "@agarose/storage/maintenance/objects-left";
 import type { Values } from "../../command.ts";
 import type { rotateArgs } from "./index.ts";
 
-/** Which step to take. Default: the first. */
-export type RotateOptions = Values<typeof rotateArgs>;
+type Options = Values<typeof rotateArgs>;
 
 const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and wait until clients have the new file;";
 
 /** Takes one step. Throws USAGE when it is not the next one. */
-export async function rotate(file: string, options: RotateOptions): Promise<void> {
+export async function rotate(file: string, options: Options): Promise<void> {
   if (options.sign && options.finish) throw new AgaroseError("USAGE", "give --sign or --finish, not both");
   checkDryRun(options);
   const path = configPath(options.config);
@@ -51,7 +50,7 @@ export async function rotate(file: string, options: RotateOptions): Promise<void
 }
 
 /** Throws USAGE where a step has nothing to show: the others write a file and delete nothing. */
-export function checkDryRun(options: Pick<RotateOptions, "dryRun" | "finish">): void {
+export function checkDryRun(options: Pick<Options, "dryRun" | "finish">): void {
   if (options.dryRun && !options.finish)
     throw usage("--dry-run is for --finish, which drops something: add it, or leave --dry-run out");
 }
@@ -76,7 +75,7 @@ async function start(file: string, { publicKeys = [] }: Config): Promise<Step> {
   };
 }
 
-async function sign(file: string, config: Config, options: RotateOptions): Promise<Step> {
+async function sign(file: string, config: Config, options: Options): Promise<Step> {
   const { publicKeys = [] } = config;
   const publicKey = await trustedKeyOf(file, publicKeys);
   // From now on writers have to trust the new key. Those that sign with the old one may do so until the end.
@@ -92,7 +91,7 @@ async function sign(file: string, config: Config, options: RotateOptions): Promi
   };
 }
 
-async function finish(file: string, config: Config, options: RotateOptions): Promise<Step> {
+async function finish(file: string, config: Config, options: Options): Promise<Step> {
   const { signing, publicKeys = [] } = config;
   const publicKey = await trustedKeyOf(file, publicKeys);
   if ((await configuredPublicKey(signing!)) !== publicKey) throw usage(`${file} does not sign yet: use --sign first`);
@@ -112,7 +111,7 @@ async function finish(file: string, config: Config, options: RotateOptions): Pro
   return step;
 }
 
-async function refuseLeft(file: string, keyId: string, options: RotateOptions): Promise<void> {
+async function refuseLeft(file: string, keyId: string, options: Options): Promise<void> {
   const left = await withContext(options, READING, (context) =>
     objectsLeft("", ({ signature }) => signature?.keyId !== keyId, context),
   );

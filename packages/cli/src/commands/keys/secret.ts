@@ -26,9 +26,6 @@ import { checkDryRun } from "./rotate.ts";
 import type { Values } from "../../command.ts";
 import type { secretArgs } from "./index.ts";
 
-/** Which step of a replacement to take. Default: the first. */
-export type SecretOptions = Values<typeof secretArgs>;
-
 interface Rule {
   readonly prefix: string;
   readonly secrets: readonly SecretLocation[];
@@ -37,7 +34,7 @@ interface Rule {
 const SECRET_BYTES = 32;
 
 /** Takes one step with the secret in `file`. Throws USAGE when it is not the next one. */
-export async function makeSecret(file: string, options: SecretOptions): Promise<void> {
+export async function makeSecret(file: string, options: Values<typeof secretArgs>): Promise<void> {
   const { prefix, encrypt = false, finish = false } = options;
   if (encrypt && finish) throw usage("give --encrypt or --finish, not both");
   checkDryRun(options);
@@ -67,7 +64,7 @@ interface Step {
   readonly lines: (id: string) => string[];
 }
 
-type StepOptions = SecretOptions & { readonly rules: Config["encryption"]; readonly current: Config };
+type StepOptions = Values<typeof secretArgs> & { readonly rules: Config["encryption"]; readonly current: Config };
 
 /** What the buckets are told of the secrets of a prefix. */
 function inForce(ids: readonly string[], { prefix, current }: StepOptions): InForce {

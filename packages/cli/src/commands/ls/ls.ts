@@ -16,9 +16,6 @@ import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose ls`. */
-export type LsOptions = Values<typeof args>;
-
 interface LsEntry {
   readonly key: string;
   readonly modified: string;
@@ -34,7 +31,7 @@ interface LsEntry {
 const MANIFESTS_AT_A_TIME = 16;
 
 /** Runs `agarose ls [PREFIX]`. Keys come in the order of their encoded names; lengths are in bytes. */
-export function ls({ prefix, ...options }: LsOptions): Promise<number> {
+export function ls({ prefix, ...options }: Values<typeof args>): Promise<number> {
   return withReport(options, READING, async (report, context) => {
     const { consistency } = options;
     const knownRegions = new KnownRegions(context, false);

@@ -24,13 +24,10 @@ import { transitionOf, type ConfigFile, type Transition } from "@agarose/storage
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose migrate`. */
-export type Options = Values<typeof args>;
-
 const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and wait until clients have the new file;";
 
 /** Runs `agarose migrate NEXT`. The command exits with 1 when an object could not be moved. */
-export async function migrate({ next: nextPath, ...options }: Options): Promise<number> {
+export async function migrate({ next: nextPath, ...options }: Values<typeof args>): Promise<number> {
   const { move = false, finish = false, dryRun = false } = options;
   checkRate(options);
   if (move && finish) throw new AgaroseError("USAGE", "give --move or --finish, not both");
@@ -85,7 +82,7 @@ export async function migrate({ next: nextPath, ...options }: Options): Promise<
 function walk(
   { config }: Transition,
   { path, config: next }: ConfigFile,
-  options: Omit<Options, "next">,
+  options: Omit<Values<typeof args>, "next">,
 ): Promise<number> {
   const moving: RecodeReportOptions = {
     ...options,

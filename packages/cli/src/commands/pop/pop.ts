@@ -13,11 +13,8 @@ import { readVariables } from "./variables.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose pop`. */
-export type PopCommandOptions = Values<typeof args>;
-
 /** Runs `agarose pop`. The command runs until a signal, or rejects with CONFIG_INVALID before it listens. */
-export async function pop({ name, ...options }: PopCommandOptions): Promise<number> {
+export async function pop({ name, ...options }: Values<typeof args>): Promise<number> {
   const stop = stopSignal();
   const { host, port } = options.listen;
   const path = configPath(options.config);

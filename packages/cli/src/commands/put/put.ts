@@ -27,15 +27,14 @@ import { storeFiles, withTransfers, type KnownKey, type StoreOutcome } from "@ag
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose put`. */
-export type PutOptions = Values<typeof args>;
+type Options = Values<typeof args>;
 
 const PLANNED_AT_A_TIME = 8;
 
 /**
  * Runs `agarose put FILE…`. An object is readable as a whole or not at all; the command exits with 1 when one failed.
  */
-export async function put({ paths, ...options }: PutOptions): Promise<number> {
+export async function put({ paths, ...options }: Options): Promise<number> {
   const headers = parseHeaders(options.header);
   return withContext(options, WRITING, async (context) => {
     const { files, skipped, dotFiles } = await collectInputs(paths, options);
@@ -92,7 +91,7 @@ async function planPuts(
   files: readonly InputFile[],
   skipped: readonly SkippedEntry[],
   headers: Record<string, string>,
-  options: Omit<PutOptions, "paths">,
+  options: Omit<Options, "paths">,
   context: CommandContext,
 ): Promise<number> {
   const plans: Plan[] = [];
@@ -108,7 +107,7 @@ async function planPuts(
 async function planPut(
   { path, key }: InputFile,
   headers: Record<string, string>,
-  options: Omit<PutOptions, "paths">,
+  options: Omit<Options, "paths">,
   context: CommandContext,
 ): Promise<Plan> {
   parseKey(key);
@@ -129,7 +128,7 @@ async function planPut(
 async function putFile(
   { path, key }: InputFile,
   own: Pick<PutObject, "headers" | "etag"> & KnownKey,
-  options: Omit<PutOptions, "paths">,
+  options: Omit<Options, "paths">,
   context: DeploymentParts,
   progress: Progress,
 ): Promise<PutResult> {

@@ -11,11 +11,8 @@ import { reportRecode, type RecodeReportOptions } from "./recode-report.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose recode`. */
-export type Options = Values<typeof args>;
-
 /** Runs `agarose recode [PREFIX]`. The command exits with 1 when an object could not be stored again. */
-export async function recode(options: Options): Promise<number> {
+export async function recode(options: Values<typeof args>): Promise<number> {
   const { code, prefix } = options;
   checkRate(options);
   if (code === undefined && options.hottest !== undefined) {

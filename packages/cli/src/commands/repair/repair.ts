@@ -10,11 +10,8 @@ import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose repair`. */
-export type RepairOptions = Values<typeof args>;
-
 /** Runs `agarose repair`. The command exits with 1 while an object is still damaged. */
-export async function repair(options: RepairOptions): Promise<number> {
+export async function repair(options: Values<typeof args>): Promise<number> {
   const { keys, queued, dryRun } = options;
   if (queued && keys.length > 0) throw new AgaroseError("USAGE", "give either keys or --queued");
   return withReport(options, WRITING, async (report, context) => {

@@ -9,11 +9,8 @@ import { dueLine, dueOf, reportOf, restoredLine, warnOfRestored } from "./restor
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose restore`. */
-export type RestoreOptions = Values<typeof args>;
-
 /** Runs `agarose restore KEY`. The command exits with 1 when nothing that fits is kept, or it cannot be read. */
-export async function restore({ key, version, dryRun = false, ...options }: RestoreOptions): Promise<void> {
+export async function restore({ key, version, dryRun = false, ...options }: Values<typeof args>): Promise<void> {
   await withContext(options, WRITING, async (context) => {
     const found = await findRestorable(key, version === undefined ? {} : { version }, context);
     if (dryRun) {

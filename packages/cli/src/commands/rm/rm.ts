@@ -26,8 +26,7 @@ import {
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose rm`. */
-export type RmOptions = Values<typeof args>;
+type Options = Values<typeof args>;
 
 type Failed = { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 type Due = { readonly key: string; readonly outcome: "due" };
@@ -36,7 +35,7 @@ type RmReport = (RemoveResult & { readonly outcome: "removed" }) | Due | Failed;
 const OBJECTS_AT_A_TIME = 4;
 
 /** Runs `agarose rm KEY…`. The command exits with 1 when a key has no object, or when too few regions answer. */
-export async function rm({ keys: names, ...options }: RmOptions): Promise<number> {
+export async function rm({ keys: names, ...options }: Options): Promise<number> {
   if (options.undelete) return undelete(names, options);
   checkNames(names, options);
   const { all = false, dryRun = false } = options;
@@ -69,7 +68,7 @@ export async function rm({ keys: names, ...options }: RmOptions): Promise<number
 /** Throws USAGE where what is to be removed is not said, or is everything and not said to be. */
 function checkNames(
   names: readonly string[],
-  { recursive = false, all = false }: Pick<RmOptions, "recursive" | "all">,
+  { recursive = false, all = false }: Pick<Options, "recursive" | "all">,
 ): void {
   const usage = (message: string): AgaroseError => new AgaroseError("USAGE", message);
   if (all && names.length > 0) throw usage("--all removes every object: give it without keys, or leave it out");
@@ -89,7 +88,7 @@ function dangerOf(keys: readonly string[], prefixes: readonly string[], isTotal:
 }
 
 /** Brings removed objects back, one after the other: each is read and stored with all there is. */
-async function undelete(keys: readonly string[], options: Omit<RmOptions, "keys">): Promise<number> {
+async function undelete(keys: readonly string[], options: Omit<Options, "keys">): Promise<number> {
   if (options.recursive || options.all) {
     throw new AgaroseError("USAGE", "--undelete takes keys: leave --recursive and --all out");
   }

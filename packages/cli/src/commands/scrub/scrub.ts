@@ -19,8 +19,7 @@ import type { Totals } from "@agarose/storage/maintenance/scrub/totals";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose scrub`. */
-export type Options = Values<typeof args>;
+type Options = Values<typeof args>;
 
 /** Runs `agarose scrub`. The command exits with 1 when an object stays damaged or a region did not answer. */
 export async function scrub(options: Options): Promise<number> {

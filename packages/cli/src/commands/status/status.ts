@@ -11,11 +11,8 @@ import { popReport, type PopReport } from "@agarose/storage/pops/pop-report";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose status`. */
-export type StatusOptions = Values<typeof args>;
-
 /** Runs `agarose status`. The command exits with 1 when a PoP does not answer or reports a problem. */
-export async function status(options: StatusOptions): Promise<number> {
+export async function status(options: Values<typeof args>): Promise<number> {
   const path = configPath(options.config);
   const { pops } = await loadConfig(path);
   if (pops.length === 0) {

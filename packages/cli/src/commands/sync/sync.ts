@@ -17,9 +17,6 @@ import { startProgress, type ProgressReport } from "../../ui/progress.ts";
 import { ReportStream } from "../../ui/report-stream.ts";
 import { args } from "./index.ts";
 
-/** The options of `agarose sync`. */
-export type SyncOptions = Values<typeof args>;
-
 /** How often each outcome came, and how many bytes were stored or fetched. */
 type Counts = Record<"stored" | "fetched" | "removed" | "kept" | "failed" | "bytes", number>;
 
@@ -27,7 +24,13 @@ type Counts = Record<"stored" | "fetched" | "removed" | "kept" | "failed" | "byt
  * Runs `agarose sync`. The command exits with 1 when a file failed, when it withheld removals, or when a PoP was not
  * purged.
  */
-export async function sync({ source, target, get = false, dryRun = false, ...options }: SyncOptions): Promise<number> {
+export async function sync({
+  source,
+  target,
+  get = false,
+  dryRun = false,
+  ...options
+}: Values<typeof args>): Promise<number> {
   const place = get ? target : prefixOf(target);
   return withContext(options, WRITING, async (context) => {
     const stream = new ReportStream(options);

@@ -10,11 +10,8 @@ import type { ObjectVerdict } from "@agarose/storage/objects/verify-object";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** The options of `agarose verify`. */
-export type VerifyOptions = Values<typeof args>;
-
 /** Runs `agarose verify`. The command exits with 1 when an object is damaged or a region did not answer. */
-export async function verify(options: VerifyOptions): Promise<number> {
+export async function verify(options: Values<typeof args>): Promise<number> {
   return withReport(options, READING, async (report, context) => {
     const onVerdict = (verdict: ObjectVerdict): Promise<void> =>
       report.item({ ...verdict, state: stateOf(verdict) }, verdictLines(verdict));

@@ -11,11 +11,10 @@ import { tableOf } from "./table.ts";
 import type { Values } from "../../../command.ts";
 import type { simulateArgs } from "../index.ts";
 
-/** The options of `agarose lab simulate`. */
-export type SimulateOptions = Values<typeof simulateArgs>;
+type Options = Values<typeof simulateArgs>;
 
 /** Runs `agarose lab simulate FILE...`. Times are in milliseconds, sizes in bytes, costs in US dollars a month. */
-export async function run(options: SimulateOptions): Promise<void> {
+export async function run(options: Options): Promise<void> {
   const { scenario, trace, isLogAlone } = await loadInput(options);
   const factors = options.cacheSizes ?? (isLogAlone ? LOG_FACTORS : undefined);
   // Every cache size plays all requests once more.
@@ -59,7 +58,7 @@ interface Input {
 }
 
 /** A scenario, one with a log to replay in it, or a log alone. */
-async function loadInput({ files, ...options }: SimulateOptions): Promise<Input> {
+async function loadInput({ files, ...options }: Options): Promise<Input> {
   const [file] = files as [string];
   const isLog = file === "-" || options.format !== undefined || (await formatOfLog(file)) !== undefined;
   const isLogAlone = options.trace.length === 0 && isLog;
@@ -79,7 +78,7 @@ async function loadInput({ files, ...options }: SimulateOptions): Promise<Input>
 
 async function loadTrace(
   files: readonly string[],
-  { format, strict, readsMax, ...output }: Omit<SimulateOptions, "files">,
+  { format, strict, readsMax, ...output }: Omit<Options, "files">,
   perSecond: number,
 ): Promise<Trace> {
   const options = { format, isStrict: strict ?? false, perSecond, ...(readsMax === undefined ? {} : { readsMax }) };
