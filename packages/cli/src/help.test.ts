@@ -25,8 +25,7 @@ function heavyOf(loaded: readonly string[]): string[] {
   const isHelp = /\/packages\/cli\/src\/(command\.ts|ui\/(args|output|units)\.ts|commands\/[a-z]+\/index\.ts)$/;
   const isValue =
     /\/packages\/(solver\/src\/(options|errors|traces\/.*)\.ts|solver\/scenarios\/.*\.json|dev-world\/src\/world\/.*\.ts)$/;
-  const isWord =
-    /\/(commands\/(gateway\/names|deploy\/secret-variables)|storage\/src\/(files\/file-errors|gateway\/bucket|maintenance\/amounts|pops\/admin-token))\.ts$/;
+  const isWord = /\/(storage\/src\/(files\/file-errors|gateway\/bucket|maintenance\/amounts|pops\/admin-token))\.ts$/;
   return loaded.filter((path) => ![isLight, isHelp, isValue, isWord].some((light) => light.test(path)));
 }
 

@@ -3,5 +3,5 @@
  * scenario files.
  */
 export { cliReference } from "./lib/cli-reference.ts";
-export { loadScenario } from "./lib/scenario-file.ts";
+export { loadScenario } from "@agarose/dev-world/scenario-file";
 export { buildProgram } from "./main.ts";

@@ -20,7 +20,7 @@ import {
 } from "@agarose/solver/traces";
 import { parse as parseCsvStream, type Options as CsvOptions } from "csv-parse";
 import { parse as parseCsv } from "csv-parse/sync";
-import { unreadable } from "./scenario-file.ts";
+import { unreadable } from "@agarose/dev-world/scenario-file";
 import type { ShowProgress } from "../ui/progress.ts";
 
 const HEAD_BYTES = 65_536;

@@ -17,7 +17,8 @@ export async function loadScenario(file: string, overrides: { seed?: number; run
   });
 }
 
-async function readJson(file: string): Promise<unknown> {
+/** What a JSON file holds. Throws FILE_UNREADABLE or SCENARIO_INVALID. */
+export async function readJson(file: string): Promise<unknown> {
   let text: string;
   try {
     text = await readFile(file, "utf8");

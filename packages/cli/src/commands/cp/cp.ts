@@ -11,19 +11,14 @@ import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
 import { formatBytes, logLine, printable, printResult } from "../../ui/output.ts";
 import type { args } from "./index.ts";
 
-type Options = Values<typeof args>;
-
-/** Runs `agarose cp FROM TO`. */
-export function copyObject(options: Options): Promise<void> {
-  return transfer("copied", options);
-}
-
-/** Runs `agarose mv FROM TO`. What is stored at FROM meanwhile stays there, and the command fails. */
-export function moveObject(options: Options): Promise<void> {
-  return transfer("moved", options);
-}
-
-async function transfer(outcome: "copied" | "moved", { from, to: given, ...options }: Options): Promise<void> {
+/**
+ * Runs `agarose cp FROM TO` or `agarose mv FROM TO`. What is stored at FROM while it is moved stays there, and the
+ * command fails.
+ */
+export async function transfer(
+  outcome: "copied" | "moved",
+  { from, to: given, ...options }: Values<typeof args>,
+): Promise<void> {
   const to = given.endsWith("/") ? `${given}${from.slice(from.lastIndexOf("/") + 1)}` : given;
   for (const key of [from, to]) parseKey(key);
   if (from === to) throw new AgaroseError("USAGE", `${JSON.stringify(to)} is the object itself: give another key`);

@@ -21,7 +21,7 @@ export const copy = defineCommand({
   ],
   args,
   failsWhen: "the object could not be read or stored",
-  run: async (values) => (await import("./cp.ts")).copyObject(values),
+  run: async (values) => (await import("./cp.ts")).transfer("copied", values),
 });
 
 /** `agarose mv`. */
@@ -33,5 +33,5 @@ export const move = defineCommand({
   examples: [["mv photos/cat.jpg photos/pet.jpg", "rename an object"]],
   args,
   failsWhen: "the object could not be read or stored, or its old key could not be removed",
-  run: async (values) => (await import("./cp.ts")).moveObject(values),
+  run: async (values) => (await import("./cp.ts")).transfer("moved", values),
 });

@@ -12,13 +12,12 @@ import { configPath } from "../../lib/config-path.ts";
 import { regionWarnings } from "./check-regions.ts";
 import { commandOf, planDeployment, SECRETS, type Step } from "./deployment.ts";
 import { peerSteps } from "./peers.ts";
-import { ENV_PREFIX } from "./secret-variables.ts";
 import { trustProblems, trustVariables } from "./publisher-keys.ts";
 import { runDeployment, type TakenStep } from "./run-deployment.ts";
 import { installedWrangler, readEnvironments } from "./wrangler.ts";
 import { logLine, printResult } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";
-import type { args } from "./index.ts";
+import { ENV_PREFIX, type args } from "./index.ts";
 
 const SECRET_BYTES = 32;
 

@@ -1,6 +1,8 @@
 /** The definition of `agarose deploy`. */
 import { defineCommand, flag, option } from "../../command.ts";
-import { ENV_PREFIX } from "./secret-variables.ts";
+
+/** Begins the names of the environment variables of secrets; the name of the secret follows. */
+export const ENV_PREFIX = "AGAROSE_SECRET_";
 
 /** Its arguments and options. */
 export const args = {

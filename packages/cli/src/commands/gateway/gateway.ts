@@ -15,9 +15,8 @@ import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/pa
 import { logLine, printResult } from "../../ui/output.ts";
 import { repairLines } from "../../ui/verdict-lines.ts";
 import { readKeyPairs } from "./key-pairs.ts";
-import { KEY_ID, SECRET } from "./names.ts";
 import type { Values } from "../../command.ts";
-import type { args } from "./index.ts";
+import { KEY_ID, SECRET, type args } from "./index.ts";
 
 /** How long requests that are under way may take once the gateway is to end. */
 const GRACE_MS = 30_000;

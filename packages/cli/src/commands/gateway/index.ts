@@ -4,7 +4,9 @@ import { CONSISTENCY } from "../../ui/args.ts";
 import { BUCKET } from "@agarose/storage/gateway/bucket";
 import { parseSize } from "@agarose/storage/maintenance/amounts";
 import { parseAddress } from "../../ui/units.ts";
-import { KEY_ID, SECRET } from "./names.ts";
+
+/** The environment variables of the key id that clients sign with, and of its secret. */
+export const [KEY_ID, SECRET] = ["AGAROSE_GATEWAY_ACCESS_KEY_ID", "AGAROSE_GATEWAY_SECRET_ACCESS_KEY"] as const;
 
 /** Its arguments and options. */
 export const args = {

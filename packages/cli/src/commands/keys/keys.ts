@@ -6,10 +6,10 @@ import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../ui/output.ts";
-import { configuredPublicKey } from "@agarose/storage/config/signing";
+import { configuredPublicKey, newKeyPair } from "@agarose/storage/config/signing";
+import { writeNewSecret } from "@agarose/storage/files/whole-file";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { tryPutInForce } from "./in-force.ts";
-import { createKey } from "./new-key.ts";
 
 /** Makes a key pair, and configures it where there is none. */
 export async function create(file: string, { config: given, ...options }: GlobalOptions): Promise<void> {
@@ -49,4 +49,13 @@ export async function show({ config: path, ...options }: GlobalOptions): Promise
     ...publicKeys.map((key) => `trusts      ${key}`),
     ...(publicKeys.length === 0 ? ["trusts      every manifest, signed or not"] : []),
   ]);
+}
+
+/**
+ * Writes a private key that only its owner may read to `file`, and returns its public key. Throws USAGE or DISK_FULL.
+ */
+export async function createKey(file: string): Promise<string> {
+  const { privateKey, publicKey } = newKeyPair();
+  await writeNewSecret(file, privateKey);
+  return publicKey;
 }

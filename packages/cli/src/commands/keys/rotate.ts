@@ -17,7 +17,7 @@ import { formatCount, printResult } from "../../ui/output.ts";
 import { configuredPublicKey } from "@agarose/storage/config/signing";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { putInForce, WRITERS } from "./in-force.ts";
-import { createKey } from "./new-key.ts";
+import { createKey } from "./keys.ts";
 import { objectsLeft } from "@agarose/storage/maintenance/objects-left";
 import type { Values } from "../../command.ts";
 import type { rotateArgs } from "./index.ts";

@@ -1,11 +1,11 @@
 /** `agarose lab advise FILE`: which code, in which regions, with how much cache, before a byte is uploaded. */
-import { readFile } from "node:fs/promises";
-import { AgaroseError } from "@agarose/core";
 import type { PlacementRegion } from "@agarose/core/format";
+import { readJson } from "@agarose/dev-world/scenario-file";
 import { advise, dataOfLog, judge, type Advice, type AdviceRequest, type Baseline } from "@agarose/solver/advisor";
 import { codesLine } from "@agarose/storage/layout/codes-line";
 import { chooseCodes, type CodeChoice } from "@agarose/storage/layout/object-layout";
 import { logLine, printResult } from "../../ui/output.ts";
+import { tableLines } from "../../ui/table.ts";
 import { withProgress } from "../../ui/progress.ts";
 import { readTrace, reportLines } from "../../lib/own-log.ts";
 import type { Values } from "../../command.ts";
@@ -21,7 +21,7 @@ const NOTE =
  * cannot be used.
  */
 export async function adviseFor({ file, ...options }: Values<typeof adviseArgs>): Promise<void> {
-  const prices = (await readRequest(file)) as SizedRequest;
+  const prices = (await readJson(file)) as SizedRequest;
   const request = options.trace.length === 0 ? prices : { ...prices, data: await dataOf(options) };
   const advice = advise(request);
   const verdict = judge(request, advice);
@@ -59,20 +59,6 @@ function placed(
   return { name, provider, latencyMs: meanMs };
 }
 
-async function readRequest(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    throw new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
-  }
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new AgaroseError("SCENARIO_INVALID", `${file} is not JSON: ${(error as Error).message}`, { file }, error);
-  }
-}
-
 function linesOf(advice: readonly Advice[], oneCopy: Baseline): string[] {
   const shown = advice.slice(0, SHOWN_MAX).map((one) => ({ ...one, mark: one.isEfficient ? "*" : "" }));
   const rows = [...shown, { ...oneCopy, mark: "" }].map((one) => [
@@ -88,8 +74,5 @@ function linesOf(advice: readonly Advice[], oneCopy: Baseline): string[] {
     one.regions.join(" "),
   ]);
   const head = ["", "code", "cache", "mean ms", "p99 ms", "storage", "$/month", "avail.", "durab.", "regions"];
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
-  const line = (cells: readonly string[]): string =>
-    cells.map((cell, column) => (column < 9 ? cell.padStart(widths[column]!) : cell)).join("  ");
-  return [line(head), ...rows.map(line), NOTE];
+  return [...tableLines([head, ...rows], (column) => column < 9), NOTE];
 }

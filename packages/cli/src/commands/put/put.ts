@@ -24,6 +24,7 @@ import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
 import { headersOf } from "@agarose/storage/upload/header-rules";
 import { parseHeaders } from "@agarose/storage/upload/put-options";
 import { storeFiles, withTransfers, type KnownKey, type StoreOutcome } from "@agarose/storage/upload/transfers";
+import { warnOfLacks } from "../../ui/leftovers.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -165,14 +166,5 @@ async function printReports(
   const summary = { ...(skipped.length > 0 && { skipped }), ...(pops.length > 0 && { pops }) };
   await printResults(options, reports, summary, lines);
   warnOfUnpurged(pops);
-  for (const report of reports) {
-    if (report.outcome === "failed") continue;
-    for (const { region, problem } of report.regionsWithoutManifest) {
-      logLine(`warning: ${region} did not take the manifest of ${printable(report.key)}: ${problem}`);
-    }
-    if (report.missing.length > 0) {
-      const chunks = formatCount(report.missing.length, "chunk");
-      logLine(`warning: ${chunks} of ${printable(report.key)} could not be stored: run \`agarose repair\` later`);
-    }
-  }
+  for (const report of reports) if (report.outcome !== "failed") warnOfLacks(report);
 }

@@ -3,7 +3,7 @@
  */
 import type { Restorable } from "@agarose/storage/history/restore-object";
 import type { PutResult } from "@agarose/storage/objects/put-object";
-import { formatBytes, formatCount, itemLine, logLine, printable } from "../../ui/output.ts";
+import { formatBytes, itemLine, printable } from "../../ui/output.ts";
 
 /** The new version, and the kept one that it repeats. */
 export interface RestoreReport extends Omit<PutResult, "outcome"> {
@@ -39,14 +39,4 @@ export function reportOf({ kept: { generation, version, modified } }: Restorable
 export function restoredLine({ outcome, key, bytes, generation, restored }: RestoreReport): string {
   const from = `generation ${restored.generation} of ${restored.modified}`;
   return itemLine(outcome, key, formatBytes(bytes), `${from}, now generation ${generation}`);
-}
-
-/** Says on stderr what could not be stored. */
-export function warnOfRestored({ key, regionsWithoutManifest, missing }: RestoreReport): void {
-  for (const { region, problem } of regionsWithoutManifest) {
-    logLine(`warning: ${region} did not take the manifest of ${printable(key)}: ${printable(problem)}`);
-  }
-  if (missing.length === 0) return;
-  const chunks = formatCount(missing.length, "chunk");
-  logLine(`warning: ${chunks} of ${printable(key)} could not be stored: run \`agarose repair\` later`);
 }

@@ -5,7 +5,8 @@ import { withContext, WRITING } from "../../lib/context.ts";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { printResult } from "../../ui/output.ts";
 import { startProgress } from "../../ui/progress.ts";
-import { dueLine, dueOf, reportOf, restoredLine, warnOfRestored } from "./restore-report.ts";
+import { dueLine, dueOf, reportOf, restoredLine } from "./restore-report.ts";
+import { warnOfLacks } from "../../ui/leftovers.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -25,7 +26,7 @@ export async function restore({ key, version, dryRun = false, ...options }: Valu
       progress.stop();
       const report = reportOf(found, put);
       printResult(context, report, [restoredLine(report)]);
-      warnOfRestored(report);
+      warnOfLacks(report);
     } finally {
       progress.stop();
     }

@@ -19,10 +19,10 @@ import {
   dueOf,
   reportOf,
   restoredLine,
-  warnOfRestored,
   type RestoreDue,
   type RestoreReport,
 } from "../restore/restore-report.ts";
+import { warnOfLacks } from "../../ui/leftovers.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -113,7 +113,7 @@ async function undelete(keys: readonly string[], options: Omit<Options, "keys">)
           : restoredLine(report);
     await printResults(options, reports, options.dryRun ? { dryRun: true } : {}, reports.map(lineOfRestored));
     for (const report of reports) {
-      if (report.outcome !== "failed" && report.outcome !== "due") warnOfRestored(report);
+      if (report.outcome !== "failed" && report.outcome !== "due") warnOfLacks(report);
     }
     return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : EXIT_OK;
   });

@@ -4,7 +4,7 @@ import { simulate, withCacheFactor, type Scenario, type SimulationRow } from "@a
 import type { Trace } from "@agarose/solver/traces";
 import { logLine, printResult } from "../../../ui/output.ts";
 import { withProgress } from "../../../ui/progress.ts";
-import { loadScenario } from "../../../lib/scenario-file.ts";
+import { loadScenario } from "@agarose/dev-world/scenario-file";
 import { adviseLines, simulateSizes, type CacheSizes } from "./cache-sizes.ts";
 import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "../../../lib/own-log.ts";
 import { tableOf } from "./table.ts";
