@@ -1,6 +1,4 @@
-/**
- * Bundles a Worker with esbuild: one module, and beside it the WebAssembly files that it imports.
- */
+/** Bundles a Worker with esbuild: one module, and beside it the WebAssembly files that it imports. */
 import { existsSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { basename, join } from "node:path";

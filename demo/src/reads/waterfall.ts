@@ -1,6 +1,4 @@
-/**
- * The waterfall of one read: every request as a bar, when it started and how it ended, and the totals above.
- */
+/** The waterfall of one read: every request as a bar, when it started and how it ended, and the totals above. */
 import { byId, h } from "../page/dom.ts";
 import { bitRate, bytes, count, ms } from "../page/format.ts";
 import type { Palette } from "../state/palette.ts";

@@ -1,6 +1,4 @@
-/**
- * The header of a safetensors file: 8 bytes of little-endian length, then JSON of that length.
- */
+/** The header of a safetensors file: 8 bytes of little-endian length, then JSON of that length. */
 
 export interface Tensor {
   readonly name: string;

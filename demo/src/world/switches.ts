@@ -1,6 +1,4 @@
-/**
- * The switches of the world: where the client is, what is broken, and the Cron Trigger.
- */
+/** The switches of the world: where the client is, what is broken, and the Cron Trigger. */
 import { byId, h } from "../page/dom.ts";
 import { ms } from "../page/format.ts";
 import type { Palette } from "../state/palette.ts";

@@ -1,6 +1,4 @@
-/**
- * A cache that is bounded by bytes and evicts the least recently used value first.
- */
+/** A cache that is bounded by bytes and evicts the least recently used value first. */
 
 /** Values by name. The sum of their `bytes` never exceeds a maximum: the least recently used values go first. */
 export class ByteLru<T extends { readonly bytes: number }> {

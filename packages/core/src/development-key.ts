@@ -1,6 +1,4 @@
-/**
- * The key pair of local worlds. Everyone knows it, so it proves nothing: only worlds on one's own machine trust it.
- */
+/** The key pair of local worlds. Everyone knows it, so it proves nothing: only worlds on one's own machine trust it. */
 
 /** The private key as base64 of 32 bytes, and the public key as configurations have it. */
 export const DEVELOPMENT_KEY = {

@@ -1,6 +1,4 @@
-/**
- * How long a source takes: a running mean and standard deviation, cheap enough for every source of every client.
- */
+/** How long a source takes: a running mean and standard deviation, cheap enough for every source of every client. */
 
 /** The estimated time of a source to deliver one chunk. */
 export interface LatencyEstimate {

@@ -1,6 +1,4 @@
-/**
- * When a process that serves is to end: a signal, or a call of `stop`.
- */
+/** When a process that serves is to end: a signal, or a call of `stop`. */
 
 /** A terminal's Ctrl-C may arrive twice, from the terminal and through npm; only a later one counts as a second one. */
 const SECOND_SIGNAL_MS = 1000;

@@ -1,6 +1,4 @@
-/**
- * The codec of a Worker, which has no threads.
- */
+/** The codec of a Worker, which has no threads. */
 import { loadCodec } from "@agarose/ec-wasm";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 

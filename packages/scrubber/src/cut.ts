@@ -1,6 +1,4 @@
-/**
- * Where a walk is cut into ranges, and what is known to be damaged before it begins.
- */
+/** Where a walk is cut into ranges, and what is known to be damaged before it begins. */
 import type { Config } from "@agarose/storage/config/config";
 import { cutKeys } from "@agarose/storage/listing/key-ranges";
 import { keyGroups } from "@agarose/storage/listing/key-groups";

@@ -1,6 +1,4 @@
-/**
- * A page of ListObjectsV2, from XML.
- */
+/** A page of ListObjectsV2, from XML. */
 import { AgaroseError } from "@agarose/core";
 import type { ListedPage } from "@agarose/storage/buckets/checked-listing";
 import { SaxesParser } from "saxes";

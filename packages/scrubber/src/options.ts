@@ -1,6 +1,4 @@
-/**
- * The options of a scrubber, spelled as those of `agarose scrub`, and what of a configuration a Worker cannot use.
- */
+/** The options of a scrubber, spelled as those of `agarose scrub`, and what of a configuration a Worker cannot use. */
 import { AgaroseError } from "@agarose/core";
 import type { Config } from "@agarose/storage/config/config";
 import { parseDuration, parseMoney, parseRate, parseShare } from "@agarose/storage/maintenance/amounts";

@@ -1,6 +1,4 @@
-/**
- * A part of a range: one step of a child, from where the part before it ended.
- */
+/** A part of a range: one step of a child, from where the part before it ended. */
 import { loadCodec } from "@agarose/ec-wasm";
 import { encoderOf } from "./codec.ts";
 import { Fence } from "@agarose/storage/commit/fence";

@@ -1,6 +1,4 @@
-/**
- * The routes of a scrubber: its state, its metrics, and a walk out of turn.
- */
+/** The routes of a scrubber: its state, its metrics, and a walk out of turn. */
 import { metricsOf } from "@agarose/storage/maintenance/scrub/metrics";
 import { Hono } from "hono";
 import { bearerAuth } from "hono/bearer-auth";

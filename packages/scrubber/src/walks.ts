@@ -1,6 +1,4 @@
-/**
- * The bindings of a scrubber, and which Workflow leads the walk: one at a time.
- */
+/** The bindings of a scrubber, and which Workflow leads the walk: one at a time. */
 import type { Child, Ledger } from "./ledger.ts";
 
 /** Bindings and secrets of a scrubber. The secrets that the configuration names are beside them. */

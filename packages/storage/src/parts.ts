@@ -1,6 +1,4 @@
-/**
- * A deployment that is open: its configuration, and the buckets, keys and coders that reading and writing need.
- */
+/** A deployment that is open: its configuration, and the buckets, keys and coders that reading and writing need. */
 import { systemClock, toAgaroseError, type Codec } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { Config } from "./config/config.ts";

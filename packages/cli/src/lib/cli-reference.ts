@@ -1,6 +1,4 @@
-/**
- * The reference of the command line, generated from its help texts.
- */
+/** The reference of the command line, generated from its help texts. */
 import type { Command } from "commander";
 
 /** The help of `program` and of every command below it, as Markdown. Lines are 100 columns wide on every terminal. */

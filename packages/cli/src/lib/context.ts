@@ -1,6 +1,4 @@
-/**
- * Opens the deployment of a command, and closes it when the command ends.
- */
+/** Opens the deployment of a command, and closes it when the command ends. */
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "./config-path.ts";
 import type { Shard } from "@agarose/storage/listing/shard";

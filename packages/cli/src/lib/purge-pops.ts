@@ -1,6 +1,4 @@
-/**
- * Lets the PoPs of the configuration forget keys whose objects were replaced or removed.
- */
+/** Lets the PoPs of the configuration forget keys whose objects were replaced or removed. */
 import { toAgaroseError } from "@agarose/core";
 import type { Config } from "@agarose/storage/config/config";
 import { PopClient } from "@agarose/storage/pops/pop-client";

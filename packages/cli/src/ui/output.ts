@@ -1,6 +1,4 @@
-/**
- * The output of a command: its result on stdout, everything else on stderr, and its exit code.
- */
+/** The output of a command: its result on stdout, everything else on stderr, and its exit code. */
 import { toAgaroseError, type AgaroseError, type ErrorCode } from "@agarose/core";
 
 export { formatBytes, formatCount } from "@agarose/storage/maintenance/amounts";

@@ -1,6 +1,4 @@
-/**
- * The results of a walk over many objects, printed as they come, so that memory does not grow with them.
- */
+/** The results of a walk over many objects, printed as they come, so that memory does not grow with them. */
 import { toAgaroseError } from "@agarose/core";
 import { exitCodeOf, printableText, type OutputOptions } from "./output.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Verdicts and outcomes of repairs, in lines for people.
- */
+/** Verdicts and outcomes of repairs, in lines for people. */
 import { LEAF_LIST } from "@agarose/core/format";
 import {
   hasKeptDamage,

@@ -1,6 +1,4 @@
-/**
- * Placement: which region holds which chunk, and how many losses a layout survives.
- */
+/** Placement: which region holds which chunk, and how many losses a layout survives. */
 import { AgaroseError } from "../errors.ts";
 import { crc32 } from "./crc32.ts";
 import type { Code } from "./manifest/index.ts";

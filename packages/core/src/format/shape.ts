@@ -1,6 +1,4 @@
-/**
- * Checks of values that came from elsewhere, for parsers.
- */
+/** Checks of values that came from elsewhere, for parsers. */
 
 /** Returns the text of `bytes`. Throws a TypeError if they are not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string {

@@ -1,6 +1,4 @@
-/**
- * HTTP byte ranges (RFC 9110, section 14) over an object of known length.
- */
+/** HTTP byte ranges (RFC 9110, section 14) over an object of known length. */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 
 /** Bytes [start, end) of an object. */

@@ -1,6 +1,4 @@
-/**
- * What a read did: every request, which chunks were used, and the two response headers that report it.
- */
+/** What a read did: every request, which chunks were used, and the two response headers that report it. */
 import type { SourceKind } from "../sources/source.ts";
 
 /** One request for one chunk of one stripe. */

@@ -1,6 +1,4 @@
-/**
- * The errors of a stripe: too few chunks are available, or they do not arrive in time.
- */
+/** The errors of a stripe: too few chunks are available, or they do not arrive in time. */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { Manifest } from "../format/manifest/index.ts";
 

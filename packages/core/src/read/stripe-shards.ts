@@ -1,6 +1,4 @@
-/**
- * Verifies the shards of one stripe, and gets its data from any k of them.
- */
+/** Verifies the shards of one stripe, and gets its data from any k of them. */
 import type { Decoder } from "../codec.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { concat, HASH_BYTES, hashBlocks, treeRoot } from "../format/hash-tree.ts";

@@ -1,6 +1,4 @@
-/**
- * Reads response bodies that have a known or a bounded length.
- */
+/** Reads response bodies that have a known or a bounded length. */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { concat } from "../format/hash-tree.ts";
 import type { FetchedResponse } from "../ports.ts";

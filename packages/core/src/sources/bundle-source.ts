@@ -1,6 +1,4 @@
-/**
- * The cache of the PoP that answers as a source: its chunks come in a bundle, which may still be under way.
- */
+/** The cache of the PoP that answers as a source: its chunks come in a bundle, which may still be under way. */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { LatencyEstimate } from "../latency.ts";
 import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";

@@ -1,6 +1,4 @@
-/**
- * Frames of a bundle as they arrive in a response body.
- */
+/** Frames of a bundle as they arrive in a response body. */
 import { bundleError, FRAME_HEADER_BYTES, parseFrameHeader, type Frame } from "../format/bundle.ts";
 import { HAS_MESSAGES } from "../errors.ts";
 import { BodyReader } from "./body.ts";

@@ -1,6 +1,4 @@
-/**
- * Sources: where chunks come from. This interface is all that the reader knows of KV, S3 or bundles.
- */
+/** Sources: where chunks come from. This interface is all that the reader knows of KV, S3 or bundles. */
 import type { LatencyEstimate } from "../latency.ts";
 import type { StripePart, StripeShape } from "../format/manifest/index.ts";
 

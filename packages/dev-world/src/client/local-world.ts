@@ -222,9 +222,7 @@ async function scenarioFile(
   return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/**
- * Resolves with the line that the process prints when the world is up, or rejects with what it says instead.
- */
+/** Resolves with the line that the process prints when the world is up, or rejects with what it says instead. */
 async function readAnnouncement(child: ChildProcess): Promise<Announcement> {
   let errors = "";
   child.stderr!.on("data", (part) => (errors += String(part)));

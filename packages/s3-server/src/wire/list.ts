@@ -1,6 +1,4 @@
-/**
- * Lists: ListObjectsV2, ListObjectVersions, ListMultipartUploads and ListParts, page by page.
- */
+/** Lists: ListObjectsV2, ListObjectVersions, ListMultipartUploads and ListParts, page by page. */
 import { algorithmOfHeader, checksumElement, type ChecksumAlgorithm, type ChecksumType } from "./checksum.ts";
 import type { Validators } from "./conditions.ts";
 import { S3Error } from "./s3-error.ts";

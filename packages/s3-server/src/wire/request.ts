@@ -51,9 +51,7 @@ function refusePreflight({ method, headers }: IncomingMessage): void {
   throw new S3Error("AccessForbidden", "CORSResponse: CORS is not enabled for this bucket.");
 }
 
-/**
- * Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, or what `checkSignature` throws.
- */
+/** Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, or what `checkSignature` throws. */
 export function readRequest(request: IncomingMessage, pairs: readonly Credentials[], nowMs: number): S3Request {
   const [path = "", ...rest] = (request.url ?? "/").split("?");
   const query = rest.join("?");

@@ -1,6 +1,4 @@
-/**
- * The AWS SDK's client of one region, and its errors in our words.
- */
+/** The AWS SDK's client of one region, and its errors in our words. */
 import { STATUS_CODES } from "node:http";
 import { pipeline, Readable, Transform } from "node:stream";
 import { S3Client, S3ServiceException, type S3ClientConfig } from "@aws-sdk/client-s3";

@@ -1,6 +1,4 @@
-/**
- * Records and answers that are read whole, such as claims. Anything may come in their place, so each has a bound.
- */
+/** Records and answers that are read whole, such as claims. Anything may come in their place, so each has a bound. */
 import { AgaroseError, type FetchedResponse } from "@agarose/core";
 import { readChecked } from "@agarose/core/sources";
 import type { Store } from "./store.ts";

@@ -1,6 +1,4 @@
-/**
- * The buckets of a configuration, and how core reads from them.
- */
+/** The buckets of a configuration, and how core reads from them. */
 import { AgaroseError, type FetchPort } from "@agarose/core";
 import type { Config, RegionConfig } from "../config/config.ts";
 import { BucketSettings } from "./bucket-settings.ts";

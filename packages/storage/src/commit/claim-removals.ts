@@ -1,6 +1,4 @@
-/**
- * Removes a writer's own claims once it has committed, those of many objects in one request to each region.
- */
+/** Removes a writer's own claims once it has committed, those of many objects in one request to each region. */
 import type { Clock } from "@agarose/core";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, type Breaker } from "../regions/ask-regions.ts";

@@ -1,6 +1,4 @@
-/**
- * Conditional writes of a manifest or tombstone: never over a newer one, and undone when no majority takes it.
- */
+/** Conditional writes of a manifest or tombstone: never over a newer one, and undone when no majority takes it. */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { encodeManifest, manifestName, type ManifestRecord } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";

@@ -1,6 +1,4 @@
-/**
- * Puts keys and secrets into force in the buckets, where every machine that writes looks for them.
- */
+/** Puts keys and secrets into force in the buckets, where every machine that writes looks for them. */
 import { AgaroseError } from "@agarose/core";
 import { acceptUnsigned } from "@agarose/core/format";
 import {

@@ -1,6 +1,4 @@
-/**
- * The repair queue: an entry for every object that a put left incomplete, for `agarose repair`.
- */
+/** The repair queue: an entry for every object that a put left incomplete, for `agarose repair`. */
 import { readRecordText } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";

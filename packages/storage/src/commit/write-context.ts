@@ -1,6 +1,4 @@
-/**
- * What everything that writes works with. Time and randomness are part of it, so that a test controls every wait.
- */
+/** What everything that writes works with. Time and randomness are part of it, so that a test controls every wait. */
 import { randomBytes } from "node:crypto";
 import { systemClock, type Clock, type Random } from "@agarose/core";
 import { acceptUnsigned, type ManifestRecord, type SignatureCheck, type Signer } from "@agarose/core/format";

@@ -1,6 +1,4 @@
-/**
- * The reference of the configuration file, and its JSON Schema, generated from the schema that checks it.
- */
+/** The reference of the configuration file, and its JSON Schema, generated from the schema that checks it. */
 import * as v from "valibot";
 import { configSchema } from "./config-schema.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The fields of the configuration file, each with the one description from which its reference page is generated.
- */
+/** The fields of the configuration file, each with the one description from which its reference page is generated. */
 import * as v from "valibot";
 import { isLocal, STRIPE_BYTES_DEFAULT, DEVELOPMENT_KEY } from "@agarose/core/format";
 

@@ -1,6 +1,4 @@
-/**
- * Whose manifests the command line trusts, and the key by which it signs its own.
- */
+/** Whose manifests the command line trusts, and the key by which it signs its own. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign as signBytes, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";

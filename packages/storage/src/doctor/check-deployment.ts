@@ -1,6 +1,4 @@
-/**
- * A configuration against the world: buckets, layout, keys and PoPs.
- */
+/** A configuration against the world: buckets, layout, keys and PoPs. */
 import { toAgaroseError } from "@agarose/core";
 import { openSettings } from "../buckets/stores.ts";
 import type { Config } from "../config/config.ts";

@@ -1,6 +1,4 @@
-/**
- * What the configured layouts survive, against what the configuration promises.
- */
+/** What the configured layouts survive, against what the configuration promises. */
 import { toAgaroseError } from "@agarose/core";
 import { chunkBytes, checkSurvival, roundRobin, spread, survives, type Code } from "@agarose/core/format";
 import { codesLine } from "../layout/codes-line.ts";

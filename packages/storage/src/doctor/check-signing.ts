@@ -1,6 +1,4 @@
-/**
- * Whose manifests count, and whether the key that signs is one of those that readers trust.
- */
+/** Whose manifests count, and whether the key that signs is one of those that readers trust. */
 import { toAgaroseError } from "@agarose/core";
 import { keyIdOf, rawPublicKey } from "@agarose/core/format";
 import type { Config } from "../config/config.ts";

@@ -1,6 +1,4 @@
-/**
- * One finding of `agarose doctor`.
- */
+/** One finding of `agarose doctor`. */
 /** What a fix can do for a region's bucket. */
 export type Remedy = "make bucket" | "set CORS" | "allow public reads";
 

@@ -1,6 +1,4 @@
-/**
- * Does for each region what its findings ask for, and checks it again.
- */
+/** Does for each region what its findings ask for, and checks it again. */
 import { setTimeout } from "node:timers/promises";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { CHUNK_PREFIX, MANIFEST_PREFIX } from "@agarose/core/format";

@@ -1,6 +1,4 @@
-/**
- * Encrypts what a put stores: the passes of the put read cells instead of the file, and need not know it.
- */
+/** Encrypts what a put stores: the passes of the put read cells instead of the file, and need not know it. */
 import { createHash, randomBytes } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import {

@@ -1,6 +1,4 @@
-/**
- * Writes files that are either complete or absent.
- */
+/** Writes files that are either complete or absent. */
 import type { Stats } from "node:fs";
 import { lstat, open, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -1,6 +1,4 @@
-/**
- * A bound on the names of one key that a region may list, so that a list without an end does not take all memory.
- */
+/** A bound on the names of one key that a region may list, so that a list without an end does not take all memory. */
 import { AgaroseError } from "@agarose/core";
 import type { ListedObject, Store } from "../buckets/store.ts";
 

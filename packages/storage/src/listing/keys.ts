@@ -1,6 +1,4 @@
-/**
- * The keys that the buckets hold: the manifests of all regions that answer, merged.
- */
+/** The keys that the buckets hold: the manifests of all regions that answer, merged. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { isTombstone, parseKey } from "@agarose/core/format";
 import { keyGroups, type KeyGroup, type Kind } from "./key-groups.ts";

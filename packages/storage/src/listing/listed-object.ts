@@ -1,6 +1,4 @@
-/**
- * What the listings and the manifests say of a listed object, with as few requests as that takes.
- */
+/** What the listings and the manifests say of a listed object, with as few requests as that takes. */
 import { hash } from "node:crypto";
 import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import { readRegion, type RegionManifest, type Survey } from "../regions/region-survey.ts";

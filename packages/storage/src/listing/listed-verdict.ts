@@ -1,6 +1,4 @@
-/**
- * The verdict on an object from listings, where they leave no doubt.
- */
+/** The verdict on an object from listings, where they leave no doubt. */
 import { chunkBytes, isTombstone, LEAF_LIST, leafListBytes, roundRobin, type Manifest } from "@agarose/core/format";
 import type { WriteContext } from "../commit/write-context.ts";
 import type { Config } from "../config/config.ts";

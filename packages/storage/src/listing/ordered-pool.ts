@@ -1,6 +1,4 @@
-/**
- * Work on a stream of items, several at a time, with the results in order and in constant memory.
- */
+/** Work on a stream of items, several at a time, with the results in order and in constant memory. */
 
 /**
  * Yields the result of `action` for each of `items`, in their order, with at most `limit` of them begun and not yet

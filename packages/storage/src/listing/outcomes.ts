@@ -1,6 +1,4 @@
-/**
- * A walk that reports to a callback, as an iterator of what it reports.
- */
+/** A walk that reports to a callback, as an iterator of what it reports. */
 import { AgaroseError } from "@agarose/core";
 
 /**

@@ -1,6 +1,4 @@
-/**
- * Where a walk over many objects is, in a file, so that a run after a kill continues there.
- */
+/** Where a walk over many objects is, in a file, so that a run after a kill continues there. */
 import { readFile, rm } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { writeWholeFile } from "../files/whole-file.ts";

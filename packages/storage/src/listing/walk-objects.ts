@@ -1,6 +1,4 @@
-/**
- * Does something to the keys that a caller gives, or to all that the buckets list, and reports what came of each.
- */
+/** Does something to the keys that a caller gives, or to all that the buckets list, and reports what came of each. */
 import { AgaroseError } from "@agarose/core";
 import type { RegionParts } from "../commit/write-context.ts";
 import { givenKeys, KeyListing } from "./keys.ts";

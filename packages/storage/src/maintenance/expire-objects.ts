@@ -1,6 +1,4 @@
-/**
- * One walk over all keys that a rule of `expire` covers.
- */
+/** One walk over all keys that a rule of `expire` covers. */
 import type { WriteContext } from "../commit/write-context.ts";
 import { answeredClocks, readRegionClocks } from "../listing/region-clocks.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";

@@ -1,6 +1,4 @@
-/**
- * What it takes to store an object again, before anything is done.
- */
+/** What it takes to store an object again, before anything is done. */
 import { chunkBytes, type Manifest } from "@agarose/core/format";
 import type { Config, RegionConfig } from "../config/config.ts";
 import { currentNames } from "../buckets/region-names.ts";

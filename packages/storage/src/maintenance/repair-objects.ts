@@ -1,6 +1,4 @@
-/**
- * A walk that verifies objects and rewrites what is missing or damaged: first those that wait in the repair queue.
- */
+/** A walk that verifies objects and rewrites what is missing or damaged: first those that wait in the repair queue. */
 import { toAgaroseError } from "@agarose/core";
 import { verifyWithHistory } from "../history/verify-history.ts";
 import { quickKinds, quickVerdict } from "../listing/listed-verdict.ts";

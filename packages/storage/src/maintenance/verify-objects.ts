@@ -1,6 +1,4 @@
-/**
- * A walk that checks objects, and says of each what is damaged and whether it still reads.
- */
+/** A walk that checks objects, and says of each what is damaged and whether it still reads. */
 import type { WriteContext } from "../commit/write-context.ts";
 import { verifyWithHistory } from "../history/verify-history.ts";
 import { quickKinds, quickVerdict } from "../listing/listed-verdict.ts";

@@ -1,6 +1,4 @@
-/**
- * Looks whether the chunks of an object are there, by length, without reading them.
- */
+/** Looks whether the chunks of an object are there, by length, without reading them. */
 import { chunkBytes, chunkNameOf, chunkRegions, type Manifest } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";

@@ -1,6 +1,4 @@
-/**
- * What the regions list of the chunks of one object: one request for each region, and no byte of a chunk.
- */
+/** What the regions list of the chunks of one object: one request for each region, and no byte of a chunk. */
 import { chunkBytes, chunkName, chunkNamePrefix, type Manifest } from "@agarose/core/format";
 import { boundedNames } from "../listing/bounded-names.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";

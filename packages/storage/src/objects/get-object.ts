@@ -1,6 +1,4 @@
-/**
- * Reads one object with core's reader, over signed requests to the buckets.
- */
+/** Reads one object with core's reader, over signed requests to the buckets. */
 import { createHash } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import { storedRangeOf } from "@agarose/core/content";

@@ -1,6 +1,4 @@
-/**
- * Manifests through the stores.
- */
+/** Manifests through the stores. */
 import { AgaroseError, toAgaroseError, type FetchPort } from "@agarose/core";
 import { isTombstone, type Manifest } from "@agarose/core/format";
 import { findManifest, LATENCY_UNKNOWN, readMajority, type MajorityRead } from "@agarose/core/sources";

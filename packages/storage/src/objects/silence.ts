@@ -1,6 +1,4 @@
-/**
- * Ends a read when its region falls silent, whatever the connection says.
- */
+/** Ends a read when its region falls silent, whatever the connection says. */
 import { AgaroseError, type Clock } from "@agarose/core";
 
 /** Longer than any region takes that is going to answer. */

@@ -1,6 +1,4 @@
-/**
- * What a verdict of `verifyObject` means, in one word.
- */
+/** What a verdict of `verifyObject` means, in one word. */
 import { AgaroseError } from "@agarose/core";
 import type { ChunkDamage, ManifestVerdict, ObjectVerdict } from "./verify-object.ts";
 

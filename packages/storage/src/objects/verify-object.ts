@@ -1,6 +1,4 @@
-/**
- * Checks everything that is stored of one object: its manifest in every region, and every byte of every chunk.
- */
+/** Checks everything that is stored of one object: its manifest in every region, and every byte of every chunk. */
 import { createHash } from "node:crypto";
 import { toAgaroseError, type FetchedResponse } from "@agarose/core";
 import {

@@ -1,6 +1,4 @@
-/**
- * One PoP as `agarose status` sees it: what its `/healthz` and `/v1/status` say, and what of it is wrong.
- */
+/** One PoP as `agarose status` sees it: what its `/healthz` and `/v1/status` say, and what of it is wrong. */
 import { toAgaroseError } from "@agarose/core";
 import type { FillEgressToday, IdeaStatus, PopClient, StatusAnswer } from "./pop-client.ts";
 import { ADMIN_TOKEN_VARIABLE } from "./admin-token.ts";

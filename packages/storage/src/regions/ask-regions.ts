@@ -1,6 +1,4 @@
-/**
- * Asks several regions at once, without waiting for one that hangs.
- */
+/** Asks several regions at once, without waiting for one that hangs. */
 import { AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
 import type { Store } from "../buckets/store.ts";
 

@@ -1,6 +1,4 @@
-/**
- * What a process has learned of the regions by reading: how fast they answer, and which of them missed a write.
- */
+/** What a process has learned of the regions by reading: how fast they answer, and which of them missed a write. */
 import type { ManifestRecord } from "@agarose/core/format";
 import {
   hedgeAfterMs,

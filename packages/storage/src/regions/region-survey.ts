@@ -187,9 +187,7 @@ export async function readRegion(
   }
 }
 
-/**
- * What an unusable manifest says of itself. A wrong CRC-32 or a contradiction is damage.
- */
+/** What an unusable manifest says of itself. A wrong CRC-32 or a contradiction is damage. */
 function statementOf(bytes: Uint8Array, { code }: AgaroseError): Pick<RegionManifest, "isForeign" | "stated"> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
   const [trailer, expected] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];

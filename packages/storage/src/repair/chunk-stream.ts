@@ -1,6 +1,4 @@
-/**
- * One chunk of an object as its region sends it: one request for all shards from a stripe on.
- */
+/** One chunk of an object as its region sends it: one request for all shards from a stripe on. */
 import { AgaroseError } from "@agarose/core";
 import { chunkName, stripeShape, type Manifest } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";

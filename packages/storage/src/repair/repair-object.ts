@@ -1,6 +1,4 @@
-/**
- * Restores a damaged object from what is left of it.
- */
+/** Restores a damaged object from what is left of it. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import {
   chunkBytes,

@@ -1,6 +1,4 @@
-/**
- * Repairs one object of many: a failure is a result, and the next object has its turn.
- */
+/** Repairs one object of many: a failure is a result, and the next object has its turn. */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withHistory } from "../history/verify-history.ts";
 import type { DeploymentParts } from "../parts.ts";

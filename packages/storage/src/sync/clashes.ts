@@ -1,6 +1,4 @@
-/**
- * Which objects cannot all be files of one folder.
- */
+/** Which objects cannot all be files of one folder. */
 
 /**
  * By path, the path beside which it cannot be a file: one that is a folder for others, or with `foldsCase` one that is

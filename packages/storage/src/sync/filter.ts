@@ -1,6 +1,4 @@
-/**
- * Which names a sync is about: `include` and `exclude`.
- */
+/** Which names a sync is about: `include` and `exclude`. */
 import { Minimatch } from "minimatch";
 
 /** The patterns of a sync. */

@@ -1,6 +1,4 @@
-/**
- * The files of a folder that a sync stores.
- */
+/** The files of a folder that a sync stores. */
 import { realpath, stat } from "node:fs/promises";
 import { relative, sep } from "node:path";
 import { AgaroseError, toAgaroseError } from "@agarose/core";

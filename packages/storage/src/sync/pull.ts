@@ -1,6 +1,4 @@
-/**
- * From objects to a folder: makes the files of a folder equal to the objects below a prefix.
- */
+/** From objects to a folder: makes the files of a folder equal to the objects below a prefix. */
 import type { Stats } from "node:fs";
 import { lstat, mkdir, readdir, rm, rmdir, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";

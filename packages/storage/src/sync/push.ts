@@ -1,6 +1,4 @@
-/**
- * From a folder to objects: makes the keys below a prefix equal to the files of a folder.
- */
+/** From a folder to objects: makes the keys below a prefix equal to the files of a folder. */
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { AgaroseError, toAgaroseError } from "@agarose/core";

@@ -1,6 +1,4 @@
-/**
- * Makes a folder and the objects below a prefix equal, in either direction.
- */
+/** Makes a folder and the objects below a prefix equal, in either direction. */
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";

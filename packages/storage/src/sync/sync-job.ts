@@ -1,6 +1,4 @@
-/**
- * What a sync is to do, what it needs, and what it reports.
- */
+/** What a sync is to do, what it needs, and what it reports. */
 import type { AgaroseError } from "@agarose/core";
 import type { WholeFileOptions } from "../files/whole-file.ts";
 import type { Consistency } from "../objects/manifests.ts";

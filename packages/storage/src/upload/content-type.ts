@@ -1,6 +1,4 @@
-/**
- * What is said of a file that is stored: its type by the extension of its key, and whether an object says the same.
- */
+/** What is said of a file that is stored: its type by the extension of its key, and whether an object says the same. */
 import mime from "mime";
 import { isChecksum, type Described } from "./object-headers.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The first pass of a put: the length and the SHA-256 of the file, from which its version follows.
- */
+/** The first pass of a put: the length and the SHA-256 of the file, from which its version follows. */
 import { createHash } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import { fileSource, type FileHash, type SourceReader } from "./file-source.ts";

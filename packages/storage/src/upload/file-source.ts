@@ -1,6 +1,4 @@
-/**
- * The bytes that a put stores, wherever they come from.
- */
+/** The bytes that a put stores, wherever they come from. */
 import { open, type FileHandle } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { withDescriptors } from "../files/descriptors.ts";

@@ -1,6 +1,4 @@
-/**
- * The type and the headers of an object as a manifest can hold them: printable ASCII, which every reader can serve.
- */
+/** The type and the headers of an object as a manifest can hold them: printable ASCII, which every reader can serve. */
 import { encodeExtended, format, parse } from "content-disposition";
 import { AgaroseError } from "@agarose/core";
 import { headerCharactersMax, HEADERS_ALLOWED, mayKeepHeader } from "@agarose/core/format";

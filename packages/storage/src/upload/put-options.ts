@@ -1,6 +1,4 @@
-/**
- * Options of the commands that store files: response headers, and how many objects at a time.
- */
+/** Options of the commands that store files: response headers, and how many objects at a time. */
 import { AgaroseError } from "@agarose/core";
 import { HEADERS_ALLOWED } from "@agarose/core/format";
 import { describedAsStored } from "./object-headers.ts";

@@ -1,6 +1,4 @@
-/**
- * Reads a file stripe by stripe and encodes the n shards of each.
- */
+/** Reads a file stripe by stripe and encodes the n shards of each. */
 import type { Hash } from "node:crypto";
 import { stripeShape, type Code } from "@agarose/core/format";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";

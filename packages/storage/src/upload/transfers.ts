@@ -1,6 +1,4 @@
-/**
- * Many files at a time: as many as the stores take, or as the caller says.
- */
+/** Many files at a time: as many as the stores take, or as the caller says. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { BATCH_KEYS_MAX, claimBatch, type Batch, type BatchLease } from "../commit/batches.ts";
 import { ClaimRemovals } from "../commit/claim-removals.ts";

@@ -1,6 +1,4 @@
-/**
- * What this client has measured of every source: the time to deliver, by size, and recent failures.
- */
+/** What this client has measured of every source: the time to deliver, by size, and recent failures. */
 import {
   hedgeAfterMs,
   LATENCY_UNKNOWN,

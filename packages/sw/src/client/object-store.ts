@@ -1,6 +1,4 @@
-/**
- * The port through which a client keeps what it has read. `offline/offline-store.ts` implements it.
- */
+/** The port through which a client keeps what it has read. `offline/offline-store.ts` implements it. */
 import type { Manifest } from "@agarose/core/format";
 import type { ReadTarget } from "@agarose/core/read";
 import type { FullPlan } from "./plans/bundle-request.ts";

@@ -1,6 +1,4 @@
-/**
- * Which requests belong to Agarose: GET and HEAD below the prefix on the worker's own origin. All others pass.
- */
+/** Which requests belong to Agarose: GET and HEAD below the prefix on the worker's own origin. All others pass. */
 import { keyOfPath } from "@agarose/core/http";
 
 /** The part of a `Request` that decides. */

@@ -1,6 +1,4 @@
-/**
- * The stripes that a request touches: exact when the manifest is known, a guess from the headers before that.
- */
+/** The stripes that a request touches: exact when the manifest is known, a guess from the headers before that. */
 import { STRIPE_BYTES_DEFAULT, type Manifest } from "@agarose/core/format";
 import { parseRange, type ByteRange } from "@agarose/core/http";
 

@@ -1,6 +1,4 @@
-/**
- * Answers as `Response`s.
- */
+/** Answers as `Response`s. */
 import { errorAnswer } from "@agarose/core/http";
 
 /** The response to a read. */

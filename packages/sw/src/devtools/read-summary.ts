@@ -1,6 +1,4 @@
-/**
- * The events of a read folded into one record: what the overlay draws and the log says.
- */
+/** The events of a read folded into one record: what the overlay draws and the log says. */
 import type { PlanEvent, ReadEndEvent, ReadEvent, ReadStartEvent, RequestEvent } from "../events/read-events.ts";
 
 /** What is known of one read so far. `end` is missing until the read ends. */

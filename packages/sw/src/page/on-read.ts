@@ -1,6 +1,4 @@
-/**
- * Listens to what every worker and page of this origin reads.
- */
+/** Listens to what every worker and page of this origin reads. */
 import { CHANNEL, isReadEvent, type ReadEvent } from "../events/read-events.ts";
 
 /** Calls `listener` for every event of every read of this origin. The returned function ends that. */

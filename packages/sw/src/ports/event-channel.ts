@@ -1,6 +1,4 @@
-/**
- * Sends read events on the broadcast channel.
- */
+/** Sends read events on the broadcast channel. */
 import { CHANNEL, type ReadEvent } from "../events/read-events.ts";
 
 /** A page of a hundred images makes some 600 events. A message for each took a sixth of the worker's time. */

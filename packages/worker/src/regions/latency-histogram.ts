@@ -1,6 +1,4 @@
-/**
- * The distribution of a region's latency, in classes that grow by a half, where older measurements fade. Pure.
- */
+/** The distribution of a region's latency, in classes that grow by a half, where older measurements fade. Pure. */
 
 /** Weight of each class. Class i holds times up to `classEndMs(i)`. */
 export type LatencyHistogram = readonly number[];

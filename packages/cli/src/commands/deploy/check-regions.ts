@@ -1,6 +1,4 @@
-/**
- * Whether the PoPs read from the buckets that the command line writes to. Pure.
- */
+/** Whether the PoPs read from the buckets that the command line writes to. Pure. */
 import { isRecord, isText } from "@agarose/core/format";
 import type { Config } from "@agarose/storage/config/config";
 import { regionsByName } from "@agarose/storage/buckets/region-names";

@@ -1,6 +1,4 @@
-/**
- * The list of PoPs that cooperate: from `pops` of the command line's configuration into PEERS of every PoP. Pure.
- */
+/** The list of PoPs that cooperate: from `pops` of the command line's configuration into PEERS of every PoP. Pure. */
 import * as v from "valibot";
 import type { Config } from "@agarose/storage/config/config";
 import type { PeerSteps, PopEnvironment, Step } from "./deployment.ts";

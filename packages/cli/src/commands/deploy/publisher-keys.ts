@@ -1,6 +1,4 @@
-/**
- * Whose manifests a PoP uses: PUBLISHER_KEYS and UNSIGNED in wrangler.toml, as the configuration says. Pure.
- */
+/** Whose manifests a PoP uses: PUBLISHER_KEYS and UNSIGNED in wrangler.toml, as the configuration says. Pure. */
 import type { Config } from "@agarose/storage/config/config";
 
 /** A PoP and its variables in wrangler.toml. */

@@ -1,6 +1,4 @@
-/**
- * `agarose doctor`: checks the configuration against the world.
- */
+/** `agarose doctor`: checks the configuration against the world. */
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AgaroseError } from "@agarose/core";

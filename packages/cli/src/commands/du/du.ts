@@ -1,6 +1,4 @@
-/**
- * `agarose du`: what objects take in the buckets, and what that costs.
- */
+/** `agarose du`: what objects take in the buckets, and what that costs. */
 import { READING, withContext } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
 import { printResults } from "../../ui/report-stream.ts";

@@ -1,6 +1,4 @@
-/**
- * `agarose expire`: removes the objects that are older than the rules of the configuration allow.
- */
+/** `agarose expire`: removes the objects that are older than the rules of the configuration allow. */
 import { AgaroseError } from "@agarose/core";
 import { confirm } from "../../ui/confirm.ts";
 import { withReport, WRITING } from "../../lib/context.ts";

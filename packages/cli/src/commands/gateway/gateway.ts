@@ -1,6 +1,4 @@
-/**
- * `agarose gateway`: an S3 endpoint in front of put and get.
- */
+/** `agarose gateway`: an S3 endpoint in front of put and get. */
 import { once } from "node:events";
 import { AgaroseError } from "@agarose/core";
 import type { KeyPair } from "@agarose/s3-server";

@@ -1,6 +1,4 @@
-/**
- * `agarose get`: reads an object into a file or to stdout.
- */
+/** `agarose get`: reads an object into a file or to stdout. */
 import { fstatSync, writeSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,6 +1,4 @@
-/**
- * `agarose ls`: lists objects.
- */
+/** `agarose ls`: lists objects. */
 import { toAgaroseError } from "@agarose/core";
 import { shownBytes } from "@agarose/core/content";
 import { isTombstone } from "@agarose/core/format";

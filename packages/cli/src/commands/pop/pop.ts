@@ -1,6 +1,4 @@
-/**
- * `agarose pop`: one PoP on this machine, with its chunk cache on disk and its state in SQLite.
- */
+/** `agarose pop`: one PoP on this machine, with its chunk cache on disk and its state in SQLite. */
 import { existsSync } from "node:fs";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { startPop } from "@agarose/pop";

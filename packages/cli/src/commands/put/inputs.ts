@@ -1,6 +1,4 @@
-/**
- * The files that `put` stores: files, folders and stdin, each with its key.
- */
+/** The files that `put` stores: files, folders and stdin, each with its key. */
 import { createWriteStream } from "node:fs";
 import { realpath, rm, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";

@@ -1,6 +1,4 @@
-/**
- * `agarose put`: stores files, folders and stdin as objects.
- */
+/** `agarose put`: stores files, folders and stdin as objects. */
 import { stat } from "node:fs/promises";
 import { isTombstone, parseKey } from "@agarose/core/format";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";

@@ -1,6 +1,4 @@
-/**
- * A walk that stores objects again, as it is printed: `recode`, and the second step of `migrate`.
- */
+/** A walk that stores objects again, as it is printed: `recode`, and the second step of `migrate`. */
 import { recodeObjects, type RecodeOptions, type RecodeTotals } from "@agarose/storage/maintenance/recode-objects";
 import type { RecodeOutcome } from "@agarose/storage/maintenance/recode-listed";
 import type { CommandContext } from "../../lib/context.ts";

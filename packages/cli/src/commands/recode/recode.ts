@@ -1,6 +1,4 @@
-/**
- * `agarose recode`: stores objects again under the code and the placement that the configuration says now.
- */
+/** `agarose recode`: stores objects again under the code and the placement that the configuration says now. */
 import { AgaroseError } from "@agarose/core";
 import { checkCode, type Code } from "@agarose/core/format";
 import type { Config } from "@agarose/storage/config/config";

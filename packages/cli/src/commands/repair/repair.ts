@@ -1,6 +1,4 @@
-/**
- * `agarose repair`: verifies objects and rewrites what is missing or damaged.
- */
+/** `agarose repair`: verifies objects and rewrites what is missing or damaged. */
 import { AgaroseError } from "@agarose/core";
 import { repairObjects } from "@agarose/storage/maintenance/repair-objects";
 import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";

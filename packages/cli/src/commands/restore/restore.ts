@@ -1,6 +1,4 @@
-/**
- * `agarose restore`: brings a version back that `keep` keeps.
- */
+/** `agarose restore`: brings a version back that `keep` keeps. */
 import { withContext, WRITING } from "../../lib/context.ts";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { printResult } from "../../ui/output.ts";

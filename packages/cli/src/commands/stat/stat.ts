@@ -1,6 +1,4 @@
-/**
- * `agarose stat`: what the manifest of an object says.
- */
+/** `agarose stat`: what the manifest of an object says. */
 import { systemClock } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { shownManifest } from "@agarose/storage/encryption/opened";

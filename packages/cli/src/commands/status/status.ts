@@ -1,6 +1,4 @@
-/**
- * `agarose status`: the state of all PoPs of the configuration. Exits with 1 when something is wrong with one.
- */
+/** `agarose status`: the state of all PoPs of the configuration. Exits with 1 when something is wrong with one. */
 import { AgaroseError } from "@agarose/core";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";

@@ -1,6 +1,4 @@
-/**
- * `agarose sync`: makes a folder and the objects below a prefix equal.
- */
+/** `agarose sync`: makes a folder and the objects below a prefix equal. */
 import { AgaroseError } from "@agarose/core";
 import { isFirst } from "@agarose/storage/commit/generations";
 import type { SkippedEntry } from "@agarose/storage/files/folder-entries";

@@ -1,6 +1,4 @@
-/**
- * `agarose verify`: reads every stored byte of objects and says what is damaged and what still reads.
- */
+/** `agarose verify`: reads every stored byte of objects and says what is damaged and what still reads. */
 import { verifyObjects, type VerifyTotals } from "@agarose/storage/maintenance/verify-objects";
 import { stateOf } from "@agarose/storage/objects/verdicts";
 import { READING, withReport } from "../../lib/context.ts";

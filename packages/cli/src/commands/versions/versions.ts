@@ -1,6 +1,4 @@
-/**
- * `agarose versions`: which versions of an object the regions hold.
- */
+/** `agarose versions`: which versions of an object the regions hold. */
 import { AgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { READING, withContext } from "../../lib/context.ts";

@@ -1,6 +1,4 @@
-/**
- * Removes the batches of writers that died.
- */
+/** Removes the batches of writers that died. */
 import { batchesIn } from "../../commit/batches.ts";
 import { DEAD_MS } from "../../commit/lease.ts";
 import { majorityOf } from "../../commit/write-context.ts";

@@ -1,6 +1,4 @@
-/**
- * Marks and deletes what nothing needs of one key.
- */
+/** Marks and deletes what nothing needs of one key. */
 import { hash } from "node:crypto";
 import { toAgaroseError } from "@agarose/core";
 import { isTombstone, type ManifestRecord } from "@agarose/core/format";

@@ -1,6 +1,4 @@
-/**
- * What a search for garbage takes and returns.
- */
+/** What a search for garbage takes and returns. */
 /** What to search, and what to do about it. */
 export interface GarbageSearch {
   /** Begins the keys to look at; "" for all. */

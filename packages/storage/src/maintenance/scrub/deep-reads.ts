@@ -1,6 +1,4 @@
-/**
- * Which objects a scrub reads in full, and how much of that the limits on bandwidth and money admit.
- */
+/** Which objects a scrub reads in full, and how much of that the limits on bandwidth and money admit. */
 import { hash } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import type { WriteContext } from "../../commit/write-context.ts";

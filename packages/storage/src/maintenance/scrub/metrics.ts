@@ -1,6 +1,4 @@
-/**
- * What the last walk of a scrub found, as Prometheus reads it: a file for the textfile collector of node_exporter.
- */
+/** What the last walk of a scrub found, as Prometheus reads it: a file for the textfile collector of node_exporter. */
 import { access, constants } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";

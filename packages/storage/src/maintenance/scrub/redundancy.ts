@@ -1,6 +1,4 @@
-/**
- * How many chunks beyond k objects have left, and which of them is nearest to being lost.
- */
+/** How many chunks beyond k objects have left, and which of them is nearest to being lost. */
 import { addNumbers } from "../add-numbers.ts";
 import type { ObjectVerdict } from "../../objects/verify-object.ts";
 

@@ -1,6 +1,4 @@
-/**
- * One walk of a scrub: it looks at every object by listings, reads those in full whose turn it is, and repairs.
- */
+/** One walk of a scrub: it looks at every object by listings, reads those in full whose turn it is, and repairs. */
 import type { DeploymentParts } from "../../parts.ts";
 import { verifyWithHistory } from "../../history/verify-history.ts";
 import { hasKeptDamage } from "../../objects/verdicts.ts";

@@ -1,6 +1,4 @@
-/**
- * What a scrub has found and done so far. It is kept in the cursor file, so it is plain JSON.
- */
+/** What a scrub has found and done so far. It is kept in the cursor file, so it is plain JSON. */
 import * as v from "valibot";
 import { stateOf, unreachableRegions, withUnreachable } from "../../objects/verdicts.ts";
 import type { ObjectVerdict } from "../../objects/verify-object.ts";

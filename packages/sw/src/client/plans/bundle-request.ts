@@ -1,6 +1,4 @@
-/**
- * One request to a PoP: the plan of an object, and behind it the chunks that the PoP has cached.
- */
+/** One request to a PoP: the plan of an object, and behind it the chunks that the PoP has cached. */
 import { AgaroseError, type FetchedResponse, type FetchPort } from "@agarose/core";
 import { HAS_MESSAGES } from "@agarose/core/features";
 import {

@@ -1,6 +1,4 @@
-/**
- * What a client knows of objects and buckets: plans by key and the latest regions.
- */
+/** What a client knows of objects and buckets: plans by key and the latest regions. */
 import type { Clock } from "@agarose/core";
 import { HAS_STORE } from "@agarose/core/features";
 import type { Manifest, PlanRegion } from "@agarose/core/format";

@@ -1,6 +1,4 @@
-/**
- * One request for a bundle, from asking to letting go, with what it teaches about the PoP.
- */
+/** One request for a bundle, from asking to letting go, with what it teaches about the PoP. */
 import { toAgaroseError } from "@agarose/core";
 import { UNWANTED } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";

@@ -1,6 +1,4 @@
-/**
- * Orders the PoPs by distance: probes measure the round trip to each.
- */
+/** Orders the PoPs by distance: probes measure the round trip to each. */
 import type { Clock, FetchPort } from "@agarose/core";
 import { UNWANTED } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";

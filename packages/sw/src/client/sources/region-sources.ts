@@ -1,6 +1,4 @@
-/**
- * The buckets of a plan as sources. Their requests wait in the queues that all reads share.
- */
+/** The buckets of a plan as sources. Their requests wait in the queues that all reads share. */
 import type { FetchPort } from "@agarose/core";
 import { stripeShape } from "@agarose/core/format";
 import { hedgeAfterMs, RegionSource, type ChunkSource, type LatencyEstimate } from "@agarose/core/sources";

@@ -1,6 +1,4 @@
-/**
- * `agarose lab bench codec`: the codec on this machine beside other implementations.
- */
+/** `agarose lab bench codec`: the codec on this machine beside other implementations. */
 import type { Work } from "@agarose/ec-wasm/bench";
 import { logLine, printResult } from "../../../ui/output.ts";
 import { formatDuration } from "../../../ui/progress.ts";
