@@ -29,6 +29,7 @@ const VERBS: Record<string, () => Promise<{ readonly command: CommandDefinition<
   repair: () => import("./commands/repair/index.ts"),
   scrub: () => import("./commands/scrub/index.ts"),
   adopt: () => import("./commands/adopt/index.ts"),
+  release: () => import("./commands/release/index.ts"),
   migrate: () => import("./commands/migrate/index.ts"),
   recode: () => import("./commands/recode/index.ts"),
   expire: () => import("./commands/expire/index.ts"),

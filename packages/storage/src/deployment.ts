@@ -40,6 +40,8 @@ import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
 import type { ObjectVerdict } from "./objects/verify-object.ts";
 import type { AdoptOutcome } from "./origin/adopt-object.ts";
 import { adoptObjects, type AdoptOptions, type AdoptTotals } from "./origin/adopt-objects.ts";
+import { releaseObjects, type ReleaseOptions, type ReleaseTotals } from "./origin/release-objects.ts";
+import type { ReleaseOutcome } from "./origin/release-object.ts";
 import { putOverOrigin, removeOverOrigin } from "./origin/over-origin.ts";
 import { readOrAdopt } from "./origin/read-through.ts";
 import { handleUploads, type UploadsOptions } from "./page-uploads/handle-uploads.ts";
@@ -253,6 +255,22 @@ export class Deployment {
   ): AsyncGenerator<AdoptOutcome, AdoptTotals> {
     return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
       adoptObjects({ ...limits, prefix, dryRun, onOutcome }, { ...this.#parts, signal }),
+    );
+  }
+
+  /**
+   * The way back: writes the objects whose keys begin with `prefix` into the bucket of `origin` as plain objects, one
+   * outcome each. Of those that are equal there is none, and a failure is an outcome too. The sums are returned at the
+   * end. It throws as `releaseObjects` does.
+   *
+   * @param options.bucket another bucket at that endpoint, in place of the one that `origin` names.
+   */
+  release(
+    prefix = "",
+    { dryRun = false, ...more }: DryRun & Pick<ReleaseOptions, "bucket" | "jobs"> = {},
+  ): AsyncGenerator<ReleaseOutcome, ReleaseTotals> {
+    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
+      releaseObjects({ ...more, prefix, dryRun, onOutcome, onWarning }, { ...this.#parts, signal }),
     );
   }
 

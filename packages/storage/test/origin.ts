@@ -12,7 +12,7 @@ export type OriginFault = (request: IncomingMessage, response: ServerResponse) =
 /** What `startWithOrigin` returns. */
 export type WithOrigin = Awaited<ReturnType<typeof startWithOrigin>>;
 
-/** Starts three empty regions, and an origin with the bucket `plain`. */
+/** Starts three empty regions, and an origin with the buckets `plain`, which it names, and `spare`. */
 export async function startWithOrigin() {
   const world = await startThreeRegions();
   const fault: Record<"answer" | "list" | "head", OriginFault | undefined> & { fired: number } = {
@@ -23,7 +23,7 @@ export async function startWithOrigin() {
   };
   const endpoint = await startS3Endpoint({
     ...KEYS,
-    buckets: ["plain"],
+    buckets: ["plain", "spare"],
     async intercept(request, response) {
       if (request.method !== "GET" && request.method !== "HEAD") return false;
       const ofGet = request.url!.includes("list-type") ? fault.list : fault.answer;

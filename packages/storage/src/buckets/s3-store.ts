@@ -34,7 +34,7 @@ import {
   type S3StoreOptions,
 } from "./s3-client.ts";
 import { mayRefuseAdditions, sendPlainly } from "./plain-requests.ts";
-import { SmallRequests } from "./small-requests.ts";
+import { SmallRequests, type SmallAnswer } from "./small-requests.ts";
 import { StreamParts } from "./stream-parts.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PresignedPut, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
@@ -96,9 +96,7 @@ export class S3Store implements Store {
     try {
       const asked = { ...(range && { range }), ...(ifMatch && { "if-match": ifMatch }) };
       const { status, headers: all, body } = await this.#requests.send({ method: "GET", name, headers: asked }, signal);
-      const kept = Object.keys(all).filter((header) => KEPT_HEADERS.has(header) || mayKeepHeader(header));
-      const headers = new Headers(kept.map((header) => [header, all[header] ?? ""]));
-      return { status, headers, body: webStreamOf(body) };
+      return { status, headers: keptOf(all), body: webStreamOf(body) };
     } catch (error) {
       const failure = this.#failure(error, "SOURCE_FAILED", `for ${name}`);
       const status = statusOf(error);
@@ -113,8 +111,8 @@ export class S3Store implements Store {
     return (await this.look(name, signal))?.bytes;
   }
 
-  /** What a listing would say of an object, by a HEAD. Rejects as `head` does. */
-  async look(name: string, signal?: AbortSignal): Promise<ListedObject | undefined> {
+  /** What a listing would say of an object, and the headers of `get`, by a HEAD. Rejects as `head` does. */
+  async look(name: string, signal?: AbortSignal): Promise<(ListedObject & { readonly headers: Headers }) | undefined> {
     return this.#small("SOURCE_FAILED", `for ${name}`, signal, async ({ abortSignal }) => {
       try {
         const { headers } = await this.#requests.send({ method: "HEAD", name }, abortSignal);
@@ -123,6 +121,7 @@ export class S3Store implements Store {
           name,
           bytes: Number(bytes),
           modifiedMs: Date.parse(modified) || 0,
+          headers: keptOf(headers),
           ...(etag !== undefined && { etag }),
         };
       } catch (error) {
@@ -177,7 +176,8 @@ export class S3Store implements Store {
       ...(options.ifNoneMatch && { IfNoneMatch: options.ifNoneMatch }),
       ...(options.ifMatch && { IfMatch: options.ifMatch }),
     });
-    const hash = this.#prepareStream(command, options.bytes);
+    describe(command, options);
+    const hash = this.#prepareStream(command, options.bytes, options.headers?.["content-encoding"] === undefined);
     const output = await this.#client.send(command, options.signal && { abortSignal: options.signal });
     if (hash && output.ServerSideEncryption === undefined) checkEtag(output.ETag, hash());
     return { etag: output.ETag };
@@ -187,15 +187,14 @@ export class S3Store implements Store {
   async #sendParts(name: string, body: Readable, options: PutOptions): Promise<PutReceipt> {
     const own = options.signal && { abortSignal: options.signal };
     const object = { Bucket: this.region.bucket, Key: name };
-    const { UploadId } = await this.#client.send(
-      new CreateMultipartUploadCommand({
-        ...object,
-        ContentType: options.contentType,
-        ...(options.cacheControl && { CacheControl: options.cacheControl }),
-        ...(this.#takesTrailers && { ChecksumAlgorithm: "CRC32" as const }),
-      }),
-      own,
-    );
+    const create = new CreateMultipartUploadCommand({
+      ...object,
+      ContentType: options.contentType,
+      ...(options.cacheControl && { CacheControl: options.cacheControl }),
+      ...(this.#takesTrailers && { ChecksumAlgorithm: "CRC32" as const }),
+    });
+    describe(create, options);
+    const { UploadId } = await this.#client.send(create, own);
     const upload = { ...object, UploadId };
     try {
       const parts = new StreamParts(body);
@@ -257,11 +256,18 @@ export class S3Store implements Store {
     return this.#takesTrailers;
   }
 
-  /** Returns how to get the MD5 of what was sent, for a stream that carries no checksum. */
-  #prepareStream(sent: PutObjectCommand | UploadPartCommand, bytes: number): (() => string) | undefined {
+  /**
+   * Returns how to get the MD5 of what was sent, for a stream that carries no checksum: where the store takes none, and
+   * where the content has a coding of its own, which stores confuse with that of a trailer.
+   */
+  #prepareStream(
+    sent: PutObjectCommand | UploadPartCommand,
+    bytes: number,
+    isPlain = true,
+  ): (() => string) | undefined {
     // What it adds to the request of a put fits that of a part.
     const command = sent as PutObjectCommand;
-    if (!this.#takesTrailers) return sendHashed(command);
+    if (!this.#takesTrailers || !isPlain) return sendHashed(command);
     sendChecksummed(command, bytes);
     return undefined;
   }
@@ -395,8 +401,27 @@ export class S3Store implements Store {
   }
 }
 
-function headersOf({ contentType, cacheControl, ifNoneMatch, ifMatch }: PutOptions): Record<string, string> {
+/** What of an answer readers look at. */
+function keptOf(all: SmallAnswer["headers"]): Headers {
+  const kept = Object.keys(all).filter((name) => KEPT_HEADERS.has(name) || mayKeepHeader(name));
+  return new Headers(kept.map((name) => [name, all[name] ?? ""]));
+}
+
+/** Makes a request of the SDK carry the headers that it has no fields for. */
+function describe(sent: PutObjectCommand | CreateMultipartUploadCommand, { headers }: PutOptions): void {
+  const command = sent as PutObjectCommand;
+  command.middlewareStack.add(
+    (next) => (args) => {
+      Object.assign((args.request as { readonly headers: object }).headers, headers);
+      return next(args);
+    },
+    { step: "build", name: "describingHeaders" },
+  );
+}
+
+function headersOf({ contentType, cacheControl, headers, ifNoneMatch, ifMatch }: PutOptions): Record<string, string> {
   return {
+    ...headers,
     "content-type": contentType,
     ...(cacheControl && { "cache-control": cacheControl }),
     ...(ifNoneMatch && { "if-none-match": ifNoneMatch }),

@@ -61,6 +61,8 @@ export interface PutOptions {
   readonly bytes: number;
   readonly contentType: string;
   readonly cacheControl?: string;
+  /** More headers that describe the object, with names in lower case. S3 stores alone keep them. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Store only if nothing (`*`) is there. Some stores ignore it; `agarose doctor` says which. */
   readonly ifNoneMatch?: "*";
   /** Store only if the object that is there has this ETag. Some stores ignore it. */

@@ -39,7 +39,7 @@ const OBJECTS_AT_A_TIME = 4;
 const OBJECTS_AT_A_TIME_DRY = 16;
 
 /** The bucket of plain objects. Throws CONFIG_INVALID where the configuration names none. */
-function originOf({ origin }: Pick<DeploymentParts, "origin">): S3Store {
+export function originOf({ origin }: Pick<DeploymentParts, "origin">): S3Store {
   if (origin) return origin;
   throw new AgaroseError("CONFIG_INVALID", "the configuration has no `origin`: add the bucket of your plain objects");
 }

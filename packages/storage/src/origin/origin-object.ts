@@ -13,6 +13,9 @@ import { tempError } from "../files/file-errors.ts";
 import { writeAll } from "../files/whole-file.ts";
 import { headerOfEtag, headerText, type Described } from "../upload/object-headers.ts";
 
+/** By which `agarose release` knows what it has written: the SHA-256 of the content, in hex. */
+export const SHA256_MARK = "x-amz-meta-agarose-sha256";
+
 /** How an object is brought. */
 export interface CopyHow {
   readonly signal: AbortSignal;
@@ -110,7 +113,7 @@ function checkedEtag(md5: string, { headers }: FetchedResponse, { etag = "", ...
 }
 
 function describedBy({ headers }: Awaited<ReturnType<S3Store["get"]>>, etag: string): Described {
-  const kept = [...headers].filter(([name]) => mayKeepHeader(name));
+  const kept = [...headers].filter(([name]) => mayKeepHeader(name) && name !== SHA256_MARK);
   return {
     contentType: headerText(headers.get("content-type") ?? "application/octet-stream"),
     headers: { ...headerOfEtag(etag), ...Object.fromEntries(kept.map(([name, value]) => [name, headerText(value)])) },

@@ -76,6 +76,24 @@ test("a run that is killed leaves whole objects, and the next one stores the res
   expect((await world.run(["verify"])).code).toBe(0);
 });
 
+test("`release` writes back what has changed, and the second time nothing", async () => {
+  await world.put("photos/0", Buffer.from("newer"));
+  const due = await world.run(["release", "photos/", "--dry-run", "--json"]);
+  expect(JSON.parse(due.stdout.toString())).toMatchObject({
+    objects: [{ key: "photos/0", outcome: "due", bytes: 5 }],
+    released: 1,
+    equal: OBJECTS - 1,
+  });
+  const cursor = `${world.dir}/release.cursor`;
+  expect((await world.run(["release", "photos/", "--cursor", cursor])).code).toBe(0);
+  const { stdout } = await world.run(["release", "photos/"]);
+  expect(stdout.toString()).toBe(
+    "0 released (0 B), 40 equal, 0 newer in the bucket, 0 extra in the bucket, 0 failed\n",
+  );
+  expect((await origin.look("photos/0"))?.bytes).toBe(5);
+  expect((await world.run(["release", "--bucket", "nowhere"])).code).toBe(1);
+});
+
 test("one object that cannot be read makes it exit with 1, and the others are stored", async () => {
   const bytes = Buffer.from("plain");
   await origin.put("bad/../name", bytes, { bytes: bytes.length, contentType: "text/plain" });

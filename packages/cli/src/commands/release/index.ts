@@ -1,0 +1,32 @@
+/** The definition of `agarose release`. */
+import { defineCommand, option } from "../../command.ts";
+import { CURSOR, DRY_RUN, JSON_LINES, PREFIX, SHARD, jobs } from "../../ui/args.ts";
+
+/** Its arguments and options. */
+export const args = {
+  prefix: PREFIX,
+  bucket: option("<name>", "another bucket at the endpoint of `origin`, in place of the one that it names"),
+  dryRun: DRY_RUN,
+  jobs: jobs("4, or 16 with --dry-run"),
+  shard: SHARD,
+  cursor: CURSOR,
+  jsonLines: JSON_LINES,
+};
+
+/** `agarose release`. */
+export const command = defineCommand({
+  name: "release",
+  category: "Deployment",
+  description:
+    "write the objects as plain objects, with type, headers and metadata, into the bucket that `origin` in the " +
+    "configuration names. What is equal there is skipped, and what is newer there stays as it is",
+  summary: "write the objects into a bucket, as the way back",
+  examples: [
+    ["release --dry-run", "show what the bucket lacks"],
+    ["release photos/ --cursor release.cursor", "write what is below a prefix, and continue when interrupted"],
+    ["release --bucket new-bucket", "write all objects into another bucket"],
+  ],
+  args,
+  failsWhen: "an object could not be written",
+  run: async (values) => (await import("./release.ts")).release(values),
+});
