@@ -270,7 +270,7 @@ export class Deployment {
     { dryRun = false, ...more }: DryRun & Pick<ReleaseOptions, "bucket" | "jobs"> = {},
   ): AsyncGenerator<ReleaseOutcome, ReleaseTotals> {
     return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      releaseObjects({ ...more, prefix, dryRun, onOutcome, onWarning }, { ...this.#parts, signal }),
+      releaseObjects({ ...more, prefix, dryRun, onOutcome }, { ...this.#parts, signal }),
     );
   }
 

@@ -13,8 +13,6 @@ export interface ReleaseOptions extends WalkOptions {
   readonly bucket?: string | undefined;
   /** Whether to report what is due in place of writing it. Default: false. */
   readonly dryRun?: boolean;
-  /** Receives a warning of regions that cannot be listed. */
-  readonly onWarning: (line: string) => void;
   /** Called with each object but those that are equal. */
   readonly onOutcome: (outcome: ReleaseOutcome) => Promise<void>;
 }
@@ -42,18 +40,16 @@ const OBJECTS_AT_A_TIME_DRY = 16;
  * @throws CONFIG_INVALID without an origin, USAGE when the bucket is that of a region, and as `walkObjects` does.
  */
 export async function releaseObjects(options: ReleaseOptions, context: DeploymentParts): Promise<ReleaseTotals> {
-  const { bucket, dryRun = false, onWarning, onOutcome } = options;
+  const { bucket, dryRun = false, onOutcome } = options;
   const target = bucket === undefined ? originOf(context) : openBucket(bucket, context);
   const { endpoint, bucket: name } = target.region;
   const walk: Walk<ReleaseOutcome, ReleaseTotals> = {
     name: `release${dryRun ? " dry" : ""} ${endpoint}/${name}`,
-    keys: [],
     options,
     objectsAtATime: dryRun ? OBJECTS_AT_A_TIME_DRY : OBJECTS_AT_A_TIME,
     act: (_key, group) => releaseObject(group!, target, dryRun, context),
     add,
     onResult: (outcome) => (outcome.outcome === "equal" ? Promise.resolve() : onOutcome(outcome)),
-    onWarning,
   };
   try {
     return await walkObjects(walk, NONE, context);
