@@ -104,7 +104,7 @@ function plainHeaders({ headers, sha256 }: Pick<Manifest, "headers" | "sha256">)
   return Object.fromEntries(bytes > METADATA_BYTES_MAX ? kept : marked);
 }
 
-/** Whether the bucket has the object with its type and headers: as it was adopted, or marked, or as we have just put it. */
+/** Whether the bucket has the object with its type and headers: as it was adopted, marked, or as we just put it. */
 function isEqual({ bytes, etag, headers }: Looked, shown: Manifest, isOurs = false): boolean {
   const wanted = plainHeaders(shown);
   const isAdopted = etag !== undefined && etag === etagOfHeaders(shown.headers);
