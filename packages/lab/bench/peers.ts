@@ -7,7 +7,7 @@
  * A round trip takes 5 ms and 1.5 times the light's way in fibre along the great circle. `alone`: no PoP reads from
  * another one.
  */
-import { parseScenario } from "@agarose/solver/internal/simulator/scenario/parse-scenario";
+import { parseScenario } from "@agarose/solver/internal/simulator/scenario/scenario";
 import { simulate } from "@agarose/solver/internal/simulator/simulate";
 
 /** Latitude and longitude. */

@@ -8,8 +8,7 @@
  */
 
 import { seededRandom } from "@agarose/solver/random";
-import { parseScenario } from "@agarose/solver/internal/simulator/scenario/parse-scenario";
-import { withCacheFactor } from "@agarose/solver/internal/simulator/scenario/scenario";
+import { parseScenario, withCacheFactor } from "@agarose/solver/internal/simulator/scenario/scenario";
 import { simulate } from "@agarose/solver/internal/simulator/simulate";
 import { sampleTrace } from "@agarose/solver/internal/traces/sample";
 import type { SimulationRow } from "@agarose/solver/internal/simulator/simulate";

@@ -9,8 +9,12 @@
  */
 import { readFileSync } from "node:fs";
 import { seededRandom } from "@agarose/solver/random";
-import { parseScenario } from "@agarose/solver/internal/simulator/scenario/parse-scenario";
-import { resolveExtends, withCacheFactor, type Scenario } from "@agarose/solver/internal/simulator/scenario/scenario";
+import {
+  parseScenario,
+  resolveExtends,
+  withCacheFactor,
+  type Scenario,
+} from "@agarose/solver/internal/simulator/scenario/scenario";
 import { simulate } from "@agarose/solver/internal/simulator/simulate";
 import { ReadLog, type ReadStatistics } from "@agarose/solver/internal/simulator/statistics";
 import { GeneratedWorkload } from "@agarose/solver/internal/simulator/workload";

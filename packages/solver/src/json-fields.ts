@@ -16,13 +16,10 @@ export interface FieldReader {
   refuseUnknown(json: Json, known: readonly string[], prefix: string): void;
   asObject(value: unknown, field: string): Json;
   asList(value: unknown, field: string): unknown[];
-  asString(value: unknown, field: string): string;
-  asBoolean(value: unknown, field: string): boolean;
   /** A finite number from `min` to `max`, both included. */
   asNumber(value: unknown, field: string, min?: number, max?: number): number;
   /** An integer from `min` to 2^53 - 1. */
   asInteger(value: unknown, field: string, min: number): number;
-  asOneOf<T extends string>(value: unknown, field: string, allowed: readonly T[]): T;
 }
 
 /** Returns checks that throw `code`; `subject` begins each message, such as `cache events: `. */
@@ -44,8 +41,6 @@ export function fieldReader(code: SolverErrorCode, subject = ""): FieldReader {
       return refuse(field, "an object", value);
     },
     asList: (value, field) => (Array.isArray(value) ? value : refuse(field, "a list", value)),
-    asString: (value, field) => (typeof value === "string" ? value : refuse(field, "a string", value)),
-    asBoolean: (value, field) => (typeof value === "boolean" ? value : refuse(field, "true or false", value)),
     asNumber: (value, field, min = -Infinity, max = Infinity) => {
       if (typeof value === "number" && Number.isFinite(value) && value >= min && value <= max) return value;
       const least = min === -Infinity ? "a finite number" : `a finite number >= ${min}`;
@@ -55,17 +50,13 @@ export function fieldReader(code: SolverErrorCode, subject = ""): FieldReader {
       if (Number.isSafeInteger(value) && (value as number) >= min) return value as number;
       return refuse(field, `an integer >= ${min}`, value);
     },
-    asOneOf: <T extends string>(value: unknown, field: string, allowed: readonly T[]): T =>
-      (allowed as readonly unknown[]).includes(value)
-        ? (value as T)
-        : refuse(field, `one of ${allowed.join(", ")}`, value),
   };
 }
 
 const scenario: FieldReader = fieldReader("SCENARIO_INVALID");
 
-/** The checks for scenarios and requests for advice; they throw SCENARIO_INVALID. */
-export const { fail, refuseUnknown, asObject, asList, asString, asBoolean, asNumber, asInteger, asOneOf } = scenario;
+/** The checks for settings of scenarios; they throw SCENARIO_INVALID. */
+export const { refuseUnknown, asNumber, asInteger } = scenario;
 
 function describe(value: unknown): string {
   return value === undefined ? "nothing" : (JSON.stringify(value) ?? String(value)).slice(0, 60);

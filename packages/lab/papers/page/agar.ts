@@ -2,7 +2,7 @@
 
 import { configureExactly } from "@agarose/solver/internal/policy/configure";
 import { populate } from "@agarose/solver/internal/policies/papers/agar";
-import { parseScenario } from "@agarose/solver/internal/simulator/scenario/parse-scenario";
+import { parseScenario } from "@agarose/solver/internal/simulator/scenario/scenario";
 import { seededRandom } from "@agarose/solver/random";
 import { Caches, SinglePopCache } from "@agarose/solver/internal/simulator/cache-state";
 import { SimulatedWorld } from "@agarose/solver/internal/simulator/world";

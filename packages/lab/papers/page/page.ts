@@ -1,8 +1,7 @@
 /** What the tables of docs/internals/papers.md are made of: scenarios played, numbers and tables as text. */
 
 import { readFileSync } from "node:fs";
-import { parseScenario } from "@agarose/solver/internal/simulator/scenario/parse-scenario";
-import { resolveExtends } from "@agarose/solver/internal/simulator/scenario/scenario";
+import { parseScenario, resolveExtends } from "@agarose/solver/internal/simulator/scenario/scenario";
 import { simulate } from "@agarose/solver/internal/simulator/simulate";
 import type { SimulationRow } from "@agarose/solver/internal/simulator/simulate";
 

@@ -3,12 +3,12 @@
  * requested losses, rates the others by expected latency without cache, and simulates the best of them with caches.
  */
 
+import * as v from "valibot";
+import { checked, integer, number, refuse } from "../checked.ts";
 import { SolverError } from "../errors.ts";
-import { asInteger, asList, asNumber, asObject, asString, fail, refuseUnknown } from "../json-fields.ts";
-import type { Json } from "../json-fields.ts";
 import { expectedReadMs } from "../options/latency.ts";
 import { simulate } from "../simulator/simulate.ts";
-import { parseScenario } from "../simulator/scenario/parse-scenario.ts";
+import { parseScenario } from "../simulator/scenario/scenario.ts";
 import { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./durability.ts";
 import type { FailureModel } from "./durability.ts";
 
@@ -290,69 +290,55 @@ function regionUse({ pops, data }: AdviceRequest, { k, m, regions }: Layout): Fl
   return use;
 }
 
+const requestShape = v.object({
+  pops: v.pipe(
+    v.array(v.object({ name: v.string(), weight: number(1e-6), cacheLatencyMs: number(0) })),
+    v.minLength(1),
+  ),
+  regions: v.pipe(
+    v.array(
+      v.object({
+        name: v.string(),
+        latencyMs: v.record(v.string(), number(0)),
+        storagePerGbMonth: number(0),
+        getPerMillion: number(0),
+        egressPerGb: number(0),
+        bandwidthMBps: v.optional(number(1e-3)),
+      }),
+    ),
+    v.minLength(1),
+    v.maxLength(REGIONS_MAX),
+  ),
+  data: v.object({ objects: number(1), bytesPerObject: integer(1), readsPerMonth: number(0) }),
+  survive: v.object({ regions: number(0), providers: number(0) }),
+  codes: v.optional(
+    v.array(
+      v.pipe(
+        v.tuple([v.number(), v.number()]),
+        v.check(
+          ([k, m]) => Number.isInteger(k) && Number.isInteger(m) && k >= 1 && m >= 0 && k + m <= 30,
+          "must be [k, m], together at most 30",
+        ),
+      ),
+    ),
+  ),
+  cacheShares: v.optional(v.array(number(0))),
+  failures: v.optional(
+    v.strictObject({
+      regionDown: v.optional(number(0, 1)),
+      providerDown: v.optional(number(0, 1)),
+      chunkLossesPerYear: v.optional(number(0)),
+      regionLossesPerYear: v.optional(number(0)),
+      providerLossesPerYear: v.optional(number(0)),
+      repairDays: v.optional(number(1e-6)),
+    }),
+  ),
+});
+
 function checkRequest(request: AdviceRequest): void {
-  const {
-    regions,
-    pops,
-    data,
-    survive,
-    codes = [],
-    cacheShares = [],
-    failures = {},
-  } = asObject(request, "request") as unknown as Json;
-  const popNames = checkPops(pops);
-  checkRegions(regions, popNames);
-  const { objects, bytesPerObject, readsPerMonth } = asObject(data, "data");
-  asNumber(objects, "data.objects", 1);
-  asInteger(bytesPerObject, "data.bytesPerObject", 1);
-  asNumber(readsPerMonth, "data.readsPerMonth", 0);
-  const lost = asObject(survive, "survive");
-  for (const field of ["regions", "providers"]) asNumber(lost[field], `survive.${field}`, 0);
-  for (const [c, code] of asList(codes, "codes").entries()) {
-    const [k, m] = Array.isArray(code) ? (code as unknown[]) : [];
-    const isCode = Number.isInteger(k) && Number.isInteger(m);
-    if (!isCode || (k as number) < 1 || (m as number) < 0 || (k as number) + (m as number) > 30) {
-      fail(`codes[${c}]`, "must be [k, m], together at most 30");
-    }
-  }
-  for (const [s, share] of asList(cacheShares, "cacheShares").entries()) asNumber(share, `cacheShares[${s}]`, 0);
-  checkFailures(asObject(failures, "failures"));
-}
-
-function checkFailures(failures: Json): void {
-  refuseUnknown(failures, Object.keys(FAILURES_DEFAULT), "failures.");
-  for (const [field, value] of Object.entries(failures)) {
-    const isShare = field === "regionDown" || field === "providerDown";
-    asNumber(value, `failures.${field}`, field === "repairDays" ? 1e-6 : 0, isShare ? 1 : Infinity);
-  }
-}
-
-/** Returns the names of the PoPs. */
-function checkPops(pops: unknown): string[] {
-  const list = asList(pops, "pops");
-  if (list.length === 0) fail("pops", "list at least one");
-  return list.map((entry, p) => {
-    const pop = asObject(entry, `pops[${p}]`);
-    asNumber(pop["weight"], `pops[${p}].weight`, 1e-6);
-    asNumber(pop["cacheLatencyMs"], `pops[${p}].cacheLatencyMs`, 0);
-    return asString(pop["name"], `pops[${p}].name`);
-  });
-}
-
-function checkRegions(regions: unknown, popNames: readonly string[]): void {
-  const list = asList(regions, "regions");
-  if (list.length === 0) fail("regions", "list at least one");
-  if (list.length > REGIONS_MAX) fail("regions", `at most ${REGIONS_MAX}, got ${list.length}`);
-  for (const [r, entry] of list.entries()) {
-    const region = asObject(entry, `regions[${r}]`);
-    asString(region["name"], `regions[${r}].name`);
-    const latencyMs = asObject(region["latencyMs"], `regions[${r}].latencyMs`);
-    for (const name of popNames) asNumber(latencyMs[name], `regions[${r}].latencyMs.${name}`, 0);
-    for (const field of ["storagePerGbMonth", "getPerMillion", "egressPerGb"]) {
-      asNumber(region[field], `regions[${r}].${field}`, 0);
-    }
-    if (region["bandwidthMBps"] !== undefined) {
-      asNumber(region["bandwidthMBps"], `regions[${r}].bandwidthMBps`, 1e-3);
-    }
+  const { pops, regions } = checked(requestShape, request);
+  for (const [r, { latencyMs }] of regions.entries()) {
+    const missing = pops.find(({ name }) => latencyMs[name] === undefined);
+    if (missing) refuse(`regions[${r}].latencyMs.${missing.name}`, "is missing");
   }
 }

@@ -5,8 +5,7 @@
 import { createPolicy } from "../policies/registry.ts";
 import { replay } from "../policy/replay.ts";
 import { seededRandom } from "../random.ts";
-import { parseScenario } from "../simulator/scenario/parse-scenario.ts";
-import type { Scenario } from "../simulator/scenario/scenario.ts";
+import { parseScenario, type Scenario } from "../simulator/scenario/scenario.ts";
 import { expect, test } from "vitest";
 // What the simulator is made of, which is no part of the solver's face.
 import { Caches, SinglePopCache } from "../simulator/cache-state.ts";

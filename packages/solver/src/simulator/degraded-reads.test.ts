@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseScenario } from "./scenario/parse-scenario.ts";
+import { parseScenario } from "./scenario/scenario.ts";
 import { simulate } from "./simulate.ts";
 import { seededRandom } from "../random.ts";
 import { SimulatedWorld } from "./world.ts";

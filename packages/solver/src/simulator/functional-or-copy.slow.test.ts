@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { parseScenario } from "./scenario/parse-scenario.ts";
+import { parseScenario } from "./scenario/scenario.ts";
 import { simulate } from "./simulate.ts";
 
 /**

@@ -1,7 +1,6 @@
 /** Scenarios, and what a simulation of one says. */
 export { nominalBytes } from "./scenario/catalogue.ts";
-export { parseScenario } from "./scenario/parse-scenario.ts";
-export { resolveExtends, withCacheFactor, type Scenario } from "./scenario/scenario.ts";
+export { parseScenario, resolveExtends, withCacheFactor, type Scenario } from "./scenario/scenario.ts";
 export { simulate, type SimulationOptions, type SimulationRow } from "./simulate.ts";
 export { quantile } from "./statistics.ts";
 export { rankProbabilities } from "./workload.ts";

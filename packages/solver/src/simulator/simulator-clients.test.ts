@@ -1,6 +1,6 @@
 /** What deployed PoPs and clients add to the plain model: when caches change, hedging, plans, transfer times. */
 import { describe, expect, test } from "vitest";
-import { parseScenario } from "./scenario/parse-scenario.ts";
+import { parseScenario } from "./scenario/scenario.ts";
 import { simulate } from "./simulate.ts";
 import type { SimulationRow } from "./simulate.ts";
 

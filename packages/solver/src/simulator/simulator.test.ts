@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ALL_POLICY_NAMES } from "../policies/compared.ts";
-import { parseScenario } from "./scenario/parse-scenario.ts";
-import { resolveExtends } from "./scenario/scenario.ts";
+import { parseScenario, resolveExtends } from "./scenario/scenario.ts";
 import { simulate } from "./simulate.ts";
 import type { SimulationRow } from "./simulate.ts";
 

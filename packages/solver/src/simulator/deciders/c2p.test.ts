@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { THREE_POPS } from "../../../test/three-pops.ts";
-import { parseScenario } from "../scenario/parse-scenario.ts";
+import { parseScenario } from "../scenario/scenario.ts";
 import { simulate } from "../simulate.ts";
 import type { SimulationRow } from "../simulate.ts";
 

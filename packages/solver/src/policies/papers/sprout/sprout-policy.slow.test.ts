@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseScenario } from "../../../simulator/scenario/parse-scenario.ts";
+import { parseScenario } from "../../../simulator/scenario/scenario.ts";
 import { simulate } from "../../../simulator/simulate.ts";
 import { createPolicy } from "../../registry.ts";
 import type { StorageView } from "../../../policy/policy.ts";

@@ -1,0 +1,26 @@
+/** JSON of people, checked by a schema. */
+import * as v from "valibot";
+import { SolverError } from "./errors.ts";
+
+/** A finite number between bounds, both included. */
+export const number = (min = -Number.MAX_VALUE, max = Number.MAX_VALUE) =>
+  v.pipe(v.number(), v.minValue(min), v.maxValue(max));
+/** A whole number from `min` on. */
+export const integer = (min: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(min));
+
+/** What `json` is by `schema`, with defaults. Throws SCENARIO_INVALID with the path of the field, as `pops[0].name`. */
+export function checked<T>(schema: v.GenericSchema<unknown, T>, json: unknown): T {
+  const result = v.safeParse(schema, json);
+  if (result.success) return result.output;
+  const { path = [], expected, received, message } = result.issues[0];
+  const field = path.map(({ key }) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
+  const isUnknown = expected === "never";
+  const wrong = received === "undefined" ? "is missing" : `must be ${expected}, got ${received}`;
+  const problem = isUnknown ? "is not a known field" : expected === null ? message : wrong;
+  return refuse(field.replace(/^\./, ""), problem);
+}
+
+/** Throws SCENARIO_INVALID. */
+export function refuse(field: string, problem: string): never {
+  throw new SolverError("SCENARIO_INVALID", `${field}: ${problem}`, { field });
+}
