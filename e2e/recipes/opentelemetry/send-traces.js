@@ -26,19 +26,31 @@ function traceOf(summary) {
     kind: 3, // CLIENT
     startTimeUnixNano: nanos(startMs),
     endTimeUnixNano: nanos(endMs),
-    attributes: Object.entries(facts).map(([key, value]) => ({ key, value: { stringValue: String(value) } })),
+    attributes: Object.entries({ ...facts, ...(error && { "error.type": error }) }).map(([key, value]) => ({
+      key,
+      value: typeof value === "number" ? { intValue: value } : { stringValue: String(value) },
+    })),
     ...(error && { status: { code: 2, message: error } }),
   });
   const { key, method } = start;
-  const facts = { "agarose.key": key, "agarose.kind": end.kind, "http.response.status_code": end.status };
+  const facts = {
+    "agarose.key": key,
+    "agarose.read.kind": end.kind,
+    "http.request.method": method,
+    "http.response.status_code": end.status,
+  };
   const read = { ...span(`${method} object`, 0, end.ms, facts, end.error), spanId: root, parentSpanId: "", kind: 1 };
   const spans = requests
     .filter(({ endMs }) => endMs !== undefined)
-    .map(({ stripe, chunk, source, kind, outcome, startMs, endMs, error }) =>
-      span(`chunk from ${kind} ${source}`, startMs, endMs, { stripe, chunk, outcome }, error),
-    );
-  if (plan)
-    spans.unshift(span("plan", 0, plan.ms, { from: plan.from, pop: plan.pop, version: plan.version }, undefined));
+    .map(({ stripe, chunk, source, kind, outcome, startMs, endMs, error }) => {
+      const chunkFacts = { "agarose.stripe": stripe, "agarose.chunk": chunk, "agarose.outcome": outcome };
+      return span(`chunk from ${kind} ${source}`, startMs, endMs, chunkFacts, error);
+    });
+  if (plan) {
+    const { from, pop, version, ms } = plan;
+    const planFacts = { "agarose.plan.from": from, "agarose.pop": pop, "agarose.version": version };
+    spans.unshift(span("plan", 0, ms, planFacts, undefined));
+  }
   const resource = { attributes: [{ key: "service.name", value: { stringValue: "my-app" } }] };
   return { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "agarose" }, spans: [read, ...spans] }] }] };
 }

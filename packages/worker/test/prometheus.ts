@@ -23,27 +23,38 @@ export function parseExposition(text: string): Map<string, Metric> {
   let current = "";
   for (const line of text.slice(0, -1).split("\n")) {
     const help = /^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) \S.*$/.exec(line);
-    const type = /^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge)$/.exec(line);
+    const type = /^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|histogram)$/.exec(line);
     if (help) {
       helped = help[1]!;
     } else if (type) {
       current = type[1]!;
       if (current !== helped) throw new Error(`${current} has no HELP before its TYPE`);
       if (metrics.has(current)) throw new Error(`${current} is there twice`);
-      if (type[2] === "counter" && !current.endsWith("_total")) throw new Error(`counter ${current} is no _total`);
+      checkName(current, type[2]!);
       metrics.set(current, { type: type[2]!, samples: [] });
     } else {
-      metrics.get(current)!.samples.push(parseSample(line, current, seen));
+      const { samples, type: own } = metrics.get(current)!;
+      samples.push(parseSample(line, current, own === "histogram" ? SERIES_OF_HISTOGRAM : [""], seen));
     }
   }
   return metrics;
 }
 
-function parseSample(line: string, metric: string, seen: Set<string>): Sample {
+const SERIES_OF_HISTOGRAM = ["_bucket", "_sum", "_count"];
+
+/** Throws where a name breaks the rules of prometheus.io/docs/practices/naming: base units, and last the unit. */
+function checkName(name: string, type: string): void {
+  if ((type === "counter") !== name.endsWith("_total")) throw new Error(`${type} ${name}: only counters are _total`);
+  const wrong = /_(ms|milliseconds|minutes|percent|kb|mb|gb)(_|$)|_(seconds|bytes|usd)_(min|max)$/.exec(name);
+  if (wrong) throw new Error(`${name} has ${wrong[0]}, in place of a base unit at its end`);
+}
+
+function parseSample(line: string, metric: string, suffixes: readonly string[], seen: Set<string>): Sample {
   const match = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?)|[+-]Inf|NaN)$/.exec(line);
   if (!match || !LABELS.test(match[2] ?? "")) throw new Error(`no sample: ${line}`);
   const [, name, labels = "", value] = match;
-  if (name !== metric) throw new Error(`a sample of ${name} among those of ${metric}`);
+  if (!suffixes.some((suffix) => name === metric + suffix))
+    throw new Error(`a sample of ${name} among those of ${metric}`);
   const series = `${name}{${labels}}`;
   if (seen.has(series)) throw new Error(`${series} is there twice`);
   seen.add(series);

@@ -61,7 +61,7 @@ test("/metrics is the Prometheus text format, with a line per region", async () 
   for (const line of lines) expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+\{(\w+="[^"]*",?)+\} -?[\d.e+-]+)$/);
   expect(lines).toContain('agarose_configuration_epoch{pop="fra"} 1');
   expect(lines).toContain('agarose_cache_objects{pop="fra"} 1');
-  expect(lines.filter((line) => line.startsWith("agarose_region_latency_ms{"))).toHaveLength(6);
+  expect(lines.filter((line) => line.startsWith("agarose_region_latency_seconds{"))).toHaveLength(6);
 });
 
 test("/healthz says that the PoP runs", async () => {

@@ -2,7 +2,7 @@
 
 /** What a metric is. */
 export interface MetricDescription {
-  readonly type: "gauge" | "counter";
+  readonly type: "gauge" | "counter" | "histogram";
   /** What it counts, and of what; its unit is in its name. */
   readonly help: string;
   /** Its labels beside `pop`. */
@@ -22,9 +22,9 @@ export const METRICS = {
     alert: "full with a low hit ratio: `agarose lab simulate` values more cache",
   }),
   agarose_cache_objects: gauge("Objects with at least one chunk cached."),
-  agarose_region_latency_ms: gauge("Mean time to the first byte of a chunk.", ["region"]),
+  agarose_region_latency_seconds: gauge("Mean time to the first byte of a chunk.", ["region"]),
   agarose_region_bytes_per_second: gauge("Transfer rate after the first byte; 0 while unknown.", ["region"]),
-  agarose_region_latency_quantile_ms: gauge(
+  agarose_region_latency_quantile_seconds: gauge(
     "Time that a share of the probes and reads did not exceed: 0.5 and 0.99.",
     ["region", "quantile"],
     { alert: "0.99 is three times last week's" },
@@ -35,7 +35,7 @@ export const METRICS = {
   agarose_region_down: gauge("1 while the region does not answer probes.", ["region"], {
     alert: "1 for 5 minutes; page when more than the code survives",
   }),
-  agarose_peer_latency_ms: gauge("Mean round trip to another PoP.", ["peer"]),
+  agarose_peer_latency_seconds: gauge("Mean round trip to another PoP.", ["peer"]),
   agarose_peer_down: gauge(
     "1 while the PoP does not answer probes, or has sent no message for three periods.",
     ["peer"],
@@ -54,6 +54,11 @@ export const METRICS = {
   agarose_isolate_requests_total: counter("Requests answered by this isolate.", ["route", "status"], {
     alert: "5xx above 0.1%",
   }),
+  agarose_isolate_request_duration_seconds: {
+    type: "histogram",
+    help: "Time to the head of an answer of this isolate.",
+    labels: ["route"],
+  },
   agarose_isolate_errors_total: counter("Requests that this isolate refused, by error code.", ["code"], {
     alert: "`NOT_ENOUGH_CHUNKS` or `CHUNK_CORRUPT` above 0",
   }),
@@ -80,8 +85,8 @@ export const METRICS = {
   agarose_isolate_unconfirmed_lookups_total: counter(
     "Look-ups for which no majority of the regions answered, so that a version may be older than MANIFEST_TTL_SECONDS.",
   ),
-  agarose_isolate_region_imbalance_percent: gauge(
-    "How far the requests of this isolate to the busiest region are above the mean of all regions (EC-Cache, 6.2).",
+  agarose_isolate_region_imbalance_ratio: gauge(
+    "By what share the requests of this isolate to the busiest region are above the mean of all (EC-Cache, 6.2).",
   ),
   agarose_isolate_peer_requests_total: counter(
     "Chunk requests of this isolate to other PoPs, by result.",
@@ -99,30 +104,29 @@ export const METRICS = {
   process_cpu_seconds_total: counter("CPU time of the PoP. Only a PoP on Node has it."),
   agarose_spending_month_usd: gauge("Cost of the cache manager's KV operations this month."),
   agarose_spending_month_operations: gauge("KV operations of the cache manager this month.", ["operation"]),
-  agarose_spending_month_usd_max: gauge("Limit of this cost in a month. Absent without a limit."),
+  agarose_spending_month_max_usd: gauge("Limit of this cost in a month. Absent without a limit."),
   agarose_fill_egress_day_bytes: gauge("Bytes that fills have fetched from the regions today, UTC.", [], {
     alert: "reaches its maximum: check who steers the cache before you raise FILL_EGRESS_BYTES_PER_DAY",
   }),
-  agarose_fill_egress_day_bytes_max: gauge("Limit of these bytes in a day (FILL_EGRESS_BYTES_PER_DAY)."),
-  agarose_read_ms: gauge("Expected time of a read, as the last period estimates it."),
-  agarose_saved_ms: gauge("Estimated time that one idea of the papers saves a read.", ["idea"], {
+  agarose_fill_egress_day_max_bytes: gauge("Limit of these bytes in a day (FILL_EGRESS_BYTES_PER_DAY)."),
+  agarose_read_seconds: gauge("Expected time of a read, as the last period estimates it."),
+  agarose_saved_seconds: gauge("Estimated time that one idea of the papers saves a read.", ["idea"], {
     alert: "`cooperation` at 0 for an hour although peers answer",
   }),
-  agarose_regret_ms: gauge(
+  agarose_regret_seconds: gauge(
     "Estimated time that the reads of the last period lost compared with the best contents for just these reads.",
   ),
-  agarose_egress_usd_per_million_reads: gauge(
-    "Estimated egress cost of a million reads, and the further cost without this PoP's cache.",
-    ["egress"],
-  ),
+  agarose_read_egress_usd: gauge("Estimated egress cost of a read, and the further cost without this PoP's cache.", [
+    "egress",
+  ]),
   agarose_recovered_chunks: gauge("Cached data chunks of regions that are down."),
-  agarose_region_imbalance_percent: gauge(
-    "Estimate of how far the requests to the busiest region are above the mean (EC-Cache, 6.2).",
+  agarose_region_imbalance_ratio: gauge(
+    "Estimate of the share by which the requests to the busiest region are above the mean (EC-Cache, 6.2).",
   ),
-  agarose_period_timestamp_ms: gauge("When the last period ended, since 1970.", [], {
+  agarose_period_end_timestamp_seconds: gauge("When the last period ended, since 1970.", [], {
     alert: "older than 5 minutes: cron missed, or periods fail",
   }),
-  agarose_period_duration_ms: gauge("How long the last period took."),
+  agarose_period_duration_seconds: gauge("How long the last period took."),
   agarose_period_operations: gauge("Operations of the last period."),
   agarose_period_errors: gauge("Errors of the last period. `lastPeriod.errors` of `/v1/status` names them.", [], {
     alert: "above 0 for 10 minutes",

@@ -6,10 +6,22 @@ import { routeOf } from "./routes.ts";
 /** A count for each combination of labels. */
 export type Counts = ReadonlyMap<string, number>;
 
+/** The upper ends of the classes of a histogram, in seconds, as Prometheus' own libraries have them. */
+export const SECONDS_CLASSES: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** A histogram: its sum, its count, and how many were at most each of `SECONDS_CLASSES`. */
+export interface Durations {
+  seconds: number;
+  count: number;
+  readonly atMost: number[];
+}
+
 /** What one isolate has answered and asked for. */
 export class Traffic {
   /** By route and status, as `route status`. */
   readonly requests = new Map<string, number>();
+  /** Times to the head of the answers, by route. */
+  readonly durations = new Map<string, Durations>();
   /** Refusals by error code. */
   readonly errors = new Map<string, number>();
   /** Reads through `/o/` by `x-agarose-read`. */
@@ -30,9 +42,16 @@ export class Traffic {
   /** Data shards that reads through `/o/` decoded. */
   decodedShards = 0;
 
-  /** Counts an answer, and its error code where it has one. */
-  answered(pathname: string, status: number, error: string | null): void {
-    add(this.requests, `${routeOf(pathname)} ${status}`);
+  /** Counts an answer, its error code where it has one, and the time to its head. */
+  answered(pathname: string, status: number, error: string | null, seconds: number): void {
+    const route = routeOf(pathname);
+    add(this.requests, `${route} ${status}`);
+    const none: Durations = { seconds: 0, count: 0, atMost: SECONDS_CLASSES.map(() => 0) };
+    const durations = this.durations.get(route) ?? none;
+    this.durations.set(route, durations);
+    durations.seconds += seconds;
+    durations.count++;
+    for (const [i, end] of SECONDS_CLASSES.entries()) if (seconds <= end) durations.atMost[i]!++;
     if (error) add(this.errors, error);
   }
 

@@ -36,12 +36,20 @@ test("each request of a sampled trace has a line in the log, and no other reques
   await answerTo("/o/page", { traceparent: `00-${TRACE}-${PARENT}-01` });
   await answerTo("/o/absent", { traceparent: `00-${TRACE}-${PARENT}-01` });
   await expect.poll(() => lines("traced request").length).toBeGreaterThanOrEqual(3);
-  const line = { level: "info", pop: POP, trace: TRACE, span: expect.stringMatching(/^[\da-f]{16}$/) };
-  const timed = { at: expect.any(Number), ms: expect.any(Number) };
+  const line = { level: "info", pop: POP, trace_id: TRACE, span_id: expect.stringMatching(/^[\da-f]{16}$/) };
+  const answered = (parent: string, route: string, status: number) => ({
+    ...line,
+    event: "traced request",
+    parent_span_id: parent,
+    "http.route": route,
+    "http.response.status_code": status,
+    at: expect.any(Number),
+    ms: expect.any(Number),
+  });
   expect(lines("traced request")).toEqual([
-    { ...line, ...timed, event: "traced request", parent: TRACE.slice(0, 16), route: "/v1/read/", status: 200 },
-    { ...line, ...timed, event: "traced request", parent: PARENT, route: "/o/", status: 200 },
-    { ...line, ...timed, event: "traced request", parent: PARENT, route: "/o/", status: 404 },
+    answered(TRACE.slice(0, 16), "/v1/read/", 200),
+    answered(PARENT, "/o/", 200),
+    answered(PARENT, "/o/", 404),
   ]);
   expect(world.buckets.headerNames).toContain("host");
   expect(world.buckets.headerNames).not.toContain("traceparent");
@@ -54,7 +62,9 @@ test("a read that is cut off names its trace", async () => {
     world.buckets.objects.set(name, world.buckets.objects.get(name)!.subarray(0, 200_000));
   }
   await answerTo("/o/broken", { traceparent: `00-${TRACE}-${PARENT}-00` });
-  await expect.poll(() => lines("read cut off")).toMatchObject([{ key: "broken", trace: TRACE, parent: PARENT }]);
+  await expect
+    .poll(() => lines("read cut off"))
+    .toMatchObject([{ key: "broken", trace_id: TRACE, parent_span_id: PARENT }]);
 });
 
 test("pages of other origins may send a trace", async () => {

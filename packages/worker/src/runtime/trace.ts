@@ -42,7 +42,7 @@ export function traceparent({ trace, span, sampled }: Trace): string {
 
 /** The fields of a trace for a log line; none without a trace. */
 export function traceFields(trace: Trace | undefined): Readonly<Record<string, string>> {
-  return trace ? { trace: trace.trace, span: trace.span, parent: trace.parent } : {};
+  return trace ? { trace_id: trace.trace, span_id: trace.span, parent_span_id: trace.parent } : {};
 }
 
 /** 16 random digits, of which the first is no 0: a span id of zeros is none. */

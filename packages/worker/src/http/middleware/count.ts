@@ -7,6 +7,7 @@ import { routeOf } from "../routes.ts";
 
 /** Counts every answer. */
 export const countAnswers: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const at = Date.now();
   await next();
   const { env, req, res } = c;
   const { headers, status } = res;
@@ -20,6 +21,6 @@ export const countAnswers: MiddlewareHandler<AppEnv> = async (c, next) => {
   });
   // A PoP with wrong variables has no memory to count in.
   if (status !== 500) {
-    isolateOf(env).traffic.answered(pathOf(c), status, headers.get("x-agarose-error"));
+    isolateOf(env).traffic.answered(pathOf(c), status, headers.get("x-agarose-error"), (Date.now() - at) / 1000);
   }
 };

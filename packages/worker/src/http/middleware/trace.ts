@@ -14,6 +14,11 @@ export const traceTheRequest: MiddlewareHandler<AppEnv> = async (c, next) => {
   const at = Date.now();
   await next();
   // Until the head of the answer: its body is sent later.
-  const answer = { route: routeOf(pathOf(c)), status: c.res.status, at, ms: Date.now() - at };
+  const answer = {
+    "http.route": routeOf(pathOf(c)),
+    "http.response.status_code": c.res.status,
+    at,
+    ms: Date.now() - at,
+  };
   log("info", "traced request", { pop: settingsOf(c.env).pop, ...traceFields(trace), ...answer });
 };

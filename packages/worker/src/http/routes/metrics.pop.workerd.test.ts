@@ -70,6 +70,13 @@ test("/metrics counts requests, refusals, kinds of reads, requests to buckets, s
   expect(count("requests", { route: "/o/", status: "404" })).toBe(1);
   expect(count("requests", { route: "/o/", status: "403" })).toBe(1);
   expect(count("requests", { route: "other", status: "404" })).toBe(1);
+  // Its three series have the labels of the route, and those of the classes `le` besides.
+  const durations = all.get("agarose_isolate_request_duration_seconds")!.samples;
+  const ofOther = durations.filter(({ labels }) => labels["route"] === "other");
+  const classes = ofOther.filter(({ labels }) => labels["le"] !== undefined).map(({ value }) => value);
+  expect(classes, "cumulative").toEqual(classes.toSorted((a, b) => a - b));
+  expect(classes.at(-1)).toBe(1);
+  expect(ofOther.filter(({ labels }) => labels["le"] === undefined)).toHaveLength(2);
   expect(count("errors", { code: "OBJECT_NOT_FOUND" })).toBe(1);
   expect(count("errors", { code: "FORBIDDEN" })).toBe(1);
   expect(count("reads", { kind: "origin" })).toBeGreaterThanOrEqual(1);
@@ -84,10 +91,10 @@ test("/metrics counts requests, refusals, kinds of reads, requests to buckets, s
       .reduce((sum, { value }) => sum + value, 0),
   );
   const mean = loads.reduce((sum, load) => sum + load, 0) / loads.length;
-  const imbalance = valueOf(all, "agarose_isolate_region_imbalance_percent");
-  expect(imbalance).toBeCloseTo(100 * (Math.max(...loads) / mean - 1), 6);
+  const imbalance = valueOf(all, "agarose_isolate_region_imbalance_ratio");
+  expect(imbalance).toBeCloseTo(Math.max(...loads) / mean - 1, 6);
   expect(imbalance).toBeGreaterThan(0);
-  expect((await world.status()).isolate.regionImbalancePercent).toBeCloseTo(imbalance, 6);
+  expect((await world.status()).isolate.regionImbalancePercent).toBeCloseTo(100 * imbalance, 6);
   expect(count("stripes_decoded", { by: "own" })).toBeGreaterThanOrEqual(2 + 2 + 20);
   expect(valueOf(all, "agarose_isolate_breaker_open", { region: down! })).toBe(1);
   expect(valueOf(all, "agarose_isolate_breaker_open", { region: up! })).toBe(0);
@@ -97,7 +104,7 @@ test("/metrics counts requests, refusals, kinds of reads, requests to buckets, s
   expect(valueOf(all, "agarose_spending_month_usd")).toBeCloseTo(3 * 5e-6 + 2 * 0.5e-6, 9);
   expect(valueOf(all, "agarose_region_down", { region: down! })).toBe(0);
   // Only a PoP on Node is a process, and only one at Cloudflare has a limit of money by default.
-  const ofSome = ["process_resident_memory_bytes", "process_cpu_seconds_total", "agarose_spending_month_usd_max"];
+  const ofSome = ["process_resident_memory_bytes", "process_cpu_seconds_total", "agarose_spending_month_max_usd"];
   expect(new Set([...all.keys(), ...ofSome])).toEqual(new Set(Object.keys(METRICS)));
 });
 

@@ -1,7 +1,7 @@
 /** `GET /metrics`: the figures of `/v1/status` in the Prometheus text format, version 0.0.4. */
 import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
-import type { Counts } from "../traffic.ts";
+import { SECONDS_CLASSES, type Counts, type Durations } from "../traffic.ts";
 import { isolateOf } from "../../runtime/isolate.ts";
 import { quantileMs } from "../../regions/latency-histogram.ts";
 import { popState } from "../../cache/pop-state-stub.ts";
@@ -29,19 +29,19 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   const perRegion = (value: (region: (typeof regions)[number]) => number): Sample<"region">[] =>
     regions.map((region) => [{ region: region.name }, value(region)]);
   text.add(
-    "agarose_region_latency_ms",
-    perRegion(({ meanMs }) => meanMs),
+    "agarose_region_latency_seconds",
+    perRegion(({ meanMs }) => meanMs / 1000),
   );
   text.add(
     "agarose_region_bytes_per_second",
     perRegion(({ msPerByte }) => (msPerByte > 0 ? 1000 / msPerByte : 0)),
   );
   text.add(
-    "agarose_region_latency_quantile_ms",
+    "agarose_region_latency_quantile_seconds",
     [0.5, 0.99].flatMap((q) =>
       regions.map(({ name, times }): Sample<"region" | "quantile"> => [
         { region: name, quantile: String(q) },
-        quantileMs(times, q) ?? 0,
+        (quantileMs(times, q) ?? 0) / 1000,
       ]),
     ),
   );
@@ -57,8 +57,8 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   const perPeer = (value: (peer: (typeof peers)[number]) => number): Sample<"peer">[] =>
     peers.map((peer) => [{ peer: peer.name }, value(peer)]);
   text.add(
-    "agarose_peer_latency_ms",
-    perPeer(({ meanMs }) => meanMs),
+    "agarose_peer_latency_seconds",
+    perPeer(({ meanMs }) => meanMs / 1000),
   );
   text.add(
     "agarose_peer_down",
@@ -75,14 +75,15 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   text.add("agarose_isolate_kv_failures_total", [[{}, kvFailures]]);
   text.add("agarose_isolate_malformed_values_total", [[{}, malformed]]);
   text.add("agarose_isolate_requests_total", labelled(isolate.traffic.requests, "route", "status"));
+  text.addHistogram("agarose_isolate_request_duration_seconds", "route", isolate.traffic.durations);
   text.add("agarose_isolate_errors_total", labelled(isolate.traffic.errors, "code"));
   text.add("agarose_isolate_reads_total", labelled(isolate.traffic.reads, "kind"));
   text.add("agarose_isolate_bucket_requests_total", labelled(isolate.traffic.bucketRequests, "region", "outcome"));
   text.add("agarose_isolate_unusable_manifests_total", labelled(isolate.traffic.unusableManifests, "region", "code"));
   text.add("agarose_isolate_regions_behind_total", labelled(isolate.traffic.regionsBehind, "region"));
   text.add("agarose_isolate_unconfirmed_lookups_total", [[{}, isolate.traffic.unconfirmed]]);
-  text.add("agarose_isolate_region_imbalance_percent", [
-    [{}, isolate.traffic.regionImbalancePercent(settings.regions.map(({ name }) => name))],
+  text.add("agarose_isolate_region_imbalance_ratio", [
+    [{}, isolate.traffic.regionImbalancePercent(settings.regions.map(({ name }) => name)) / 100],
   ]);
   text.add("agarose_isolate_peer_requests_total", labelled(isolate.traffic.peerRequests, "peer", "outcome"));
   text.add("agarose_isolate_recovered_chunks_total", [[{}, isolate.traffic.recoveredChunks]]);
@@ -110,28 +111,28 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   ]);
   const { usdPerMonth } = settings.spending;
   if (Number.isFinite(usdPerMonth)) {
-    text.add("agarose_spending_month_usd_max", [[{}, usdPerMonth]]);
+    text.add("agarose_spending_month_max_usd", [[{}, usdPerMonth]]);
   }
   text.add("agarose_fill_egress_day_bytes", [[{}, currentEgress(fillEgress, Date.now()).bytes]]);
-  text.add("agarose_fill_egress_day_bytes_max", [[{}, settings.fillEgressBytesPerDay]]);
+  text.add("agarose_fill_egress_day_max_bytes", [[{}, settings.fillEgressBytesPerDay]]);
   const savings = lastPeriod?.savings;
   if (savings) {
-    text.add("agarose_read_ms", [[{}, savings.readMs]]);
+    text.add("agarose_read_seconds", [[{}, savings.readMs / 1000]]);
     text.add(
-      "agarose_saved_ms",
-      Object.entries(savings.savedMs).map(([idea, ms]) => [{ idea }, ms]),
+      "agarose_saved_seconds",
+      Object.entries(savings.savedMs).map(([idea, ms]) => [{ idea }, ms / 1000]),
     );
-    if (savings.regretMs !== undefined) text.add("agarose_regret_ms", [[{}, savings.regretMs]]);
+    if (savings.regretMs !== undefined) text.add("agarose_regret_seconds", [[{}, savings.regretMs / 1000]]);
     text.add(
-      "agarose_egress_usd_per_million_reads",
-      Object.entries(savings.egressUsd).map(([egress, price]) => [{ egress }, 1e6 * price]),
+      "agarose_read_egress_usd",
+      Object.entries(savings.egressUsd).map(([egress, price]) => [{ egress }, price]),
     );
     text.add("agarose_recovered_chunks", [[{}, savings.recovered]]);
-    text.add("agarose_region_imbalance_percent", [[{}, savings.imbalancePercent]]);
+    text.add("agarose_region_imbalance_ratio", [[{}, savings.imbalancePercent / 100]]);
   }
   if (lastPeriod) {
-    text.add("agarose_period_timestamp_ms", [[{}, lastPeriod.at]]);
-    text.add("agarose_period_duration_ms", [[{}, lastPeriod.ms]]);
+    text.add("agarose_period_end_timestamp_seconds", [[{}, lastPeriod.at / 1000]]);
+    text.add("agarose_period_duration_seconds", [[{}, lastPeriod.ms / 1000]]);
     text.add("agarose_period_operations", [[{}, lastPeriod.operations]]);
     text.add("agarose_period_errors", [[{}, lastPeriod.errors.length]]);
     text.add("agarose_period_stripes", [
@@ -168,14 +169,34 @@ class Exposition {
 
   /** Adds a metric of the catalogue with a sample for each set of its labels. */
   add<N extends MetricName>(name: N, samples: readonly Sample<(typeof METRICS)[N]["labels"][number]>[]): void {
+    this.#begin(name);
+    for (const [labels, value] of samples) this.#sample(name, labels, value);
+  }
+
+  /** Adds a histogram of the catalogue for each value of its label. */
+  addHistogram(name: MetricName, label: string, all: ReadonlyMap<string, Durations>): void {
+    this.#begin(name);
+    for (const [value, { seconds, count, atMost }] of all) {
+      const labels = { [label]: value };
+      for (const [i, end] of SECONDS_CLASSES.entries()) {
+        this.#sample(`${name}_bucket`, { ...labels, le: String(end) }, atMost[i]!);
+      }
+      this.#sample(`${name}_bucket`, { ...labels, le: "+Inf" }, count);
+      this.#sample(`${name}_sum`, labels, seconds);
+      this.#sample(`${name}_count`, labels, count);
+    }
+  }
+
+  #begin(name: MetricName): void {
     const { help, type } = METRICS[name];
     this.#text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
-    for (const [labels, value] of samples) {
-      const pairs = Object.entries<string>({ ...this.#labels, ...labels }).map(
-        ([label, text]) => `${label}="${escapeLabel(text)}"`,
-      );
-      this.#text += `${name}{${pairs.join(",")}} ${value}\n`;
-    }
+  }
+
+  #sample(name: string, own: Readonly<Record<string, string>>, value: number): void {
+    const labels = Object.entries({ ...this.#labels, ...own }).map(
+      ([label, text]) => `${label}="${escapeLabel(text)}"`,
+    );
+    this.#text += `${name}{${labels.join(",")}} ${value}\n`;
   }
 
   toString(): string {
