@@ -45,6 +45,10 @@ export const ERROR_CATALOGUE = {
     meaning: "Most regions answer that they hold no manifest for the key.",
     remedy: "Check the key with `agarose ls`, and the buckets' permissions with `agarose doctor`.",
   },
+  OBJECT_PLAIN: {
+    meaning: "The regions do not know the key, and the origin has it as a plain object, which has no chunks.",
+    remedy: "Read it by `/o/`, as the service worker does by itself.",
+  },
   OBJECT_TOO_LARGE: {
     meaning: "The whole object needs more requests than one invocation of the edge may make.",
     remedy: "Read it with the service worker, or request ranges of it.",
@@ -276,6 +280,7 @@ const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
   REQUEST_INVALID: 400,
   FORBIDDEN: 403,
   OBJECT_NOT_FOUND: 404,
+  OBJECT_PLAIN: 404,
   OBJECT_TOO_LARGE: 413,
   UPLOAD_REFUSED: 403,
   RANGE_UNSATISFIABLE: 416,

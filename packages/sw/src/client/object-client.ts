@@ -99,11 +99,14 @@ export class ObjectClient {
     } catch (error) {
       const { code } = toAgaroseError(error);
       if (code === "MANIFEST_NEWER") this.#ports.update?.();
-      else if (!/^(SIGNATURE|CODING)_UNSUPPORTED$/.test(code) && (!HAS_ENCRYPTION || code !== "SECRET_MISSING"))
+      else if (
+        !/^(SIGNATURE_UNSUPPORTED|CODING_UNSUPPORTED|OBJECT_PLAIN)$/.test(code) &&
+        (!HAS_ENCRYPTION || code !== "SECRET_MISSING")
+      )
         throw error;
       if (!this.config.pops[0]) throw error;
       // A PoP checks signatures where the browser has no Ed25519, and knows formats and secrets that this client does
-      // not. What the worker cannot decode, the browser's network does.
+      // not. What the worker cannot decode, the browser's network does. A plain object has no chunks.
       const { body, ...head } = await readAtPops(request, this.#ports, code === "CODING_UNSUPPORTED");
       hasEnded = body === null;
       answer = { ...head, body: body && endOf(body, end) };

@@ -7,6 +7,7 @@ import { orUndefined } from "@agarose/core/async";
 import { notifyPeers } from "../peers/cooperation.ts";
 import { sleep } from "../runtime/async.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";
+import { forgetOriginObjects } from "../read/origin-object.ts";
 import type { Invocation } from "../runtime/invocation.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { PopSnapshot } from "./pop-state.ts";
@@ -55,6 +56,7 @@ export async function purge(request: PurgeRequest, invocation: Invocation): Prom
     const matching = snapshot.ledger.filter(({ key }) => matches(request, key));
     const keys = [...request.keys, ...matching.map(({ key }) => key)];
     await isolate.manifests.forget((key) => matches(request, key), keys);
+    await forgetOriginObjects(request.keys, isolate);
     return await remove(matching, snapshot, context, invocation);
   } finally {
     // A lease that does not end here expires.

@@ -113,7 +113,7 @@ export class ManifestStore {
       if (this.#options.now() >= known.renewMs) this.#renewEarly(key, known, context);
       return known.manifest;
     }
-    if (this.#isAbsent(key)) throw notFound(key);
+    if (this.#isAbsent(key)) throw this.#notFound(key);
     const renew = (): Promise<Manifest> => this.#lookUp(key, context, () => this.#renew(key, context));
     const shared = this.#lookups.get(key)?.work;
     const outcome = (shared ?? renew()).then(
@@ -183,7 +183,7 @@ export class ManifestStore {
   async #renew(key: string, context: LookupContext): Promise<Manifest> {
     const { now } = this.#options;
     const inFront = await this.#fromFrontCache(key);
-    if (!inFront && this.#isAbsent(key)) throw notFound(key);
+    if (!inFront && this.#isAbsent(key)) throw this.#notFound(key);
     if (inFront && this.#isFresh(inFront)) {
       this.#entries.set(key, inFront);
       return inFront.manifest;
@@ -239,7 +239,7 @@ export class ManifestStore {
     const isOvertaken = manifest.generation >= generationMin && manifest.generation < this.#newestSeen(key);
     if (isOvertaken) {
       if (newest) return newest.manifest;
-      throw notFound(key);
+      throw this.#notFound(key);
     }
     // What a majority has confirmed is worth more than the same without one.
     if (fresh && !isConfirmed && manifest.generation === fresh.manifest.generation) return manifest;
@@ -292,6 +292,13 @@ export class ManifestStore {
     this.#entries.delete(key);
   }
 
+  /** Of a removed object it names the generation. */
+  #notFound(key: string): AgaroseError {
+    const { generation } = this.#removed.get(key) ?? {};
+    const message = `object ${JSON.stringify(key)} did not exist a moment ago: check the key with \`agarose ls\``;
+    return new AgaroseError("OBJECT_NOT_FOUND", message, { key, ...(generation !== undefined && { generation }) });
+  }
+
   #rememberAbsent(key: string, expiresMs: number): void {
     this.#absent.set(key, { bytes: 64 + 2 * key.length, expiresMs });
   }
@@ -304,14 +311,6 @@ export class ManifestStore {
     this.#absent.delete(key);
     return false;
   }
-}
-
-function notFound(key: string): AgaroseError {
-  return new AgaroseError(
-    "OBJECT_NOT_FOUND",
-    `object ${JSON.stringify(key)} did not exist a moment ago: check the key with \`agarose ls\``,
-    { key },
-  );
 }
 
 /** Whether buckets gave no answer, as against one that we must not cover up. */

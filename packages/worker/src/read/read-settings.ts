@@ -15,6 +15,8 @@ export interface ReadSettings extends RegionSettings, PopSettings {
   readonly manifestTtlSeconds: number;
   /** Memory of an isolate for hot values of the chunk cache, in bytes. */
   readonly memoryBytes: number;
+  /** Base URL of plain objects, which are served for keys of which the regions know nothing. */
+  readonly origin: string | undefined;
   /** Keys of the publishers whose manifests the PoP uses; empty in unsigned mode: it uses every manifest. */
   readonly publisherKeys: readonly string[];
   /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
@@ -39,6 +41,13 @@ export const READ_VARIABLES = {
     "How many bytes of hot chunks an isolate keeps in memory. More than the default needs a PoP of your own.",
     MEMORY_BYTES_DEFAULT,
     Number.MAX_SAFE_INTEGER,
+  ),
+  ORIGIN: json(
+    "Base URL of plain objects that `/o/` serves for keys of which the regions know nothing. Its answers need a length " +
+      "and a strong ETag. Anyone may read it.",
+    "JSON text, or null",
+    v.nullable(v.pipe(v.string(), v.regex(/^https?:\/\/[^?#]+$/, "is not an HTTP URL"))),
+    { fallback: "null" },
   ),
   PUBLISHER_KEYS: json(
     "Public keys of the publishers whose manifests the PoP uses. Required, unless `UNSIGNED` is true.",
@@ -65,7 +74,7 @@ export const READ_VARIABLES = {
 
 /** Checks the variables of this room, of regions and of peers. Throws CONFIG_INVALID. */
 export function parseReadSettings(env: object): ReadSettings {
-  const { DELTA, LOG_TRACES, MANIFEST_TTL_SECONDS, MEMORY_BYTES, PUBLISHER_KEYS, SUBREQUESTS_MAX, UNSIGNED } =
+  const { DELTA, LOG_TRACES, MANIFEST_TTL_SECONDS, MEMORY_BYTES, ORIGIN, PUBLISHER_KEYS, SUBREQUESTS_MAX, UNSIGNED } =
     parseVariables(READ_VARIABLES, env);
   const settings = {
     ...parsePopSettings(env),
@@ -74,6 +83,7 @@ export function parseReadSettings(env: object): ReadSettings {
     logTraces: LOG_TRACES,
     manifestTtlSeconds: MANIFEST_TTL_SECONDS,
     memoryBytes: MEMORY_BYTES,
+    origin: ORIGIN ?? undefined,
     publisherKeys: PUBLISHER_KEYS,
     subrequestsMax: SUBREQUESTS_MAX,
   };

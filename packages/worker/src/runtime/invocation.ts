@@ -143,7 +143,7 @@ export class Invocation {
   }
 
   async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
-    const { misses } = this.isolate;
+    const { misses, settings } = this.isolate;
     if (misses.isBlocked(this.#client)) {
       throw new AgaroseError("RATE_LIMITED", "this client has asked for too many keys that do not exist: retry later");
     }
@@ -151,9 +151,15 @@ export class Invocation {
       return await this.#askRegions(key, generationMin, consistency);
     } catch (error) {
       const { code } = toAgaroseError(error);
-      if (code === "OBJECT_NOT_FOUND") this.waitUntil(misses.spend(this.#client, this.env.MISS_LIMIT));
+      // The origin may have it.
+      if (code === "OBJECT_NOT_FOUND" && settings.origin === undefined) this.noteMiss();
       throw error;
     }
+  }
+
+  /** Counts a look-up of a key that does not exist, of which a client may make a few. */
+  noteMiss(): void {
+    this.waitUntil(this.isolate.misses.spend(this.#client, this.env.MISS_LIMIT));
   }
 
   async #askRegions(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {

@@ -50,6 +50,7 @@ export interface Isolate {
   readonly origins: ReadonlySet<string>;
   /** Decides which manifests the PoP uses. */
   readonly trust: SignatureCheck;
+  readonly frontCache: FrontCache;
   readonly manifests: ManifestStore;
   readonly configuration: ConfigurationSnapshot;
   readonly peers: PeersSnapshot;
@@ -121,6 +122,7 @@ function createIsolate(env: Bindings): Isolate {
     clock,
     origins: originsOf(settings),
     trust,
+    frontCache,
     manifests,
     configuration: new ConfigurationSnapshot(clock),
     peers,
@@ -153,7 +155,11 @@ function frontName(env: Bindings, { pop }: ReadSettings): string {
   return continent === undefined ? pop : `${pop}:${continent}`;
 }
 
-function originsOf({ regions, peers }: ReadSettings): Set<string> {
-  const urls = [...regions.map(({ popUrl }) => popUrl), ...(peers?.pops ?? []).map(({ url }) => url)];
+function originsOf({ regions, peers, origin }: ReadSettings): Set<string> {
+  const urls = [
+    ...regions.map(({ popUrl }) => popUrl),
+    ...(peers?.pops ?? []).map(({ url }) => url),
+    origin ?? [],
+  ].flat();
   return new Set(urls.map((url) => new URL(url).origin));
 }

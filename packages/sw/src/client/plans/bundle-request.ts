@@ -208,7 +208,7 @@ async function refusal(response: FetchedResponse, pop: Endpoint): Promise<Agaros
 
 /** Whether a failure is an answer about the key, which no other source would give differently. */
 export function isAnswer({ code }: Pick<AgaroseError, "code">): boolean {
-  return /^(FORBIDDEN|OBJECT_NOT_FOUND|KEY_.+|MANIFEST_NEWER)$/.test(code);
+  return /^(FORBIDDEN|OBJECT_(NOT_FOUND|PLAIN)|KEY_.+|MANIFEST_NEWER)$/.test(code);
 }
 
 /** The error that refuses what a PoP sent. */

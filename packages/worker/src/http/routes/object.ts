@@ -12,7 +12,8 @@ import {
 } from "@agarose/core/http";
 import type { Context } from "hono";
 import { isUnreachable } from "../../read/manifest-store.ts";
-import { readObject, type ClientOfRead } from "../../read/object-read.ts";
+import { ofFixedLength, readObject, type ClientOfRead } from "../../read/object-read.ts";
+import { insteadOfUnknown } from "../../read/origin-object.ts";
 import { clientAddress } from "../../runtime/client-address.ts";
 import type { Invocation } from "../../runtime/invocation.ts";
 import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
@@ -79,16 +80,30 @@ async function served(key: string, asked: Headers, invocation: Invocation, c: Co
   const { method: requested, headers, signal } = c.req.raw;
   const method = requested === "HEAD" ? "HEAD" : "GET";
   const { access, site } = settingsOf(c.env);
+  const fitted = <A extends ObjectAnswer>(made: A, shown: Manifest): A => {
+    openPage(made, shown, site);
+    return token !== undefined ? unshared(made) : made;
+  };
   const answerOf = async (found: Manifest): Promise<Answered> => {
     const opened = await openContent(found, () => access.secrets.dataKeyOf(found));
     const shown = opened?.shown ?? found;
-    const made = partsAnswer(shown, asked, crypto.randomUUID()) ?? objectAnswer(shown, asked);
-    openPage(made, shown, site);
-    const answer = token !== undefined ? unshared(made) : made;
+    const answer = fitted(partsAnswer(shown, asked, crypto.randomUUID()) ?? objectAnswer(shown, asked), shown);
     const passed = method === "GET" ? passedOn(found, answer, asked) : undefined;
     return { answer: passed ?? answer, opened: passed ? undefined : opened, manifest: found };
   };
-  const manifest = await invocation.manifest(key);
+  let manifest: Manifest;
+  try {
+    manifest = await invocation.manifest(key);
+  } catch (error) {
+    const own = { signal, client: clientAddress(headers) };
+    const found = await insteadOfUnknown(error, key, method === "HEAD", own, invocation);
+    const answer = fitted(objectAnswer(found.shown, asked), found.shown);
+    answer.headers["x-agarose-read"] = "plain";
+    if (method === "HEAD" || !answer.range) return bodiless(answer);
+    const { start, end } = answer.range;
+    const body = start < end ? ofFixedLength(await found.open(answer.range), end - start, invocation) : null;
+    return new Response(body, { status: answer.status, headers: answer.headers });
+  }
   const answered = await answerOf(manifest);
   if (method === "HEAD" || !answered.answer.range) return bodiless(answered.answer);
   const { bytes } = answered.opened?.shown ?? manifest;

@@ -16,6 +16,7 @@ import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
 import type { KnownManifest } from "../../read/plan.ts";
 import { pieceFrames } from "../../read/piece-frames.ts";
+import { insteadOfUnknown } from "../../read/origin-object.ts";
 import type { MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
 import { shardBytes } from "../../regions/region-latency.ts";
@@ -34,7 +35,17 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const query = parseReadQuery(new URL(c.req.url).searchParams);
   const invocation = invocationOf(c);
-  const { plan: planned, manifest, oic, token } = await planFor(c, invocation, key, query.known);
+  const { headers: asked, signal } = c.req.raw;
+  const client = clientAddress(asked);
+  const {
+    plan: planned,
+    manifest,
+    oic,
+    token,
+  } = await planFor(c, invocation, key, query.known).catch(async (error: unknown) => {
+    await insteadOfUnknown(error, key, true, { signal, client }, invocation);
+    throw new AgaroseError("OBJECT_PLAIN", `${JSON.stringify(key)} is only at the origin: read it by /o/`, { key });
+  });
   const headers = {
     "content-type": BUNDLE_CONTENT_TYPE,
     "cache-control": "no-store",
@@ -42,8 +53,6 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   };
   // Hono drops the body of HEAD, so there must be none to begin with.
   if (c.req.raw.method === "HEAD") return new Response(null, { headers });
-  const { headers: asked, signal } = c.req.raw;
-  const client = clientAddress(asked);
   const { cache, memory, clock, traffic } = invocation.isolate;
   const range = rangeOf(query.range, manifest);
   const pieces = range && piecesOf(manifest, range);
