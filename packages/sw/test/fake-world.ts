@@ -144,6 +144,8 @@ export class FakeWorld {
   readonly events: ReadEvent[] = [];
   /** Faults of PoPs, by name, in answers of `/o/` alone. */
   readonly faultsOfObjects = new Map<string, FakePop["fault"]>();
+  /** Whether the PoPs have objects only from their origin, as plain ones. */
+  arePlain = false;
   /** Whether `/o/` knows no object. */
   forgets = false;
   /** How often clients looked for a newer worker. */
@@ -341,8 +343,8 @@ export class FakeWorld {
     if (pathname === "/v1/plans") return this.#plans(pop, searchParams, signal);
     const key = decodeKey(pathname.slice("/v1/read/".length));
     const object = this.#objects.get(key);
-    if (!object) {
-      const error = { code: "OBJECT_NOT_FOUND", message: `no object ${key}`, details: {} };
+    if (!object || this.arePlain) {
+      const error = { code: object ? "OBJECT_PLAIN" : "OBJECT_NOT_FOUND", message: `no object ${key}`, details: {} };
       return new Response(JSON.stringify({ error }), { status: 404 });
     }
     const frames = await this.#bundle(pop, object, searchParams);

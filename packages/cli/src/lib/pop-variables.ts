@@ -8,9 +8,9 @@ export interface PopPlatform {
   readonly hasBindings: boolean;
 }
 
-/** Returns REGIONS, PEERS where there are others, the site, and whose manifests to use. */
+/** Returns REGIONS, PEERS where there are others, the site, the origin, and whose manifests to use. */
 export function sharedVariables(
-  { regions, pops, publicKeys, site }: Config,
+  { regions, pops, publicKeys, site, origin }: Config,
   { hasBindings }: PopPlatform,
 ): Record<string, string> {
   return {
@@ -26,6 +26,7 @@ export function sharedVariables(
     ),
     ...(pops.length > 1 && { PEERS: JSON.stringify(pops.map(({ name, url }) => ({ name, url }))) }),
     SITE: JSON.stringify(site ?? null),
+    ORIGIN: JSON.stringify(origin?.url ?? null),
     PUBLISHER_KEYS: JSON.stringify(publicKeys ?? []),
     // Without keys, the configuration is in unsigned mode, or all its buckets are on this machine.
     UNSIGNED: String(publicKeys === undefined),

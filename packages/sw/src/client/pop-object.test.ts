@@ -85,6 +85,18 @@ test.each<[FakePop["fault"], string]>([
   expect(world.log.filter(({ url, aborted }) => url.includes("/o/") && !aborted && fault === "silent")).toEqual([]);
 });
 
+test("what only the origin of a PoP has is read there, and no bucket is asked", async () => {
+  const world = new FakeWorld();
+  world.put(KEY, BYTES);
+  world.arePlain = true;
+  const { status, bytes } = await read(world, world.client());
+  expect([status, bytes]).toEqual([200, BYTES]);
+  expect(world.log.map(({ url }) => new URL(url).pathname).filter((path) => path !== "/healthz")).toEqual([
+    `/v1/read/${KEY}`,
+    `/o/${KEY}`,
+  ]);
+});
+
 test("what a PoP says about the object is the answer, and no other PoP is asked", async () => {
   const { world, client } = startWorld();
   world.forgets = true;
