@@ -5,10 +5,10 @@ import type { Config } from "./config/config.ts";
 import { Breaker } from "./regions/ask-regions.ts";
 import { Fence } from "./commit/fence.ts";
 import { writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
+import { HttpOrigin, type Origin } from "./origin/http-origin.ts";
 import { signerOf, trustOf } from "./config/signing.ts";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
 import type { AdaptiveWidth } from "./listing/adaptive-pool.ts";
-import type { S3Store } from "./buckets/s3-store.ts";
 import { openOrigin, openStores } from "./buckets/stores.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
 
@@ -18,8 +18,8 @@ export interface DeploymentParts extends WriteContext {
   readonly encoder: () => Promise<Encoder>;
   /** Of the transfers under way: each narrows when a store asks for fewer requests. */
   readonly widths: Set<AdaptiveWidth>;
-  /** The bucket of plain objects, where the configuration names one. */
-  readonly origin?: S3Store | undefined;
+  /** The plain objects, where the configuration names some. */
+  readonly origin?: Origin | undefined;
 }
 
 /** What a deployment can be opened with in place of the system's clock, and in place of the codec of Node. */
@@ -41,7 +41,8 @@ export function openParts(
   const widths = new Set<AdaptiveWidth>();
   const options = { ...storeOptions, onThrottle: () => widths.forEach((width) => width.throttle()) };
   const stores = openStores(config, options);
-  const origin = openOrigin(config, options);
+  const url = config.origin?.url;
+  const origin = openOrigin(config, options) ?? (url === undefined ? undefined : new HttpOrigin(url));
   const sign = signerOf(config);
   const keys = { trust: trustOf(config), ...(sign && { sign }) };
   // It asks nothing before a writer does. A look at the records must not be cut short by what other requests have met.

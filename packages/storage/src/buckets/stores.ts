@@ -38,9 +38,9 @@ function eachRegion<T>(
 
 /** Opens the bucket of plain objects, if the configuration names one. */
 export function openOrigin(config: Config, options: S3StoreOptions): S3Store | undefined {
-  if (!config.origin) return undefined;
-  const { endpoint, bucket } = config.origin;
-  const region = { ...config.origin, name: "origin", provider: "", url: `${endpoint}/${bucket}` };
+  const { endpoint, bucket } = config.origin ?? {};
+  if (!config.origin || endpoint === undefined || bucket === undefined) return undefined;
+  const region = { ...config.origin, endpoint, bucket, name: "origin", provider: "", url: `${endpoint}/${bucket}` };
   return eachRegion({ ...config, regions: [region] }, options, (own, itsOptions) => new S3Store(own, itsOptions))[0];
 }
 

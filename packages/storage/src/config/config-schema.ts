@@ -204,8 +204,12 @@ const code = v.pipe(
 );
 
 const origin = v.strictObject({
-  endpoint: about("S3 endpoint of the bucket.", httpUrl),
-  bucket: about("Bucket with plain objects, whose names become keys. It is none of `regions`.", bucketName),
+  url: optional(
+    "Base URL of the objects for reads without credentials, which PoPs use. Alone, without a bucket, it cannot be listed.",
+    httpUrl,
+  ),
+  endpoint: optional("S3 endpoint of the bucket.", httpUrl),
+  bucket: optional("Bucket with plain objects, whose names become keys. It is none of `regions`.", bucketName),
   awsRegion: optional("Region name that requests are signed for.", text, "us-east-1"),
   credentials: optional("Where the keys come from. Default: those of the whole file.", credentials),
 });
@@ -229,9 +233,16 @@ export const configSchema = v.pipe(
       ),
     ),
     origin: optional(
-      "Bucket of plain objects. `agarose adopt` stores them in the regions, and so does the first read of one by the " +
-        "command line, a gateway or the library.",
-      origin,
+      "Plain objects, in a bucket or behind a URL. `agarose adopt` stores those of a bucket in the regions, and so does " +
+        "the first read of one by the command line, a gateway or the library.",
+      v.pipe(
+        origin,
+        v.check(
+          ({ url, endpoint, bucket }) =>
+            (endpoint === undefined) === (bucket === undefined) && (url ?? bucket) !== undefined,
+          "has neither `endpoint` and `bucket` nor `url`",
+        ),
+      ),
     ),
     code: optional(
       "Erasure code of new objects. `auto` chooses by size. Objects of at most 16 KiB travel in their manifests, " +

@@ -91,7 +91,7 @@ export class SortedKeys {
     // A list that lacks keys would make a client remove them elsewhere.
     if (!listing.complete && !isEventual) throw listing.incomplete();
     const plain = new Map<string, PlainObject>();
-    for await (const { name, bytes, modifiedMs, etag = '""' } of origin?.list(prefix, signal) ?? []) {
+    for await (const { name, bytes, modifiedMs, etag = '""' } of origin?.list?.(prefix, signal) ?? []) {
       if (!known.has(name) && isKey(name)) plain.set(name, { bytes, modifiedMs, etag });
     }
     return {

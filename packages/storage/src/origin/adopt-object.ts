@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
 import { isTombstone, parseKey, type ManifestRecord } from "@agarose/core/format";
-import type { S3Store } from "../buckets/s3-store.ts";
+import type { Origin } from "./http-origin.ts";
 import type { ListedObject } from "../buckets/store.ts";
 import { replacedMeanwhile } from "../commit/commit.ts";
 import { shownManifest } from "../encryption/opened.ts";
@@ -36,7 +36,7 @@ export type AdoptOutcome = { readonly key: string; readonly bytes: number } & (
 
 /** How objects are adopted. */
 export interface AdoptHow {
-  readonly origin: S3Store;
+  readonly origin: Origin;
   /** Where copies wait, under names of their own. Undefined for a dry run. */
   readonly folder: string | undefined;
   readonly pace: Pace;
@@ -124,7 +124,7 @@ async function requireRecord(key: string, context: DeploymentParts): Promise<voi
 }
 
 /** A list may lack an object for once, and what is removed from the regions does not come back. */
-async function requireGone(key: string, origin: S3Store, signal: AbortSignal): Promise<void> {
+async function requireGone(key: string, origin: Origin, signal: AbortSignal): Promise<void> {
   const bytes = await origin.head(key, signal);
   if (bytes === undefined) return;
   const message = `the origin has ${JSON.stringify(key)} (${bytes} bytes) and does not list it: run the command again`;

@@ -1,7 +1,7 @@
 /** One walk over the plain objects of the origin that adopts those of which the regions know nothing. */
 import { rm } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
-import type { S3Store } from "../buckets/s3-store.ts";
+import { S3Store } from "../buckets/s3-store.ts";
 import type { ListedObject } from "../buckets/store.ts";
 import { makeTempFolder, type OnLeftover } from "../files/owned-files.ts";
 import { Pace } from "../listing/pace.ts";
@@ -40,8 +40,9 @@ const OBJECTS_AT_A_TIME_DRY = 16;
 
 /** The bucket of plain objects. Throws CONFIG_INVALID where the configuration names none. */
 export function originOf({ origin }: Pick<DeploymentParts, "origin">): S3Store {
-  if (origin) return origin;
-  throw new AgaroseError("CONFIG_INVALID", "the configuration has no `origin`: add the bucket of your plain objects");
+  if (origin instanceof S3Store) return origin;
+  const what = origin ? "an `origin` with a `url` alone, which cannot be listed" : "no `origin`";
+  throw new AgaroseError("CONFIG_INVALID", `the configuration has ${what}: add the bucket of your plain objects`);
 }
 
 /**

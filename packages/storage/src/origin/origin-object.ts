@@ -6,7 +6,8 @@ import { createHash } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import { AgaroseError, toAgaroseError, type FetchedResponse } from "@agarose/core";
 import { mayKeepHeader } from "@agarose/core/format";
-import type { S3Store } from "../buckets/s3-store.ts";
+import { S3Store } from "../buckets/s3-store.ts";
+import type { Origin } from "./http-origin.ts";
 import type { ListedObject } from "../buckets/store.ts";
 import { replacedMeanwhile } from "../commit/commit.ts";
 import { tempError } from "../files/file-errors.ts";
@@ -23,15 +24,19 @@ export interface CopyHow {
   readonly pass: (bytes: number) => Promise<void>;
 }
 
-/** The entry of a name in the origin's listing now; undefined if there is none. Throws as `Store.list` does. */
-export async function listedNow(name: string, origin: S3Store, signal: AbortSignal): Promise<ListedObject | undefined> {
+/**
+ * The entry of a name in the origin's listing now, or what a server of files says of it; undefined if there is none.
+ * Throws as `Store.list` and `HttpOrigin.look` do.
+ */
+export async function listedNow(name: string, origin: Origin, signal: AbortSignal): Promise<ListedObject | undefined> {
+  if (!origin.list) return origin.look(name, signal);
   // It is the first of those that begin with it.
   for await (const object of origin.list(name, signal, undefined, 1)) return object.name === name ? object : undefined;
   return undefined;
 }
 
 /** Throws as `copyOfOrigin` does where the origin has another object than the listed one by now, or none. */
-export async function requireUnchanged(listed: ListedObject, origin: S3Store, signal: AbortSignal): Promise<void> {
+export async function requireUnchanged(listed: ListedObject, origin: Origin, signal: AbortSignal): Promise<void> {
   const now = await origin.look(listed.name, signal);
   if (!now) throw absent(listed);
   if (now.bytes !== listed.bytes || isOther(now.etag, listed)) throw changed(listed);
@@ -52,7 +57,7 @@ function isOther(etag: string | null | undefined, listed: ListedObject): boolean
 export async function copyOfOrigin(
   listed: ListedObject,
   path: string,
-  origin: S3Store,
+  origin: Origin,
   { signal, pass }: CopyHow,
 ): Promise<Described> {
   const left = new AbortController();
@@ -76,7 +81,7 @@ export async function copyOfOrigin(
       const sent = bytes > listed.bytes ? "more" : bytes;
       throw failed(listed, `sent ${sent} of ${listed.bytes} bytes`, { expected: listed.bytes, actual: bytes });
     }
-    const etag = checkedEtag(md5.digest("hex"), response, listed);
+    const etag = checkedEtag(md5.digest("hex"), response, origin instanceof S3Store ? listed : { ...listed, etag: "" });
     return describedBy(response, etag);
   } catch (error) {
     left.abort();

@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import { toAgaroseError, type Clock } from "@agarose/core";
 import type { Manifest } from "@agarose/core/format";
-import type { S3Store } from "../buckets/s3-store.ts";
+import type { Origin } from "./http-origin.ts";
 import { makeTempFolder } from "../files/owned-files.ts";
 import { Pace } from "../listing/pace.ts";
 import { readManifest, type ReadHow } from "../objects/manifests.ts";
@@ -58,7 +58,7 @@ export class UnreadAdoptions {
 }
 
 /** Those under way, by key. */
-const underWay = new WeakMap<S3Store, Map<string, Adoption>>();
+const underWay = new WeakMap<Origin, Map<string, Adoption>>();
 
 /**
  * `readManifest`, which adopts the object of the origin where the regions have neither an object nor a tombstone. It
@@ -87,7 +87,7 @@ export async function readOrAdopt(
 /** Adopts the object of the origin, if there is one, and returns whether the regions may know the key now. */
 export async function adoptTogether(
   key: string,
-  origin: S3Store,
+  origin: Origin,
   context: DeploymentParts,
   unread?: UnreadAdoptions,
 ): Promise<boolean> {
@@ -108,7 +108,7 @@ export async function adoptTogether(
   }
 }
 
-function begin(key: string, origin: S3Store, running: Map<string, Adoption>, context: DeploymentParts): Adoption {
+function begin(key: string, origin: Origin, running: Map<string, Adoption>, context: DeploymentParts): Adoption {
   const stop = new AbortController();
   const adoption: Adoption = {
     work: adoptNow(key, origin, { ...context, signal: stop.signal }),
@@ -123,7 +123,7 @@ function begin(key: string, origin: S3Store, running: Map<string, Adoption>, con
   return adoption;
 }
 
-async function adoptNow(key: string, origin: S3Store, context: DeploymentParts): Promise<boolean> {
+async function adoptNow(key: string, origin: Origin, context: DeploymentParts): Promise<boolean> {
   const listed = await listedNow(key, origin, context.signal);
   if (!listed) return false;
   const folder = await makeTempFolder("adopt");
