@@ -154,16 +154,16 @@ export interface BegunUpload {
 
 /** The claim with `begins` of an upload; undefined where there is none. NO_QUORUM. */
 export async function findBegun(key: string, upload: string, context: WriteContext): Promise<BegunUpload | undefined> {
-  const listed = await listClaims(key, context);
-  const claims = await Promise.all(
-    listed.map(async (one) => ({ ...(await readClaim(one, context.signal)), generation: one.generation })),
-  );
+  // A region that fails meanwhile is one that does not answer.
+  const read = async (one: ListedClaim, signal: AbortSignal) => ({ ...one, ...(await readClaim(one, signal)) });
+  const claims = await listClaims(key, context, majorityOf(context.stores), read);
   const own = claims.flatMap(({ begins, ...claim }) =>
     claim.upload === upload && begins !== undefined ? [{ ...claim, begins }] : [],
   );
-  const [first] = own;
-  if (!first) return undefined;
-  const { generation, begins } = first;
+  // Below the one that it has won, another writer may have what it has left in a few regions only.
+  const last = own.toSorted((a, b) => b.generation - a.generation)[0];
+  if (!last) return undefined;
+  const { generation, begins } = last;
   const isTwice = own.some((claim) => claim.begins !== begins);
   return { generation, begins, isTwice, isOver: own.some(({ withdrawn }) => withdrawn === true) };
 }
@@ -228,14 +228,18 @@ export async function claimedUploads(
   return uploads;
 }
 
-/** The claims to generations of a key, those of batches among them, in `needed` regions or more. NO_QUORUM. */
-async function listClaims(
+/**
+ * The claims to generations of a key, those of batches among them, in `needed` regions or more, each as `read` has it.
+ * NO_QUORUM.
+ */
+async function listClaims<T extends ListedClaim = ListedClaim>(
   key: string,
   context: RegionParts,
   needed = majorityOf(context.stores),
-): Promise<ListedClaim[]> {
+  read = async (claim: ListedClaim, _signal: AbortSignal): Promise<T> => claim as T,
+): Promise<T[]> {
   const prefix = claimPrefix(key);
-  const list = async (store: Store, signal: AbortSignal): Promise<ListedClaim[]> => {
+  const list = async (store: Store, signal: AbortSignal): Promise<T[]> => {
     const claims: ListedClaim[] = [];
     for await (const { name, modifiedMs } of store.list(prefix, signal)) {
       if (claims.length === CLAIMS_MAX) throw tooManyClaims(key, store);
@@ -245,7 +249,7 @@ async function listClaims(
       const entry = entries.get(key);
       if (entry) claims.push({ store, name, modifiedMs, ...entry });
     }
-    return claims;
+    return Promise.all(claims.map((claim) => read(claim, signal)));
   };
   const outcomes = await askRegions(context.stores, list, { enough: needed }, context);
   const answers = outcomes.flatMap(({ value }) => (value ? [value] : []));

@@ -9,7 +9,8 @@
  * | POST /v1/uploads/TICKET                   | stores an object that has no chunk URLs: the body is its content    |
  *
  * All that the server knows of an upload is in its ticket, and in the claim by which it begins: that keeps its chunks
- * from the garbage collector, and says once it was committed.
+ * from the garbage collector, and says once it was committed. Where a server dies before it says so, a page that
+ * commits again puts the object again, as a client does that repeats a PUT without an answer.
  */
 import { AgaroseError, explainError, toAgaroseError, type FetchedResponse } from "@agarose/core";
 import {
@@ -31,7 +32,8 @@ import { secretsOf } from "../encryption/secrets-of.ts";
 import { chunksNeeded, draftOf, type Draft, type PutResult } from "../objects/put-object.ts";
 import { adoptKept, putOverOrigin } from "../origin/over-origin.ts";
 import type { DeploymentParts } from "../parts.ts";
-import { surveyRegions } from "../regions/region-survey.ts";
+import { compareAge, surveyRegions } from "../regions/region-survey.ts";
+import { settledSurvey } from "../regions/settled.ts";
 import { bytesSource } from "../upload/bytes-source.ts";
 import { CHUNK_OPTIONS } from "../upload/chunk-upload.ts";
 import { mayCompress } from "../upload/compressed-source.ts";
@@ -278,11 +280,16 @@ class Uploads {
 
   /** What an earlier request for the same commit has stored, whose answer was lost. */
   async #committed({ key, upload }: Ticket, sha256: string | null): Promise<PutResult> {
-    const { newest } = await surveyRegions(key, this.#parts);
+    const { newest, regions } = await settledSurvey(key, this.#parts);
     if (!newest || isTombstone(newest) || newest.upload !== upload || newest.sha256 !== sha256) throw usedUp(key);
     const { version, generation, bytes, modified, placement, missing = [] } = newest;
     const content = { key, version, upload, generation, bytes, sha256, modified, placement };
-    return { ...content, outcome: "unchanged", regionsWithoutManifest: [], missing };
+    const without = regions.filter(({ record }) => !record || compareAge(record, newest) !== 0);
+    const regionsWithoutManifest = without.map(({ store, problem }) => ({
+      region: store.region.name,
+      problem: problem?.message ?? "has another manifest, or none",
+    }));
+    return { ...content, outcome: without.length > 0 ? "kept" : "unchanged", regionsWithoutManifest, missing };
   }
 
   async #commitCoded(

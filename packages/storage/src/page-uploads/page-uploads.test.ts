@@ -1,13 +1,11 @@
 /** What a server answers to pages that upload, over a real S3 endpoint with three regions. */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { loadCodec } from "@agarose/ec-wasm/node";
-import { concat, codeStripe, stripeCount, stripeShape } from "@agarose/core/format";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { coded } from "../../test/coded-page.ts";
 import { allOf, startThreeRegions, type ThreeRegions } from "../../test/three-regions.ts";
 import { openDeployment, type Deployment } from "../deployment.ts";
-import { nodeSha256 } from "../objects/sha256.ts";
 import type { UploadGrant, UploadsOptions } from "./handle-uploads.ts";
 import { signUpload } from "./tokens.ts";
 
@@ -48,23 +46,6 @@ const begin = (wish: object): Promise<UploadGrant> => ask("", JSON.stringify(wis
 
 function signed(more: object = {}): string {
   return signUpload({ secret: SECRET, key: "a", bytesMax: 50_000, ...more }, nowMs);
-}
-
-/** What a page makes of a content: the bytes of each chunk, and what it commits. */
-async function coded({ coded: code }: UploadGrant, content: Uint8Array) {
-  const { k, m } = code!;
-  const chunks: Uint8Array[][] = Array.from({ length: k + m }, () => []);
-  const leaves: Uint8Array[] = [];
-  for (let index = 0; index < stripeCount(code!); index++) {
-    const { start, dataBytes, shardBytes } = stripeShape(code!, index);
-    const data = new Uint8Array(k * shardBytes);
-    data.set(content.subarray(start, start + dataBytes));
-    const stripe = await codeStripe(code!, data, await loadCodec(), nodeSha256);
-    leaves.push(...stripe.leaves);
-    for (const [chunk, shard] of stripe.shards.entries()) chunks[chunk]!.push(shard);
-  }
-  const sha256 = createHash("sha256").update(content).digest("hex");
-  return { chunks: chunks.map(concat), leaves: concat(leaves) as Uint8Array<ArrayBuffer>, query: `?sha256=${sha256}` };
 }
 
 async function send({ coded: code }: UploadGrant, chunks: readonly Uint8Array[], only = [0, 1, 2]): Promise<number[]> {

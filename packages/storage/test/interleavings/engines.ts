@@ -15,6 +15,7 @@ import type { repairObject } from "../../src/repair/repair-object.ts";
 import type { applyKeys } from "../../src/maintenance/apply-keys.ts";
 import type { writeContextOf } from "../../src/commit/write-context.ts";
 import type { getObject } from "../../src/objects/get-object.ts";
+import type { handleUploads } from "../../src/page-uploads/handle-uploads.ts";
 import type { readManifest } from "../../src/objects/manifests.ts";
 import type { putObject } from "../../src/objects/put-object.ts";
 import type { findRestorable, restoreVersion } from "../../src/history/restore-object.ts";
@@ -43,6 +44,7 @@ export interface Engines {
   readonly announce: typeof announce;
   readonly untilFenced: typeof untilFenced;
   readonly writeContextOf: typeof writeContextOf;
+  readonly handleUploads: typeof handleUploads;
 }
 
 const FILES: Record<keyof Engines, string> = {
@@ -67,6 +69,7 @@ const FILES: Record<keyof Engines, string> = {
   announce: "commit/fence.ts",
   untilFenced: "commit/fence.ts",
   writeContextOf: "commit/write-context.ts",
+  handleUploads: "page-uploads/handle-uploads.ts",
 };
 
 /** The sources of the storage library. */

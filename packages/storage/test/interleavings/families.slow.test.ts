@@ -10,6 +10,8 @@ import {
   renamedBesideWriters,
   restoredBesideWriters,
   rotatedBesideWriters,
+  shardsBesideWriters,
+  uploadedBesideWriters,
 } from "./schedules/families.ts";
 import { scheduleOf } from "./schedules/schedule.ts";
 import { search } from "./schedules/search.ts";
@@ -23,6 +25,8 @@ const EXPIRY_SCHEDULES = 100;
 const RENAME_SCHEDULES = 100;
 const HEAT_SCHEDULES = 100;
 const BATCH_SCHEDULES = 200;
+const UPLOAD_SCHEDULES = 100;
+const SHARD_SCHEDULES = 60;
 const LINEAR_SCHEDULES = 60;
 const ROTATION_SCHEDULES = 100;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
@@ -100,6 +104,26 @@ test(`batches of new keys that meet each other and other writers keep every prom
   const { batches, acknowledged, faults, kills, suspensions } = result.events;
   expect(Math.min(batches, acknowledged)).toBeGreaterThan(BATCH_SCHEDULES / 2);
   expect(Math.min(faults, kills, suspensions)).toBeGreaterThan(BATCH_SCHEDULES / 10);
+});
+
+test(`pages that upload beside writers, walks and each other keep every promise, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: UPLOAD_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: uploadedBesideWriters });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  const { uploads, commits, faults, kills, suspensions } = result.events;
+  expect(Math.min(uploads, commits, faults)).toBeGreaterThan(UPLOAD_SCHEDULES);
+  expect(Math.min(kills, suspensions)).toBeGreaterThan(UPLOAD_SCHEDULES / 4);
+});
+
+test(`walks of shards beside each other and beside writers keep every promise, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: SHARD_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: shardsBesideWriters });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  const { acknowledged, faults, kills, suspensions } = result.events;
+  expect(Math.min(acknowledged, faults)).toBeGreaterThan(SHARD_SCHEDULES);
+  expect(Math.min(kills, suspensions)).toBeGreaterThan(SHARD_SCHEDULES / 4);
 });
 
 test(`extra chunks that come and go beside writers, faults and kills keep every promise, from seed ${SEED}`, async () => {

@@ -78,8 +78,9 @@ const UNDONE: ReadonlySet<string> = new Set([
   "MANIFEST_UNTRUSTED",
   "CONFIG_INVALID",
   "KEYS_OUTDATED",
+  "FORBIDDEN",
 ]);
-const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN"]);
+const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN", "UPLOAD_REFUSED"]);
 
 export class Model {
   readonly #majority: number;
@@ -90,6 +91,9 @@ export class Model {
   readonly #writers = new Map<number, Writer>();
   /** The put that chose an upload. */
   readonly #uploads = new Map<string, Writer>();
+  readonly #begun = new Set<string>();
+  /** By their puts, the uploads that are put more than once. */
+  readonly #again = new Map<number, string>();
   /** The writers of tombstones, by digest. */
   readonly #tombstones = new Map<string, Writer>();
   #lastTombstone: Writer | undefined;
@@ -98,6 +102,8 @@ export class Model {
   readonly #storedMs = new Map<number, number>();
   /** Every pair of a generation and an upload that was there before. */
   readonly #generationsOf = new Map<string, Set<number>>();
+  /** Their generations that a put of them wrote, which are no copies. */
+  readonly #putAgain = new Set<number>();
   readonly #acked: Acked[] = [];
   readonly #keepMs: number;
   /** The history, by upload and the generation that took its place. */
@@ -126,10 +132,19 @@ export class Model {
     this.#writers.set(id, { id, ...intent, ackedBefore, state: "running" });
   }
 
-  /** A put chose the name of an upload. */
+  /** A page began an upload. Chunks of two files must not mix. */
+  beginUpload(upload: string): void {
+    if (this.#begun.has(upload)) throw new Violation(`upload ${upload} was begun twice`);
+    this.#begun.add(upload);
+  }
+
+  /** A put chose the name of an upload. A page that commits once more puts the same one again. */
   nameUpload(id: number, upload: string): void {
     const writer = this.#writers.get(id);
-    if (writer?.verb === "put") this.#uploads.set(upload, writer);
+    if (writer?.verb !== "put") return;
+    const before = this.#uploads.get(upload);
+    if (before) for (const one of [before.id, id]) this.#again.set(one, upload);
+    this.#uploads.set(upload, writer);
   }
 
   /** A manifest or tombstone changed in a region. */
@@ -367,6 +382,7 @@ export class Model {
     if (same && same.digest !== digest) throw new Violation(`two records have generation ${generation}`);
     this.#byGeneration.set(generation, record);
     const id = this.#idOf(record);
+    if (upload !== undefined && this.#again.get(by) === upload) this.#putAgain.add(generation);
     this.#generationsOf.set(id, (this.#generationsOf.get(id) ?? new Set()).add(generation));
     this.#checkCopy(record);
   }
@@ -375,7 +391,7 @@ export class Model {
   #checkCopy(record: SeenRecord): void {
     const { generation, upload } = record;
     const own = [...this.#generationsOf.get(this.#idOf(record))!].filter((other) => other < generation);
-    if (own.length === 0) return;
+    if (own.length === 0 || this.#putAgain.has(generation)) return;
     const base = Math.max(...own);
     const lost = this.#acked.find((acked) => {
       return acked.generation > base && acked.generation < generation && acked.upload !== upload;
@@ -407,6 +423,7 @@ export class Model {
     this.#acked.length = 0;
     this.#floors.fill(0);
     this.#byGeneration.clear();
+    this.#putAgain.clear();
     this.#storedMs.clear();
     this.#generationsOf.clear();
     for (const record of this.#regions) if (record) this.#byGeneration.set(record.generation, record);

@@ -38,6 +38,9 @@ const FAMILIES: Record<string, typeof scheduleOf> = {
   "a batch looks for those of others before it is stored": families.firstPutsByBatches,
   "a batch does not look at manifests after its claim": families.firstPutsByBatches,
   "a batch takes the next generation, as a claim of its own does": families.firstPutsByBatches,
+  "a page's upload goes by a claim that another writer has won": families.begunAtOneMoment,
+  "a token may begin its upload twice at one moment": families.uploadedBesideWriters,
+  "a page that commits again hears that all regions have it": families.uploadedBesideWriters,
   "a manifest is renamed over what another writer has put meanwhile": families.renamedBesideWriters,
 };
 

@@ -20,6 +20,7 @@ const HISTORY = "commit/history.ts";
 const WRITE = "commit/manifest-write.ts";
 const EXPIRE = "maintenance/expire-object.ts";
 const BATCHES = "commit/batches.ts";
+const UPLOADS = "page-uploads/handle-uploads.ts";
 const CLEAN = "maintenance/gc/clean-key.ts";
 
 /** Writes whatever is there, whichever is newer. */
@@ -284,6 +285,18 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a batch takes the next generation, as a claim of its own does",
     edits: [["commit/generations.ts", "(Math.floor(generation / BATCH_STEP) + 1) * BATCH_STEP", "generation + 1"]],
+  },
+  {
+    name: "a page's upload goes by a claim that another writer has won",
+    edits: [["commit/claim.ts", "own.toSorted((a, b) => b.generation - a.generation)[0]", "own[0]"]],
+  },
+  {
+    name: "a token may begin its upload twice at one moment",
+    edits: [[UPLOADS, "if ((await findBegun(key, upload, context))?.isTwice !== false) throw usedUp(key);", ""]],
+  },
+  {
+    name: "a page that commits again hears that all regions have it",
+    edits: [[UPLOADS, "compareAge(record, newest) !== 0);", "compareAge(record, newest) !== 0).slice(0, 0);"]],
   },
   {
     name: "a manifest is renamed over what another writer has put meanwhile",

@@ -17,7 +17,8 @@ import type { FenceContext } from "../../src/commit/fence.ts";
 import type { Store } from "../../src/buckets/store.ts";
 import type { Engines } from "./engines.ts";
 import type { HistoryEntry } from "./linearizability.ts";
-import type { Intent, Model, Result } from "./model.ts";
+import { Violation, type Intent, type Model, type Result } from "./model.ts";
+import { PageServer, tokenOf, uploadOf, type Page } from "./page.ts";
 import { keyIdOf, type Machine, type Publisher } from "./world/publisher.ts";
 import type { Process } from "./world/process.ts";
 import type { Operation } from "./schedules/schedule.ts";
@@ -39,6 +40,10 @@ export interface OperationContext {
   /** Whether every region has answered everything since `fromMs`. */
   readonly isHealthySince: (fromMs: number) => boolean;
   readonly note: (text: string) => void;
+  /** What pages are about to commit, by their operations. */
+  readonly pages: Map<number, Page & { readonly sha256: string; readonly fromMs: number }>;
+  /** What the app has signed, by the number of the token. */
+  readonly tokens: Map<number, string>;
   /** What clients did, and what they were told. */
   readonly history: HistoryEntry[];
   /** A moment that is later than all before. */
@@ -60,9 +65,11 @@ const PUT_CODES_OF_OTHERS: ReadonlySet<string> = new Set([
   "MANIFEST_UNTRUSTED",
   "CONFIG_INVALID",
   "KEYS_OUTDATED",
+  "UPLOAD_REFUSED",
+  "FORBIDDEN",
 ]);
 /** Nobody knows whether such a write has happened. */
-const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN"]);
+const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN", "UPLOAD_REFUSED"]);
 /** A restore finds nothing to bring back, or none of a removed object. */
 const NOTHING_CODES: ReadonlySet<string> = new Set(["OBJECT_NOT_FOUND", "USAGE"]);
 
@@ -85,8 +92,12 @@ export async function runOperation(operation: Operation, context: OperationConte
       return write({ verb: "put", sha256: sha256Of(operation.content) }, () => bulk(operation, context), context);
     case "rm":
       return write({ verb: "rm" }, () => remove(context), context);
+    case "upload":
+      return uploadOnPage(operation, context);
+    case "commit":
+      return commit(operation.of, context);
     case "expire":
-      return expire(context);
+      return expire(operation, context);
     case "restore":
       return restore(operation, context);
     case "recode":
@@ -102,6 +113,43 @@ export async function runOperation(operation: Operation, context: OperationConte
     default:
       return maintain(operation, context);
   }
+}
+
+/** A page's upload. To the model, its commit is a put. */
+async function uploadOnPage(operation: Operation & { verb: "upload" }, context: OperationContext): Promise<void> {
+  const { process, model, note, pages, tokens } = context;
+  const { content, token, pauseMs = 0, isAbandoned = false } = operation;
+  const server = new PageServer(storing(context), context.engines);
+  const bytes = contentOf(content);
+  if (token !== undefined && !tokens.has(token)) tokens.set(token, tokenOf(KEY, token, process.nowMs()));
+  const wish = { key: KEY, ...(token !== undefined && { token: tokens.get(token) }) };
+  const grant = await chosen(() => server.begin(wish, bytes), context);
+  if (!grant) return;
+  model.beginUpload(uploadOf(grant));
+  note(`began upload ${uploadOf(grant).slice(0, 4)}`);
+  const fromMs = process.clock.now();
+  const page = await server.send(grant, bytes);
+  if (isAbandoned) return;
+  await sleep(process, pauseMs);
+  pages.set(process.id, { ...page, sha256: sha256Of(content), fromMs });
+  await commit(process.id, context);
+}
+
+async function commit(of: number, context: OperationContext): Promise<void> {
+  const { process, model, pages, engines, note, isHealthySince } = context;
+  const page = pages.get(of);
+  if (!page) return note("the page has nothing to commit");
+  const run = async (): Promise<Result> => {
+    model.nameUpload(process.id, page.upload);
+    const done = await new PageServer(storing(context), engines).commit(page).catch((error: unknown) => {
+      const isInTime = process.clock.now() - page.fromMs < HOUR_MS && isHealthySince(page.fromMs) && !process.hasSlept;
+      if (!isInTime || toAgaroseError(error).code !== "STORE_FAILED") throw error;
+      throw new Violation(`chunks of a page that came back within the hour are gone: ${(error as Error).message}`);
+    });
+    note(`committed upload ${page.upload.slice(0, 4)}`);
+    return putResult(done, context);
+  };
+  await write({ verb: "put", sha256: page.sha256 }, run, context);
 }
 
 /** The end of a rotation: the first key is out of force once it has resolved. */
@@ -133,6 +181,7 @@ async function write(
   const entry = begin({ kind, value: intent.sha256, expected }, context);
   model.startWriter(process.id, intent);
   const result = await run().catch((error: unknown): Result => {
+    if (error instanceof Violation) throw error;
     const { code, message } = toAgaroseError(error);
     return { state: "failed", code, message };
   });
@@ -317,12 +366,12 @@ async function remove(context: OperationContext): Promise<Result> {
 }
 
 /** To the model, an rm that must leave what is younger than the rule says. */
-async function expire(context: OperationContext): Promise<void> {
+async function expire({ shard }: Operation & { verb: "expire" }, context: OperationContext): Promise<void> {
   const { engines, config, note } = context;
   const run = async (): Promise<Result> => {
     const outcomes: ExpireOutcome[] = [];
     const onOutcome = async (outcome: ExpireOutcome): Promise<void> => void outcomes.push(outcome);
-    await chosen(() => engines.expireObjects({ onWarning: note, onOutcome }, storing(context)), context);
+    await chosen(() => engines.expireObjects({ onWarning: note, onOutcome }, { ...storing(context), shard }), context);
     const [own] = outcomes;
     if (own) note(`${own.outcome} by expire`);
     if (own?.outcome === "failed") throw own.error;
@@ -336,6 +385,7 @@ async function expire(context: OperationContext): Promise<void> {
 /** Operations that change nothing for readers. */
 async function maintain(operation: Operation, context: OperationContext): Promise<void> {
   const { engines, note, stores } = context;
+  const walking = { ...storing(context), ...("shard" in operation && { shard: operation.shard }) };
   try {
     if (operation.verb === "repair") {
       const { before, after, ...written } = await engines.repairObject(KEY, storing(context), {
@@ -348,7 +398,7 @@ async function maintain(operation: Operation, context: OperationContext): Promis
         outcomes.push(object.outcome === "failed" ? `failed ${object.error.code}` : object.outcome);
       };
       const deep = operation.isDeep ? { share: 1 } : {};
-      const { found, left } = await engines.scrubObjects({ deep, onWarning: note, onRepair }, storing(context));
+      const { found, left } = await engines.scrubObjects({ deep, onWarning: note, onRepair }, walking);
       note(`scrubbed: ${JSON.stringify({ found, left, outcomes })}`);
     } else if (operation.verb === "heat") {
       const manifest = await engines.readManifest(KEY, storing(context));
@@ -367,7 +417,7 @@ async function maintain(operation: Operation, context: OperationContext): Promis
         removes: true,
         onUpload: ({ upload, state }: GarbageUpload) => uploads.push(`${upload.slice(0, 4)} ${state}`),
       };
-      await engines.collectGarbage(search, storing(context));
+      await engines.collectGarbage(search, walking);
       note(uploads.join(", ") || "no garbage");
     } else {
       const verdict = await engines.verifyObject(KEY, { ...storing(context), stores: stores.reading });
@@ -402,7 +452,7 @@ async function read(operation: Operation & { verb: "get" }, context: OperationCo
       seen = Math.max(seen, generation);
     } catch (error) {
       const { code, message, name } = toAgaroseError(error);
-      if ((error as Error).constructor.name === "Violation") throw error;
+      if (error instanceof Violation) throw error;
       note(`${name} ${code} ${message.slice(0, 160)}`);
       model.endRead(start, { state: "failed", code, message }, seen, isHealthySince(fromMs) && !process.hasSlept);
     }

@@ -54,6 +54,9 @@ export interface Events {
   heats: number;
   /** Keys that were claimed in a batch. */
   batches: number;
+  /** Uploads of pages that were begun, and those that were committed. */
+  uploads: number;
+  commits: number;
 }
 
 /** Nothing yet. */
@@ -71,6 +74,8 @@ export function noEvents(): Events {
     renames: 0,
     heats: 0,
     batches: 0,
+    uploads: 0,
+    commits: 0,
   };
 }
 
@@ -108,6 +113,8 @@ class Simulation {
   readonly #trace: string[] | undefined;
   readonly #events = noEvents();
   readonly #clients: HistoryEntry[] = [];
+  readonly #pages: OperationContext["pages"] = new Map();
+  readonly #tokens = new Map<number, string>();
   #moment = 0;
   #violation: string | undefined;
   #isHealed = false;
@@ -210,13 +217,14 @@ class Simulation {
     await this.#sleep(Math.max(0, lastFaultMs - this.#loop.nowMs) + 60_000);
     this.#isHealed = true;
     let id = 10_000;
-    const next = async (operation: Operation): Promise<void> => this.#settle([this.#start(id++, operation, {}, 0)]);
+    const next = async (...operations: readonly Operation[]): Promise<void> =>
+      this.#settle(operations.map((operation) => this.#start(id++, operation, {}, 0)));
     if (this.#schedule.isLinear) await next({ verb: "read", reads: 1, pauseMs: 0 });
     await next({ verb: "repair", quick: false });
     if (!isSettled(await this.#verify(id++))) {
       // A repair waits for writers that may be alive.
       await this.#sleep(3 * HOUR_MS);
-      await next(this.#healing());
+      await next(...this.#walks(this.#healing()));
       const verdict = await this.#verify(id++);
       if (!isSettled(verdict)) throw new Violation(`repair left the object damaged: ${JSON.stringify(verdict)}`);
     }
@@ -230,10 +238,10 @@ class Simulation {
     if (this.#schedule.endsWithGc) {
       for (let n = 0; n < 2; n++) {
         await this.#sleep(26 * HOUR_MS);
-        await next({ verb: "gc" });
+        await next(...this.#walks({ verb: "gc" }));
       }
       // A slow answer is enough for a put to leave a region out.
-      await next(this.#healing());
+      await next(...this.#walks(this.#healing()));
       if (!(await this.#verify(id++)).sound) throw new Violation("the object is damaged after gc");
     }
     await next({ verb: "get", reads: 1, pauseMs: 0 });
@@ -290,7 +298,16 @@ class Simulation {
 
   /** By listings, in half of the schedules in a walk. */
   #healing(): Operation {
-    return this.#schedule.seed % 2 === 0 ? { verb: "repair", quick: true } : { verb: "scrub", isDeep: false };
+    return this.#schedule.seed % 2 === 0 && this.#schedule.shards === undefined
+      ? { verb: "repair", quick: true }
+      : { verb: "scrub", isDeep: false };
+  }
+
+  /** The walks of all shards beside each other, where a schedule has shards. */
+  #walks(operation: Operation): Operation[] {
+    const { shards = 1 } = this.#schedule;
+    if (shards === 1) return [operation];
+    return Array.from({ length: shards }, (_, at) => ({ ...operation, shard: { index: at + 1, count: shards } }));
   }
 
   async #verify(id: number) {
@@ -330,6 +347,8 @@ class Simulation {
       machine: this.#machineOf(process),
       model: this.#model,
       history: this.#clients,
+      pages: this.#pages,
+      tokens: this.#tokens,
       tick: () => ++this.#moment,
       isHealthySince: (fromMs) =>
         this.#isHealed ||
@@ -341,6 +360,8 @@ class Simulation {
         if (text.startsWith("recoded")) this.#events.recodes++;
         if (text === "removed by expire") this.#events.expiries++;
         if (text.endsWith("in a batch")) this.#events.batches += text.startsWith("claimed") ? 1 : 0;
+        if (text.startsWith("began upload")) this.#events.uploads++;
+        if (text.startsWith("committed upload")) this.#events.commits++;
         if (text === "renamed") this.#events.renames++;
         if (text.endsWith(" extra chunks")) this.#events.heats += Number.parseInt(text);
         this.#note(process, text);

@@ -5,7 +5,7 @@ import type { Store } from "../../buckets/store.ts";
 import { claimBatch } from "../../commit/batches.ts";
 import { writeContextOf } from "../../commit/write-context.ts";
 import { cleanBatches } from "./clean-batches.ts";
-import { NOTHING_FOUND } from "./collect-garbage.ts";
+import { collectGarbage, NOTHING_FOUND } from "./collect-garbage.ts";
 import type { ViewContext } from "./key-view.ts";
 import type { GarbageReport, Mutable } from "./search.ts";
 
@@ -43,6 +43,19 @@ const left = async (): Promise<number> => {
 test("an old batch goes once a majority has passed each of its generations", async () => {
   await commit(KEYS, 11);
   expect(await left()).toBe(0);
+});
+
+test("of walks of shards beside each other, the first one removes it", async () => {
+  await commit(KEYS, 11);
+  let passedMs = 0;
+  const clock = { ...context.clock, now: () => (passedMs += 3 * HOUR_MS) };
+  const walk = async (index: number): Promise<number> => {
+    const shard = { index, count: 2 };
+    await collectGarbage(context, { ...context, config: { keep: [] } as never, clock, nowMs: () => 0, shard });
+    return buckets.flatMap(({ batches }) => batches).length;
+  };
+  expect(await walk(2)).toBeGreaterThan(0);
+  expect(await walk(1)).toBe(0);
 });
 
 test("a batch stays while a key of it is not committed, or by a minority only", async () => {

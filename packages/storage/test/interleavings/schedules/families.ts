@@ -300,6 +300,88 @@ export function firstPutsByBatches(seed: number): Schedule {
   return { ...family(seed, operations), ...layout, regionSkewMs, faults, endsWithGc: dice.chance(0.4) };
 }
 
+/**
+ * Pages upload beside writers, walks and each other: some are abandoned, some wait for hours before they commit, some
+ * commit twice, and some begin one upload twice. Servers and pages die at any await.
+ */
+export function uploadedBesideWriters(seed: number): Schedule {
+  const dice = new Dice(seed, 35);
+  const verbs = ["upload", "upload", "upload", "upload", "commit", "commit", "put", "bulk", "rm", "gc", "scrub", "get"];
+  const next = (id: number): Operation => {
+    const verb = id === 0 ? "upload" : dice.pick([...verbs, "repair"]);
+    if (verb === "upload") return uploadOf(id, dice);
+    if (verb === "commit") return { verb, of: dice.below(id) };
+    if (verb === "put" || verb === "bulk") return { verb, content: id };
+    if (verb === "gc") return { verb, olderThanHours: 1 };
+    if (verb === "scrub") return { verb, isDeep: false };
+    if (verb === "repair") return { verb, quick: true };
+    return verb === "get" ? { verb, reads: 3, pauseMs: 300 } : { verb: verb as "rm" };
+  };
+  return besideEachOther(seed, 4 + dice.below(7), next, dice);
+}
+
+/** Uploads begin at one moment, end one after the other, and then begin again by the tokens that they have used. */
+export function begunAtOneMoment(seed: number): Schedule {
+  const dice = new Dice(seed, 37);
+  const begins = Array.from({ length: 6 }, (_, id): Planned => {
+    const token = id % 3;
+    const atMs = id < 3 ? dice.below(60) : 120_000 + id * 20_000;
+    return step(id, atMs, { verb: "upload", content: 2 * id + 1, token, pauseMs: token * 30_000 });
+  });
+  return family(seed, begins);
+}
+
+function uploadOf(id: number, dice: Dice): Operation {
+  const pauseMs = dice.pick([0, 0, 0, 200, 3_000, HOUR_MS / 2, 2 * HOUR_MS]);
+  // Of both kinds: one that the page codes has an odd content.
+  const content = dice.pick([id, 2 * id + 1, 2 * id + 1, 1]);
+  const token = dice.chance(0.3) ? { token: dice.below(2) } : {};
+  return { verb: "upload", content, pauseMs, isAbandoned: dice.chance(0.15), ...token };
+}
+
+/** The walks of two or three shards run beside each other, beside walks of other shards, and beside writers. */
+export function shardsBesideWriters(seed: number): Schedule {
+  const dice = new Dice(seed, 36);
+  const shards = dice.pick([2, 2, 3]);
+  const walk = (): Operation => {
+    // Who starts a job again with another count has walks that overlap.
+    const count = dice.pick([shards, shards, shards, 1 + dice.below(4)]);
+    const shard = { index: 1 + dice.below(count), count };
+    const verb = dice.pick(["gc", "gc", "scrub", "scrub", "expire"] as const);
+    if (verb === "gc") return { verb, olderThanHours: dice.pick([1, 24]), shard };
+    return verb === "expire" ? { verb, shard } : { verb, isDeep: dice.chance(0.5), shard };
+  };
+  const next = (id: number): Operation => {
+    const verb = id === 0 ? "put" : dice.pick(["walk", "walk", "walk", "put", "upload", "bulk", "rm", "heat", "get"]);
+    if (verb === "walk") return walk();
+    if (verb === "upload") return uploadOf(id, dice);
+    if (verb === "put" || verb === "bulk") return { verb, content: id };
+    return verb === "get" ? { verb, reads: 3, pauseMs: dice.pick([1, HOUR_MS]) } : { verb: verb as "rm" };
+  };
+  const schedule = besideEachOther(seed, 5 + dice.below(8), next, dice);
+  const keep = dice.chance(0.3) ? { keepHours: dice.pick([2, 30]) } : {};
+  return { ...schedule, ...keep, shards, expireHours: dice.pick([20, 1_000]) };
+}
+
+/** Operations at moments near each other, some of which die or sleep, while regions come and go. */
+function besideEachOther(seed: number, count: number, next: (id: number) => Operation, dice: Dice): Schedule {
+  let atMs = HOUR_MS;
+  const operations = Array.from({ length: count }, (_, id): Planned => {
+    const operation = next(id);
+    const suspended = { at: dice.below(60), ms: dice.pick([500, 5_000, 60_000, 3 * HOUR_MS]) };
+    const fates = [{ killedAt: dice.below(90) }, { suspended }, {}, {}, {}];
+    const planned = { id, atMs, operation, fate: dice.pick(fates) };
+    atMs += dice.pick([0, 0, 30, 150, 500, 2_000, 50_000, 3 * HOUR_MS, 26 * HOUR_MS]);
+    return planned;
+  });
+  const faults = Array.from({ length: dice.below(4) }, (): RegionFault => {
+    const fromMs = dice.pick(operations).atMs + dice.below(1_000);
+    const kind = dice.pick(["refuse", "cut", "deaf", "hang"] as const);
+    return { region: dice.below(5), kind, fromMs, toMs: fromMs + dice.pick([200, 1_000, 5_000, 40_000]) };
+  });
+  return { ...family(seed, operations), faults, endsWithGc: dice.chance(0.4) };
+}
+
 function besideRemoval(verb: string, id: number): Operation {
   if (verb === "put") return { verb, content: id };
   if (verb === "repair") return { verb, quick: id % 2 === 0 };
@@ -391,6 +473,7 @@ function family(seed: number, operations: readonly Planned[]): Schedule {
 /** Every family, by its name. */
 export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
   afterCrashedConditionalWriter,
+  begunAtOneMoment,
   besideHostileRegion,
   besideRegionsThatComeAndGo,
   cleanedByWrongClock,
@@ -405,4 +488,6 @@ export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
   replacedUnderKeep,
   restoredBesideWriters,
   rotatedBesideWriters,
+  shardsBesideWriters,
+  uploadedBesideWriters,
 };

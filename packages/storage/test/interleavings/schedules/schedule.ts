@@ -1,10 +1,16 @@
 /**
  * A schedule: which operations run when, what befalls their processes, and which regions misbehave. A seed makes one.
  */
+import type { Shard } from "../../../src/listing/shard.ts";
 import { Dice } from "../world/noise.ts";
 import type { Machine } from "../world/publisher.ts";
 import type { Fate } from "../world/process.ts";
 import type { FaultKind, RegionFault } from "../world/store.ts";
+
+/** A walk over a part of the keys, beside others. Default: over all. */
+interface Sharded {
+  readonly shard?: Shard | undefined;
+}
 
 /** What a process does. All operations work on one key. */
 export type Operation =
@@ -15,8 +21,22 @@ export type Operation =
   | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean; readonly readMs?: number }
   /** Puts by a batch that claims the key beside others. It goes by a listing that did not have the key. */
   | { readonly verb: "bulk"; readonly content: number }
-  /** `expire` removes by `expireHours` of the schedule. */
-  | { readonly verb: "rm" | "apply" | "verify" | "expire" }
+  /**
+   * A page begins an upload, stores its chunks, waits, and commits unless it is abandoned. Uploads of one `token` begin
+   * the same upload.
+   */
+  | {
+      readonly verb: "upload";
+      readonly content: number;
+      readonly token?: number;
+      readonly pauseMs?: number;
+      readonly isAbandoned?: boolean;
+    }
+  /** The page of operation `of` commits once more at another server, as after an answer that was lost. */
+  | { readonly verb: "commit"; readonly of: number }
+  | { readonly verb: "rm" | "apply" | "verify" }
+  /** Removes by `expireHours` of the schedule. */
+  | ({ readonly verb: "expire" } & Sharded)
   /** Takes the first key of the publisher out of force. */
   | { readonly verb: "rotate" }
   /** Stores extra chunks of the object, or takes away those that it has. */
@@ -26,12 +46,12 @@ export type Operation =
   /** With `isDrained` the first region gets no chunk, else the code is another one. */
   | { readonly verb: "recode"; readonly isDrained?: boolean }
   /** Marks have to wait for `olderThanHours`, a day by default. */
-  | { readonly verb: "gc"; readonly olderThanHours?: number }
+  | ({ readonly verb: "gc"; readonly olderThanHours?: number } & Sharded)
   /** Brings the newest kept version back, with `isRemoved` of a removed object only. */
   | { readonly verb: "restore"; readonly isRemoved: boolean }
   | { readonly verb: "repair"; readonly quick: boolean }
   /** With `isDeep` it reads the object in full. */
-  | { readonly verb: "scrub"; readonly isDeep: boolean }
+  | ({ readonly verb: "scrub"; readonly isDeep: boolean } & Sharded)
   /** Reads `reads` times with the memory of a client, waiting between manifest and chunks, and between reads. */
   | { readonly verb: "get"; readonly reads: number; readonly pauseMs: number }
   /** Reads strongly, as a gateway does. */
@@ -65,6 +85,8 @@ export interface Schedule {
   readonly machines?: Readonly<Record<number, Machine>>;
   /** How wrong the clock of each region is. */
   readonly regionSkewMs: readonly number[];
+  /** How many walks beside each other heal it and clean it up. Default: one. */
+  readonly shards?: number;
   /** Whether two runs of gc, days later, end it. */
   readonly endsWithGc: boolean;
   /** Whether what the clients were told must be linearizable. It has only verbs whose entries the history has. */

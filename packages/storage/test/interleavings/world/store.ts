@@ -4,7 +4,15 @@
  */
 import { AgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
 import type { RegionConfig } from "../../../src/config/config.ts";
-import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "../../../src/buckets/store.ts";
+import type {
+  GetOptions,
+  ListedObject,
+  PresignedPut,
+  PutBody,
+  PutOptions,
+  PutReceipt,
+  Store,
+} from "../../../src/buckets/store.ts";
 import type { Bucket, StoredObject } from "./bucket.ts";
 import type { EventLoop } from "./event-loop.ts";
 import { falseListing, isForgotten, liesOf, type Knowledge } from "./lies.ts";
@@ -107,6 +115,11 @@ export class SimulatedStore implements Store {
     const { status, object } = await this.#request(`PUT ${name}${condition}`, execute, signal, "STORE_FAILED");
     if (status !== 200) throw this.#failure("STORE_FAILED", `to store ${name}`, status);
     return { etag: object?.etag };
+  }
+
+  /** A page of the simulation takes the region and the name from it. */
+  async presignPut(name: string): Promise<PresignedPut> {
+    return { url: `s3:${this.#index}/${name}`, headers: {} };
   }
 
   async *list(prefix: string, signal?: AbortSignal): AsyncGenerator<ListedObject> {
