@@ -33,8 +33,8 @@ export interface CodesRequest {
   /** Requests that a client has under way at one host. Default 6, as browsers have over HTTP/1.1. */
   readonly connections?: number;
   /**
-   * Stored bytes per byte of data, over the whole site. Default 1.45. Where the promise alone costs more, 1.1 times the
-   * least that is possible.
+   * Stored bytes per byte of data, over the whole site, and not less than the promise costs. Default 1.45, or 1.1 times
+   * what the promise costs where that is more.
    */
   readonly storageMax?: number;
   /** Sizes of the site's objects. Default `WEB_SIZES`. */
@@ -81,16 +81,16 @@ const SEARCH_STEPS = 60;
  * @throws SCENARIO_INVALID without a layout.
  */
 export function codesBySize(request: CodesRequest): CodesBySize {
-  const { layouts, sizes = WEB_SIZES, storageMax = STORAGE_MAX } = request;
+  const { layouts, sizes = WEB_SIZES, storageMax } = request;
   if (layouts.length === 0) throw new SolverError("SCENARIO_INVALID", "no code keeps the promise: add regions", {});
-  asNumber(storageMax, "storageMax", 1);
+  asNumber(storageMax ?? STORAGE_MAX, "storageMax", 1);
   asNumber(request.connections ?? CONNECTIONS, "connections", 1);
   const options = sizes.map(({ bytes }) => optionsOf(bytes, request));
   const data = sizes.reduce((sum, { bytes, count }) => sum + bytes * count, 0);
   const storageOf = (chosen: readonly Option[]): number =>
     chosen.reduce((sum, { storedBytes }, size) => sum + storedBytes * sizes[size]!.count, 0) / data;
   const least = storageOf(choose(options, PRICE_MAX));
-  const budget = least <= storageMax ? storageMax : STORAGE_ROOM * least;
+  const budget = Math.max(least, storageMax ?? (least <= STORAGE_MAX ? STORAGE_MAX : STORAGE_ROOM * least));
   let chosen = choose(options, 0);
   let [low, high] = [PRICE_MIN, PRICE_MAX];
   for (let step = 0; step < SEARCH_STEPS && storageOf(chosen) > budget; step++) {
