@@ -84,7 +84,9 @@ for (const place of process.argv.length > 2 ? process.argv.slice(2) : PLACES) {
     for (const of of ["mean", "p99"] as const) {
       const cells = byLine.map(({ auto, all }) => {
         const regret = (storageMax: number): string => {
-          const [best] = all.filter(({ storage }) => storage <= Math.max(storageMax, own)).toSorted((a, b) => a[of] - b[of]);
+          const [best] = all
+            .filter(({ storage }) => storage <= Math.max(storageMax, own))
+            .toSorted((a, b) => a[of] - b[of]);
           const percent = Math.round(100 * (auto[of] / best![of] - 1));
           return percent === 0 ? "0" : `${percent} (${best!.code})`;
         };
