@@ -55,6 +55,8 @@ const FIRST_READ_STEP = 1 / 32;
  * transfer takes.
  */
 const STEPS_PER_OCTAVE = 32;
+/** More than there are steps of sizes below 2^53. */
+const STEPS_MAX = 64 * STEPS_PER_OCTAVE;
 /** Objects with equally distant chunks share one entry, so few are needed. */
 const KNOWN_MAX = 8_192;
 
@@ -288,16 +290,17 @@ export class CacheOptions {
   }
 }
 
-const layouts = new WeakMap<ObjectShape, string>();
+/** By placement, which objects of one planner share, and by numbers of code and sizes. */
+const layouts = new WeakMap<readonly string[], Map<number, string>>();
 
 /** Returns a name that objects share whose chunks are equally far and, in steps, equally large. */
-function layoutOf(object: ObjectShape): string {
-  let name = layouts.get(object);
-  if (name === undefined) {
-    const { k, m, shardBytes, chunkBytes, placement } = object;
-    name = `${k}/${m}/${stepOf(shardBytes)}/${stepOf(chunkBytes)}/${placement.join()}`;
-    layouts.set(object, name);
-  }
+function layoutOf({ k, m, shardBytes, chunkBytes, placement }: ObjectShape): string {
+  let names = layouts.get(placement);
+  if (!names) layouts.set(placement, (names = new Map()));
+  const [shard, chunk] = [stepOf(shardBytes), stepOf(chunkBytes)];
+  const numbers = ((k * 256 + m) * STEPS_MAX + shard) * STEPS_MAX + chunk;
+  let name = names.get(numbers);
+  if (name === undefined) names.set(numbers, (name = `${k}/${m}/${shard}/${chunk}/${placement.join()}`));
   return name;
 }
 

@@ -212,11 +212,9 @@ export class Planner {
   #settle(input: PlanInput, seconds: number, policy: Policy): Uint32Array {
     const cache = this.#cache;
     const counts = new Uint32Array(cache.objects);
-    for (let slot = 0; slot < cache.objects; slot++) {
-      const content = cache.at(slot);
-      if (!content) continue;
-      if (!input.isExchange) content.popularity *= FADE;
-      if (seconds - content.askedSeconds > FORGET_SECONDS) this.#assign(slot, undefined, policy);
+    for (let slot = 0; slot < cache.objects && !input.isExchange; slot++) {
+      cache.popularity[slot]! *= FADE;
+      if (cache.at(slot) && seconds - cache.askedSeconds[slot]! > FORGET_SECONDS) this.#assign(slot, undefined, policy);
     }
     for (const [key, object] of input.objects) {
       const slot = cache.slotOfKey(key);
@@ -226,11 +224,10 @@ export class Planner {
     for (const { key, requests, popularity } of input.requests) {
       const slot = this.#slotFor(key, input, seconds, policy);
       if (slot === undefined) continue;
-      const content = cache.at(slot)!;
       // Keys of equal content share a slot.
-      content.popularity = popularity + (listed.has(slot) ? content.popularity : 0);
+      cache.popularity[slot] = popularity + (listed.has(slot) ? cache.popularity[slot]! : 0);
       listed.add(slot);
-      if (requests > 0) content.askedSeconds = seconds;
+      if (requests > 0) cache.askedSeconds[slot] = seconds;
       counts[slot]! += requests;
     }
     // Requests of peers are requests to this cache, too.
@@ -358,7 +355,7 @@ export class Planner {
   #state(seconds: number): PlannerState {
     const slots = Array.from({ length: this.#cache.objects }, (_, slot) => slot).flatMap((slot) => {
       const content = this.#cache.at(slot);
-      return content ? [{ slot, content: { ...content }, d: this.#cache.countOf(slot) }] : [];
+      return content ? [{ slot, content, d: this.#cache.countOf(slot) }] : [];
     });
     return {
       policy: this.#options.policy,

@@ -9,12 +9,10 @@ import { sameChunks } from "./cache-options.ts";
 import type { CacheOptions, ValuedObject } from "./cache-options.ts";
 import type { ObjectShape } from "./object-shape.ts";
 
-/** The object of a slot. */
+/** The object of a slot. `popularity` is from the request monitor. */
 export interface CacheSlot extends ValuedObject {
-  /** Requests per period, from the request monitor. */
-  popularity: number;
   /** Time of the last request, in seconds since 1970. */
-  askedSeconds: number;
+  readonly askedSeconds: number;
 }
 
 const NOTHING = new Float64Array(0);
@@ -26,14 +24,19 @@ export class SlotCache implements PolicyCache {
   readonly capacity: number;
   readonly chunkWeight: Float64Array;
   readonly writeMs: PolicyCache["writeMs"];
-  readonly #slots: (CacheSlot | undefined)[];
+  /** Of each slot, as `CacheSlot` has them: numbers in lists take a fraction of the memory of objects. */
+  readonly popularity: Float64Array;
+  readonly askedSeconds: Float64Array;
+  readonly #objects: (ObjectShape | undefined)[];
+  /** Each placement once, because many objects share one. */
+  readonly #placements = new Map<string, readonly string[]>();
   readonly #counts: Uint8Array;
   /** By slot and d, kept because policies ask repeatedly. */
   readonly #saved: (Float64Array | undefined)[];
   /** What `refresh` was last told. */
   readonly #targets: (readonly number[])[];
-  readonly #cacheMs: Float64Array;
-  readonly #popularity: Float64Array;
+  readonly #lastMs: Float64Array;
+  readonly #lastPopularity: Float64Array;
   readonly #byKey = new Map<string, number>();
   readonly #byVersion = new Map<string, number>();
   /** Empty slots, the lowest last. */
@@ -53,12 +56,14 @@ export class SlotCache implements PolicyCache {
     this.objects = slots;
     this.capacity = capacity;
     this.#options = options;
-    this.#slots = Array.from({ length: slots });
+    this.popularity = new Float64Array(slots);
+    this.askedSeconds = new Float64Array(slots).fill(-Infinity);
+    this.#objects = Array.from({ length: slots });
     this.#counts = new Uint8Array(slots);
     this.#saved = Array.from({ length: slots });
     this.#targets = Array.from({ length: slots }, () => NONE);
-    this.#cacheMs = new Float64Array(slots);
-    this.#popularity = new Float64Array(slots);
+    this.#lastMs = new Float64Array(slots);
+    this.#lastPopularity = new Float64Array(slots);
     this.#free = Array.from({ length: slots }, (_, i) => slots - 1 - i);
     this.chunkWeight = new Float64Array(slots).fill(1);
     this.writeMs = changeMs && ((slot) => this.#changeMsOf(slot, changeMs));
@@ -66,8 +71,8 @@ export class SlotCache implements PolicyCache {
 
   /** Policies ask for slots with an object. */
   #changeMsOf(slot: number, changeMs: (object: ObjectShape) => number): number {
-    const content = this.#slots[slot];
-    return content ? changeMs(content.object) : 0;
+    const object = this.#objects[slot];
+    return object ? changeMs(object) : 0;
   }
 
   /** Sets the options that `savedMs` uses. */
@@ -87,15 +92,15 @@ export class SlotCache implements PolicyCache {
    * what its chunks save.
    */
   refresh(slot: number, target: readonly number[] = NONE): boolean {
-    const content = this.#slots[slot];
+    const content = this.at(slot);
     if (!content) return false;
     const cacheMs = this.#options.cacheMsOf(content);
     // Beside reads at peers it matters how many there are here.
     const popularity = this.#options.requestsElsewhere(content.object) > 0 ? content.popularity : 0;
-    const isSame = cacheMs === this.#cacheMs[slot] && popularity === this.#popularity[slot];
+    const isSame = cacheMs === this.#lastMs[slot] && popularity === this.#lastPopularity[slot];
     if (isSame && sameChunks(target, this.#targets[slot]!)) return false;
-    this.#cacheMs[slot] = cacheMs;
-    this.#popularity[slot] = popularity;
+    this.#lastMs[slot] = cacheMs;
+    this.#lastPopularity[slot] = popularity;
     this.#targets[slot] = target;
     this.#options.forget(content.object.version);
     this.#saved[slot] = undefined;
@@ -109,7 +114,7 @@ export class SlotCache implements PolicyCache {
 
   /** Chunks that a read of the slot's object needs. */
   kOf(slot: number): number {
-    return this.#slots[slot]?.object.k ?? 1;
+    return this.#objects[slot]?.k ?? 1;
   }
 
   /** Chunks that the slot keeps. */
@@ -129,7 +134,7 @@ export class SlotCache implements PolicyCache {
       latency: options.regions,
       utilization: 0,
       regionsOf: (slot) => {
-        const object = this.#slots[slot]?.object;
+        const object = this.#objects[slot];
         return object ? options.regionsOf(object) : [];
       },
     };
@@ -139,12 +144,12 @@ export class SlotCache implements PolicyCache {
   get peers(): NonNullable<PolicyCache["peers"]> {
     return {
       chunksBeside: (slot) => {
-        const content = this.#slots[slot];
+        const content = this.at(slot);
         return content ? this.#options.chunksBeside(content, this.#counts[slot]!) : 0;
       },
       hits: (slot) => {
-        const content = this.#slots[slot];
-        return content ? this.#options.requestsElsewhere(content.object) : 0;
+        const object = this.#objects[slot];
+        return object ? this.#options.requestsElsewhere(object) : 0;
       },
     };
   }
@@ -171,7 +176,8 @@ export class SlotCache implements PolicyCache {
 
   /** Returns the object of a slot, or undefined for an empty slot. */
   at(slot: number): CacheSlot | undefined {
-    return this.#slots[slot];
+    const object = this.#objects[slot];
+    return object && { object, popularity: this.popularity[slot]!, askedSeconds: this.askedSeconds[slot]! };
   }
 
   /** Returns the slot of a key. Of several keys with equal content, only one has a slot. */
@@ -187,11 +193,11 @@ export class SlotCache implements PolicyCache {
   /** Returns an empty slot, else the least recently requested one before this plan, cached objects last. */
   freeSlot(): number | undefined {
     for (let slot = this.#free.pop(); slot !== undefined; slot = this.#free.pop()) {
-      if (!this.#slots[slot]) return slot;
+      if (!this.#objects[slot]) return slot;
     }
     this.#victims ??= this.#leastRecent();
     for (let slot = this.#victims.pop(); slot !== undefined; slot = this.#victims.pop()) {
-      if (this.#askedSeconds(slot) < this.#seconds) return slot;
+      if (this.askedSeconds[slot]! < this.#seconds) return slot;
     }
     return undefined;
   }
@@ -199,13 +205,10 @@ export class SlotCache implements PolicyCache {
   /** Returns the slots whose objects were not requested in this plan: in reverse of the order of `freeSlot`. */
   #leastRecent(): number[] {
     const isKept = (slot: number): number => Math.min(1, this.#counts[slot]!);
-    return Array.from(this.#slots.keys())
-      .filter((slot) => this.#askedSeconds(slot) < this.#seconds)
-      .toSorted((a, b) => isKept(b) - isKept(a) || this.#askedSeconds(b) - this.#askedSeconds(a) || b - a);
-  }
-
-  #askedSeconds(slot: number): number {
-    return this.#slots[slot]?.askedSeconds ?? -Infinity;
+    const { askedSeconds } = this;
+    return Array.from(askedSeconds.keys())
+      .filter((slot) => askedSeconds[slot]! < this.#seconds)
+      .toSorted((a, b) => isKept(b) - isKept(a) || askedSeconds[b]! - askedSeconds[a]! || b - a);
   }
 
   /** Assigns another object, or none, and keeps nothing of it. */
@@ -216,7 +219,7 @@ export class SlotCache implements PolicyCache {
 
   /** Assigns another version of the same shape, and keeps as much of it. */
   renew(slot: number, object: ObjectShape): void {
-    this.#replace(slot, { ...this.#slots[slot]!, object });
+    this.#replace(slot, { ...this.at(slot)!, object });
   }
 
   /** Restores a slot, even beyond the capacity, which an operator may have reduced. */
@@ -227,24 +230,34 @@ export class SlotCache implements PolicyCache {
   }
 
   #savedBy(slot: number): Float64Array {
-    const content = this.#slots[slot];
+    const content = this.at(slot);
     return content ? this.#options.savedMs(content) : NOTHING;
   }
 
   #replace(slot: number, content: CacheSlot | undefined): void {
-    const before = this.#slots[slot]?.object;
+    const before = this.#objects[slot];
     if (before) {
       this.#byKey.delete(before.key);
       this.#byVersion.delete(before.version);
     }
-    this.#slots[slot] = content;
+    const object = content && this.#sharing(content.object);
+    this.#objects[slot] = object;
+    this.popularity[slot] = content?.popularity ?? 0;
+    this.askedSeconds[slot] = content?.askedSeconds ?? -Infinity;
     this.#saved[slot] = undefined;
-    this.chunkWeight[slot] = content?.object.chunkBytes ?? 1;
-    if (!content) {
+    this.chunkWeight[slot] = object?.chunkBytes ?? 1;
+    if (!object) {
       if (before) this.#free.push(slot);
       return;
     }
-    this.#byKey.set(content.object.key, slot);
-    this.#byVersion.set(content.object.version, slot);
+    this.#byKey.set(object.key, slot);
+    this.#byVersion.set(object.version, slot);
+  }
+
+  #sharing(object: ObjectShape): ObjectShape {
+    const name = object.placement.join();
+    const placement = this.#placements.get(name) ?? object.placement;
+    this.#placements.set(name, placement);
+    return placement === object.placement ? object : { ...object, placement };
   }
 }

@@ -94,7 +94,10 @@ export class PopularityFilter {
       this.#placeOf[object] = i + 1;
       this.#indexOf[object] = i;
     }
-    this.#posteriors = new Posteriors(grid, EXPERTS, state ? this.tracked.length + 1 : 64, this.#prior, state);
+    // The crowd, and one more object than there may be before some return to it.
+    const placesMax = Math.min(objects, trackedMax + 1) + 1;
+    const places = state ? this.tracked.length + 1 : Math.min(64, placesMax);
+    this.#posteriors = new Posteriors(grid, EXPERTS, { places, placesMax }, this.#prior, state);
     this.#mass = mass ?? this.#posteriors.mean.slice(0, EXPERTS).map((mean) => objects * mean);
     this.#trials = Array.from({ length: TRIALS }, (_, t) => {
       const began = -Math.floor((t * TRIAL_REQUESTS) / TRIALS);

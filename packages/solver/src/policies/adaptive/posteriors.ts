@@ -11,6 +11,7 @@ export class Posteriors {
   /** Mean request probability, per place and expert. */
   mean: Float64Array;
   readonly #grid: PopularityGrid;
+  readonly #placesMax: number;
   readonly #experts: number;
   readonly #levels: number;
   /** Per place, expert and level: probabilities that sum to 1 after multiplication by `scale`. */
@@ -21,10 +22,18 @@ export class Posteriors {
   readonly #arrival: Float64Array;
 
   /**
-   * Makes room for `places` places. Place 0 begins as `prior`; the others must be copied from a place that has begun.
+   * Makes room for `places` places, of which there will be `placesMax` at most. Place 0 begins as `prior`; the others
+   * must be copied from a place that has begun.
    */
-  constructor(grid: PopularityGrid, experts: number, places: number, prior: Float64Array, state?: SnapshotReader) {
+  constructor(
+    grid: PopularityGrid,
+    experts: number,
+    { places, placesMax }: { readonly places: number; readonly placesMax: number },
+    prior: Float64Array,
+    state?: SnapshotReader,
+  ) {
     this.#grid = grid;
+    this.#placesMax = placesMax;
     this.#experts = experts;
     this.#levels = grid.levels.length;
     this.#arrival = new Float64Array(this.#levels);
@@ -55,10 +64,11 @@ export class Posteriors {
     const experts = this.#experts;
     const size = experts * this.#levels;
     if (to >= this.#updatedAt.length) {
-      this.#share = grow(this.#share);
-      this.mean = grow(this.mean);
-      this.#scale = grow(this.#scale);
-      this.#updatedAt = grow(this.#updatedAt);
+      const places = Math.min(2 * this.#updatedAt.length, this.#placesMax);
+      this.#share = grow(this.#share, places * size);
+      this.mean = grow(this.mean, places * experts);
+      this.#scale = grow(this.#scale, places * experts);
+      this.#updatedAt = grow(this.#updatedAt, places);
     }
     this.#share.copyWithin(to * size, from * size, (from + 1) * size);
     this.mean.copyWithin(to * experts, from * experts, (from + 1) * experts);
@@ -170,8 +180,8 @@ export class Posteriors {
   }
 }
 
-function grow<T extends Float64Array | Float32Array>(numbers: T): T {
-  const grown = new (numbers.constructor as new (length: number) => T)(2 * numbers.length);
+function grow<T extends Float64Array | Float32Array>(numbers: T, length: number): T {
+  const grown = new (numbers.constructor as new (length: number) => T)(length);
   grown.set(numbers);
   return grown;
 }
