@@ -44,10 +44,11 @@ function draw(random: () => number): number {
   return low;
 }
 
+/** As a PoP has it: strings and numbers that came as bytes take less memory than those that were computed. */
 function shapeOf(rank: number): ObjectShape {
   const bytes = Math.round(OBJECT_BYTES * (0.5 + ((rank * 2_654_435_761) % 1_000) / 1_000));
   const chunkBytes = Math.ceil(bytes / K);
-  return {
+  const shape: ObjectShape = {
     key: `photos/2026/11/${rank}.jpg`,
     version: `${rank.toString(16).padStart(32, "0")}`,
     k: K,
@@ -57,6 +58,7 @@ function shapeOf(rank: number): ObjectShape {
     chunkBytes,
     shardBytes: chunkBytes,
   };
+  return JSON.parse(JSON.stringify(shape)) as ObjectShape;
 }
 
 const OPTIONS: Omit<PlannerOptions, "slots"> = {
