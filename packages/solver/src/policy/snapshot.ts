@@ -15,15 +15,18 @@ const FORMAT = 1;
 /** The element type is the index in this list. */
 const KINDS: readonly NumbersOf<Numbers>[] = [Float64Array, Float32Array, Int32Array];
 
-/** Packs lists of numbers, a plain list as 32-bit integers. `SnapshotReader` reads them in the same order. */
-export function packSnapshot(
-  policy: string,
-  objects: number,
-  lists: readonly (Numbers | readonly number[])[],
-): Uint8Array {
-  const typed = lists.map((list) => (Array.isArray(list) ? Int32Array.from(list) : (list as Numbers)));
+/** A list of numbers, or the parts of one. A plain list is packed as 32-bit integers. */
+export type SnapshotList = Numbers | readonly number[] | { readonly parts: readonly Numbers[] };
+
+/** Packs lists of numbers. `SnapshotReader` reads them in the same order. */
+export function packSnapshot(policy: string, objects: number, lists: readonly SnapshotList[]): Uint8Array {
+  const typed = lists.map((list): readonly Numbers[] => {
+    if ("parts" in list) return list.parts;
+    return [Array.isArray(list) ? Int32Array.from(list) : (list as Numbers)];
+  });
   const header = 14 + policy.length;
-  const bytes = new Uint8Array(typed.reduce((sum, list) => sum + 5 + list.byteLength, header));
+  const bytesOf = (parts: readonly Numbers[]): number => parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const bytes = new Uint8Array(typed.reduce((sum, parts) => sum + 5 + bytesOf(parts), header));
   const view = new DataView(bytes.buffer);
   view.setUint32(0, MAGIC, true);
   view.setUint8(4, FORMAT);
@@ -31,11 +34,14 @@ export function packSnapshot(
   view.setUint8(13, policy.length);
   for (let i = 0; i < policy.length; i++) view.setUint8(14 + i, policy.charCodeAt(i));
   let at = header;
-  for (const list of typed) {
-    view.setUint8(at, KINDS.indexOf(list.constructor as NumbersOf<Numbers>));
-    view.setUint32(at + 1, list.length, true);
-    bytes.set(new Uint8Array(list.buffer, list.byteOffset, list.byteLength), at + 5);
-    at += 5 + list.byteLength;
+  for (const parts of typed) {
+    view.setUint8(at, KINDS.indexOf(parts[0]!.constructor as NumbersOf<Numbers>));
+    view.setUint32(at + 1, bytesOf(parts) / parts[0]!.BYTES_PER_ELEMENT, true);
+    at += 5;
+    for (const { buffer, byteOffset, byteLength } of parts) {
+      bytes.set(new Uint8Array(buffer, byteOffset, byteLength), at);
+      at += byteLength;
+    }
   }
   view.setUint32(5, checksum(bytes.subarray(9)), true);
   return bytes;

@@ -1,4 +1,5 @@
 import { AgaroseError, systemClock, systemSha256, type FetchPort } from "@agarose/core";
+import { concat } from "@agarose/core/format";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { expect, test } from "vitest";
 import { memoryBuckets, putObject, randomBytes, REGIONS } from "../../test/objects.ts";
@@ -43,8 +44,8 @@ class MemoryState implements StatePort {
   async loadPlan() {
     return this.plan;
   }
-  async savePlan(plan: Uint8Array) {
-    this.plan = plan;
+  async savePlan(plan: Iterable<Uint8Array>) {
+    this.plan = concat([...plan]);
   }
   async spend(spending: Spending, egress?: FillEgress) {
     this.spending = addSpending(this.spending, spending);

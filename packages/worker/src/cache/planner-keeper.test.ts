@@ -1,3 +1,4 @@
+import { concat } from "@agarose/core/format";
 import type { PlannerOptions } from "@agarose/solver/planner";
 import { expect, test, vi } from "vitest";
 import { encodePlannerState } from "./planner-state.ts";
@@ -19,7 +20,7 @@ test("loads the saved state once, and again after other options or a plan that h
   const load = vi.fn(async () => saved);
   const keeper = new PlannerKeeper();
   const planner = await keeper.planner(options, load);
-  saved = encodePlannerState(planner.plan(input).state);
+  saved = concat([...encodePlannerState(planner.plan(input).state)]);
   expect(await keeper.planner({ ...options, cacheMs: 6 }, load)).toBe(planner);
   expect(load).toHaveBeenCalledTimes(1);
 

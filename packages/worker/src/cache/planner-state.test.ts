@@ -1,3 +1,4 @@
+import { concat } from "@agarose/core/format";
 import { Planner, type PlannerState } from "@agarose/solver/planner";
 import { expect, test } from "vitest";
 import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
@@ -16,21 +17,37 @@ function planned(before?: PlannerState): PlannerState {
   }).state;
 }
 
+const bytesOf = (state: PlannerState): Uint8Array => concat([...encodePlannerState(state)]);
+
 test("bytes bring back the state that they were made of, and the next plan is the same", () => {
   const state = planned();
-  const decoded = decodePlannerState(encodePlannerState(state));
+  const decoded = decodePlannerState(bytesOf(state));
   expect(decoded).toEqual(state);
   expect(state.slots.map(({ d }) => d)).toContain(2);
   expect(planned(decoded)).toEqual(planned(state));
   const { snapshot: _none, ...rest } = state;
-  expect(decodePlannerState(encodePlannerState({ ...rest, snapshot: undefined }))).toEqual({
+  expect(decodePlannerState(bytesOf({ ...rest, snapshot: undefined }))).toEqual({
     ...rest,
     snapshot: undefined,
   });
 });
 
+test("many slots with several placements come in pieces", () => {
+  const [{ content, ...slot }] = planned().slots as [PlannerState["slots"][number]];
+  const slots = Array.from({ length: 10_000 }, (_, i) => {
+    const placement = i % 5_000 === 0 ? REGIONS.toReversed() : REGIONS;
+    return { ...slot, slot: i, content: { ...content, object: { ...content.object, placement } } };
+  });
+  const state = { ...planned(), slots };
+  const longest = Math.max(...[...encodePlannerState(state)].map(({ length }) => length));
+  expect(longest).toBeLessThan(bytesOf(state).length / 2);
+  const decoded = decodePlannerState(bytesOf(state))!;
+  expect(decoded).toEqual(state);
+  expect(new Set(decoded.slots.map(({ content: { object } }) => object.placement)).size).toBe(2);
+});
+
 test("unreadable bytes count as none", () => {
   expect(decodePlannerState(new TextEncoder().encode("<html>"))).toBeUndefined();
   expect(decodePlannerState(new Uint8Array(0))).toBeUndefined();
-  expect(decodePlannerState(encodePlannerState(planned()).slice(0, 40))).toBeUndefined();
+  expect(decodePlannerState(bytesOf(planned()).slice(0, 40))).toBeUndefined();
 });

@@ -1,14 +1,15 @@
 /**
- * The planner's memory between periods, as bytes: the length of a JSON text (4 bytes, little-endian), that text (slots,
- * and the estimates of the plan), and the policy's own snapshot.
+ * The planner's memory between periods, as bytes: the length of the policy's own snapshot (4 bytes, little-endian), the
+ * snapshot, and lines of JSON: the estimates of the plan, then some thousands of slots each. It comes in pieces, because
+ * a Worker has no room for all of it at once beside the planner.
  */
 import type { PlannerState } from "@agarose/solver/planner";
 
-const FORMAT = 1;
+const FORMAT = 2;
+const SLOTS_A_LINE = 4_096;
 
-interface StoredState extends Omit<PlannerState, "slots" | "snapshot"> {
-  readonly format: number;
-  /** Each placement once, because many objects share one. */
+interface StoredSlots {
+  /** Placements that no line before has. Each comes once, because many objects share one. */
   readonly placements: readonly (readonly string[])[];
   readonly slots: readonly StoredSlot[];
 }
@@ -28,56 +29,53 @@ type StoredSlot = readonly [
   shardBytes: number,
 ];
 
-/** Returns the state as bytes. */
-export function encodePlannerState({ slots, snapshot, ...rest }: PlannerState): Uint8Array {
-  const placements = new Map<string, { index: number; placement: readonly string[] }>();
-  const indexOf = (placement: readonly string[]): number => {
-    const name = placement.join();
-    const known = placements.get(name) ?? { index: placements.size, placement };
-    placements.set(name, known);
-    return known.index;
-  };
-  const stored: StoredSlot[] = slots.map(({ slot, d, content: { object, popularity, askedSeconds } }) => {
-    const { key, version, k, m, placement, stripes, chunkBytes, shardBytes } = object;
-    const at = indexOf(placement);
-    return [slot, d, popularity, askedSeconds, key, version, k, m, at, stripes, chunkBytes, shardBytes];
-  });
-  const state: StoredState = {
-    format: FORMAT,
-    ...rest,
-    placements: Array.from(placements.values(), ({ placement }) => placement),
-    slots: stored,
-  };
-  const text = new TextEncoder().encode(JSON.stringify(state));
-  const bytes = new Uint8Array(4 + text.length + (snapshot?.length ?? 0));
-  new DataView(bytes.buffer).setUint32(0, text.length, true);
-  bytes.set(text, 4);
-  if (snapshot) bytes.set(snapshot, 4 + text.length);
-  return bytes;
+/** Yields the bytes of the state. */
+export function* encodePlannerState({ slots, snapshot, ...rest }: PlannerState): Generator<Uint8Array> {
+  const length = new Uint8Array(4);
+  new DataView(length.buffer).setUint32(0, snapshot?.length ?? 0, true);
+  yield length;
+  if (snapshot) yield snapshot;
+  const encoder = new TextEncoder();
+  yield encoder.encode(JSON.stringify({ format: FORMAT, ...rest }));
+  const known = new Map<string, number>();
+  for (let from = 0; from < slots.length; from += SLOTS_A_LINE) {
+    const placements: (readonly string[])[] = [];
+    const indexOf = (placement: readonly string[]): number => {
+      const name = placement.join();
+      const index = known.get(name) ?? known.size;
+      if (index === known.size) placements.push(placement);
+      known.set(name, index);
+      return index;
+    };
+    const stored = slots.slice(from, from + SLOTS_A_LINE).map(({ slot, d, content }): StoredSlot => {
+      const { object, popularity, askedSeconds } = content;
+      const { key, version, k, m, placement, stripes, chunkBytes, shardBytes } = object;
+      const at = indexOf(placement);
+      return [slot, d, popularity, askedSeconds, key, version, k, m, at, stripes, chunkBytes, shardBytes];
+    });
+    yield encoder.encode(`\n${JSON.stringify({ placements, slots: stored } satisfies StoredSlots)}`);
+  }
 }
 
 /** Returns the state, or undefined for bytes of another format: then the planner starts from nothing. */
 export function decodePlannerState(bytes: Uint8Array): PlannerState | undefined {
   try {
-    const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
-    const text = new TextDecoder().decode(bytes.subarray(4, 4 + length));
-    const { format, placements, slots, ...rest } = JSON.parse(text) as StoredState;
+    const from = 4 + new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
+    const [first = "", ...lines] = new TextDecoder().decode(bytes.subarray(from)).split("\n");
+    const { format, ...rest } = JSON.parse(first) as Omit<PlannerState, "slots" | "snapshot"> & { format: number };
     if (format !== FORMAT) return undefined;
-    return {
-      ...rest,
-      slots: slots.map(
-        ([slot, d, popularity, askedSeconds, key, version, k, m, placement, stripes, chunkBytes, shardBytes]) => ({
-          slot,
-          d,
-          content: {
-            object: { key, version, k, m, placement: placements[placement]!, stripes, chunkBytes, shardBytes },
-            popularity,
-            askedSeconds,
-          },
-        }),
-      ),
-      snapshot: bytes.length > 4 + length ? bytes.slice(4 + length) : undefined,
-    };
+    const placements: (readonly string[])[] = [];
+    const slots = lines.flatMap((line) => {
+      const { placements: others, slots: stored } = JSON.parse(line) as StoredSlots;
+      placements.push(...others);
+      return stored.map(
+        ([slot, d, popularity, askedSeconds, key, version, k, m, placement, stripes, chunkBytes, shardBytes]) => {
+          const object = { key, version, k, m, placement: placements[placement]!, stripes, chunkBytes, shardBytes };
+          return { slot, d, content: { object, popularity, askedSeconds } };
+        },
+      );
+    });
+    return { ...rest, slots, snapshot: from > 4 ? bytes.slice(4, from) : undefined };
   } catch {
     return undefined;
   }

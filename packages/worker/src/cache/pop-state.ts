@@ -192,7 +192,7 @@ export abstract class PopState extends DurableObject {
   }
 
   /** Saves the planner's state for the next period. */
-  savePlan(plan: Uint8Array): void {
+  savePlan(plan: Iterable<Uint8Array>): void {
     this.#plan.save(plan);
   }
 

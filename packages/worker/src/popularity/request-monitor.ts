@@ -95,7 +95,7 @@ export class RequestMonitor extends DurableObject {
     const exchanged = this.#exchanged;
     this.#exchanged = new Map();
     this.#popularity = new Map(kept);
-    this.#stored.save(new TextEncoder().encode(JSON.stringify(kept)));
+    this.#stored.save([new TextEncoder().encode(JSON.stringify(kept))]);
     this.#saved.clear();
     return this.popular(limit).map((entry) => {
       // A full shard may have begun to count a key again.
@@ -142,6 +142,6 @@ export class RequestMonitor extends DurableObject {
   #saveSometimes(nowMs: number): void {
     if (Math.abs(nowMs - this.#savedMs) < SAVE_INTERVAL_MS) return;
     this.#savedMs = nowMs;
-    this.#saved.save(encodeCounts(this.#pending.counts));
+    this.#saved.save([encodeCounts(this.#pending.counts)]);
   }
 }

@@ -45,16 +45,25 @@ export class SqlBlob {
   }
 
   /** Replaces the bytes. A Durable Object's method that awaits nothing does so entirely or not at all. */
-  save(bytes: Uint8Array): void {
-    const parts = Math.ceil(bytes.length / ROW_BYTES);
-    for (let part = 0; part < parts; part++) {
-      const row = bytes.slice(part * ROW_BYTES, (part + 1) * ROW_BYTES);
-      this.#sql.exec(
-        `INSERT OR REPLACE INTO ${this.#table} (part, bytes) VALUES (?, ?)`,
-        part,
-        row.buffer as ArrayBuffer,
-      );
+  save(pieces: Iterable<Uint8Array>): void {
+    let parts = 0;
+    const row = new Uint8Array(ROW_BYTES);
+    let filled = 0;
+    const write = (): void => {
+      const { buffer } = row.slice(0, filled);
+      this.#sql.exec(`INSERT OR REPLACE INTO ${this.#table} (part, bytes) VALUES (?, ?)`, parts++, buffer);
+      filled = 0;
+    };
+    for (const bytes of pieces) {
+      for (let from = 0; from < bytes.length;) {
+        const some = bytes.subarray(from, from + ROW_BYTES - filled);
+        row.set(some, filled);
+        filled += some.length;
+        from += some.length;
+        if (filled === ROW_BYTES) write();
+      }
     }
+    if (filled > 0) write();
     this.#sql.exec(`DELETE FROM ${this.#table} WHERE part >= ?`, parts);
   }
 

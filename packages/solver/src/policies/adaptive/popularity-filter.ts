@@ -19,7 +19,7 @@
 import { PopularityGrid } from "./popularity-grid.ts";
 import { Posteriors } from "./posteriors.ts";
 import { RestartTrial, TRIAL_REQUESTS } from "./restart-trial.ts";
-import type { SnapshotReader } from "../../policy/snapshot.ts";
+import type { SnapshotList, SnapshotReader } from "../../policy/snapshot.ts";
 
 /** Chance per request that an object draws another popularity: one expert each, an even number of them. */
 const HAZARDS = [0, 1 / 15_000, 1 / 4_000, 1 / 1_000];
@@ -106,7 +106,7 @@ export class PopularityFilter {
   }
 
   /** The lists that the constructor reads from a snapshot. */
-  lists(): (Float64Array | Float32Array | number[])[] {
+  lists(): SnapshotList[] {
     return [
       this.estimate,
       this.#prior,

@@ -4,7 +4,7 @@
  */
 
 import type { PopularityGrid } from "./popularity-grid.ts";
-import type { SnapshotReader } from "../../policy/snapshot.ts";
+import type { SnapshotList, SnapshotReader } from "../../policy/snapshot.ts";
 
 /** The posteriors of all places. */
 export class Posteriors {
@@ -45,17 +45,17 @@ export class Posteriors {
   }
 
   /** The lists that the constructor reads from a snapshot, for some places, which get new numbers 0, 1, .. */
-  lists(places: readonly number[]): (Float64Array | Float32Array)[] {
+  lists(places: readonly number[]): SnapshotList[] {
     const experts = this.#experts;
     const size = experts * this.#levels;
     const mean = new Float64Array(places.length * experts);
     const scale = new Float64Array(places.length * experts);
-    const share = new Float32Array(places.length * size);
     for (const [i, place] of places.entries()) {
       mean.set(this.mean.subarray(place * experts, (place + 1) * experts), i * experts);
       scale.set(this.#scale.subarray(place * experts, (place + 1) * experts), i * experts);
-      share.set(this.#share.subarray(place * size, (place + 1) * size), i * size);
     }
+    // Most of a snapshot, and so not copied twice.
+    const share = { parts: places.map((place) => this.#share.subarray(place * size, (place + 1) * size)) };
     return [Float64Array.from(places, (place) => this.#updatedAt[place]!), mean, scale, share];
   }
 
