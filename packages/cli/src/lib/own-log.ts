@@ -128,6 +128,7 @@ export function scenarioFor(trace: Trace, { seed = 1 }: { readonly seed?: number
 }
 
 const CSV_OPTIONS = {
+  delimiter: [",", "\t"],
   columns: (header: readonly string[]): string[] => header.map((name) => name.trim().toLowerCase()),
   // A row of another length is one malformed line, and not the end of the log.
   relax_column_count: true,

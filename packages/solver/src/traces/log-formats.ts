@@ -157,20 +157,24 @@ function parseYcsb(line: string): LogLine {
   return key === undefined ? malformed("READ without a key") : { kind: "read", key, seconds: undefined };
 }
 
-/** A row of a CSV file with columns key (or path, object), seconds (or time, timestamp), and perhaps bytes, pop. */
+/**
+ * A row of a CSV file with columns key (or path, object), seconds (or time, timestamp), and perhaps bytes, pop. The last
+ * name of each is that of Wikimedia's caching traces
+ * (https://wikitech.wikimedia.org/wiki/Analytics/Data_Lake/Traffic/Caching).
+ */
 export function parseCsvRecord(record: LogRecord): LogLine {
   const cell = (...names: string[]): string | undefined => {
     const found = names.map((name) => record[name]).find((value) => value !== undefined);
     return found === undefined ? undefined : String(found);
   };
   const path = cell("path");
-  const key = cell("key") ?? (path && keyOfPath(path)) ?? cell("object");
-  const stamp = cell("seconds", "time", "timestamp");
+  const key = cell("key") ?? (path && keyOfPath(path)) ?? cell("object", "hashed_path_query");
+  const stamp = cell("seconds", "time", "timestamp", "relative_unix");
   if (!key) return malformed(`no key; the columns are ${Object.keys(record).join(", ")}`);
   const seconds = stamp === undefined ? undefined : parseStamp(stamp);
   if (stamp !== undefined && seconds === undefined) return malformed(`no time, but ${stamp}`);
   const pop = cell("pop")?.toLowerCase();
-  return { kind: "read", key, seconds, ...sizeOf(cell("bytes", "size")), pop: pop || undefined };
+  return { kind: "read", key, seconds, ...sizeOf(cell("bytes", "size", "response_size")), pop: pop || undefined };
 }
 
 /** The cells of a request that a CDN served. */

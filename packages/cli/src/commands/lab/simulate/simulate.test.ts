@@ -6,6 +6,7 @@ import { Command } from "commander";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { seededRandom } from "@agarose/solver/random";
 import { addCommand } from "../../../command.ts";
+import { readTrace } from "../../../lib/own-log.ts";
 import { command } from "../index.ts";
 
 let folder: string;
@@ -107,6 +108,21 @@ test("simulate replays a log, tries cache sizes, and recommends one", async () =
     // Eleven objects in a circle: a cache of four helps LRU nothing, one of 32 holds them all.
     bySize: { recommended: { factor: 8 } },
   });
+});
+
+test("simulate reads Wikimedia's caching trace as it is published, and recognises it by its header", async () => {
+  const head = "relative_unix\thashed_path_query\timage_type\tresponse_size\ttime_firstbyte";
+  const lines = ["0\t833946053\tjpeg\t8400\t1.24E-4", "0\t-91\tpng\t230300\t0.1", "2\t833946053\tjpeg\t8400\t1.1E-4"];
+  const log = path.join(folder, "cache-u-00.gz");
+  await writeFile(log, gzipSync([head, ...lines].join("\n")));
+  const { keys, bytes, seconds } = await readTrace(
+    [log],
+    { format: undefined, isStrict: true, perSecond: 1 },
+    () => {},
+  );
+  expect(keys).toEqual(["833946053", "-91"]);
+  expect([...bytes]).toEqual([8400, 230_300]);
+  expect([...seconds]).toEqual([0, 0, 2]);
 });
 
 /** 40 objects of 400 kB, a few of which are asked for most of the time. */
