@@ -9,9 +9,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { spread, survives } from "@agarose/core/format";
-import { parseScenario } from "@agarose/solver/internal/simulator/scenario/parse-scenario";
-import { resolveExtends } from "@agarose/solver/internal/simulator/scenario/scenario";
-import { simulate } from "@agarose/solver/internal/simulator/simulate";
+import { parseScenario, resolveExtends, simulate } from "@agarose/solver/simulator";
 import { chooseCodes } from "@agarose/storage/layout/object-layout";
 
 const PLACES = ["continental", "agar-fitted", "five-together", "liu-three-sites"];

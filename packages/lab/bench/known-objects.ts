@@ -3,7 +3,7 @@
  * docs/internals/policies-measured.md. Objects of 18 kB are requested by Zipf 0.9 out of ten million, and the cache has
  * room for 1 GB.
  *
- * Usage: node --expose-gc packages/lab/bench/known-objects.ts PERIODS KNOWN...
+ * Usage: node --expose-gc packages/lab/bench/known-objects.ts PERIODS KNOWN...    # 0 periods: only simulations
  */
 
 import { seededRandom } from "@agarose/solver/random";
@@ -16,6 +16,7 @@ import {
   type PlannerOptions,
   type PlannerState,
 } from "@agarose/solver/planner";
+import { parseScenario, simulate } from "@agarose/solver/simulator";
 
 const OBJECTS = 10_000_000;
 const EXPONENT = 0.9;
@@ -26,6 +27,7 @@ const M = 1;
 /** What a PoP replays in a period at most; a busy PoP has more. */
 const PERIOD_REQUESTS = 20_000;
 const PERIODS = 250;
+const SIMULATED_REQUESTS = 200_000;
 const REGIONS = ["fra", "lon", "iad", "sfo"].map((name, r) => ({ name, meanMs: 20 + 40 * r, sdMs: 4, down: false }));
 
 /** Cumulative weights by rank. */
@@ -159,5 +161,27 @@ function play(known: number, periods: number): string[] {
   ];
 }
 
+/** Requests that a simulation with `count` objects replays in a second of CPU time. Room is for a third of them. */
+function simulatedRate(count: number): number {
+  const scenario = parseScenario({
+    code: { k: K, m: M },
+    objects: { count, bytes: OBJECT_BYTES },
+    regions: REGIONS.map(({ name }) => name),
+    pops: [
+      {
+        name: "pop",
+        regionLatencyMs: Object.fromEntries(REGIONS.map(({ name, meanMs }) => [name, meanMs])),
+        cacheLatencyMs: OPTIONS.cacheMs,
+        capacityChunks: count,
+      },
+    ],
+    popularity: { type: "zipf", exponent: EXPONENT },
+    requests: { perSecond: 1_000, count: SIMULATED_REQUESTS },
+    policies: [{ name: OPTIONS.policy }],
+  });
+  return (1_000 * SIMULATED_REQUESTS) / cpuMs(() => simulate(scenario));
+}
+
 const [periods = PERIODS, ...numbers] = process.argv.slice(2).map(Number);
-for (const known of numbers) console.log(`| ${play(known, periods).join(" | ")} |`);
+if (periods > 0) for (const known of numbers) console.log(`| ${play(known, periods).join(" | ")} |`);
+for (const count of numbers) console.log(`${count} objects: ${simulatedRate(count).toFixed(0)} requests/s simulated`);
