@@ -79,22 +79,22 @@ for (const place of process.argv.length > 2 ? process.argv.slice(2) : PLACES) {
       auto: read(autoK, autoM, bytes, line),
       all: others.map(({ k, m }) => read(k, m, bytes, line)),
     }));
-    for (const of of ["mean", "p99"] as const) {
+    for (const figure of ["mean", "p99"] as const) {
       const cells = byLine.map(({ auto, all }) => {
         const regret = (storageMax: number): string => {
           const [best] = all
             .filter(({ storage }) => storage <= Math.max(storageMax, own))
-            .toSorted((a, b) => a[of] - b[of]);
-          const percent = Math.round(100 * (auto[of] / best![of] - 1));
+            .toSorted((a, b) => a[figure] - b[figure]);
+          const percent = Math.round(100 * (auto[figure] / best![figure] - 1));
           return percent === 0 ? "0" : `${percent} (${best!.code})`;
         };
         return `${regret(own)} · ${regret(STORAGE_MAX)}`;
       });
-      rows[of].push(`| ${place} | ${size} | ${autoK}+${autoM} | ${cells.join(" | ")} |`);
+      rows[figure].push(`| ${place} | ${size} | ${autoK}+${autoM} | ${cells.join(" | ")} |`);
     }
     console.error(place, size);
   }
 }
 const head = `| place | size | \`auto\` | ${LINES.map((line) => (line ? `${line} Mbit/s` : "unlimited")).join(" | ")} |`;
-for (const [of, lines] of Object.entries(rows))
-  console.log(`\n${of}\n\n${head}\n| --- | --- | --- |${" --- |".repeat(LINES.length)}\n${lines.join("\n")}`);
+for (const [figure, lines] of Object.entries(rows))
+  console.log(`\n${figure}\n\n${head}\n| --- | --- | --- |${" --- |".repeat(LINES.length)}\n${lines.join("\n")}`);
