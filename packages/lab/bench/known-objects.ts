@@ -14,7 +14,6 @@ import {
   Planner,
   type PlannedContents,
   type PlannerOptions,
-  type PlannerState,
 } from "@agarose/solver/planner";
 import { parseScenario, simulate } from "@agarose/solver/simulator";
 
@@ -112,8 +111,7 @@ function play(known: number, periods: number): string[] {
   const planner = new Planner({ ...OPTIONS, slots: known });
   let ledger: Ledger = new Map();
   let nowMs = 0;
-  let state: PlannerState | undefined;
-  const times = { period: [] as number[], exchange: [] as number[], state: [] as number[] };
+  const times = { period: [] as number[], exchange: [] as number[] };
   let hits = 0;
   let reads = 0;
   const plan = (counts: ReadonlyMap<number, number>, isExchange: boolean): void => {
@@ -131,10 +129,7 @@ function play(known: number, periods: number): string[] {
       }),
     );
     if (made!.error !== undefined) throw made!.error;
-    if (isExchange) return;
-    ledger = ledgerOf(made!.planned);
-    if (nowMs < 60_000 * periods) return;
-    times.state.push(cpuMs(() => (state = made.state)));
+    if (!isExchange) ledger = ledgerOf(made!.planned);
   };
   plan(new Map(Array.from({ length: known }, (_, rank) => [rank, 1])), false);
   for (let period = 1; period <= periods; period++) {
@@ -147,16 +142,11 @@ function play(known: number, periods: number): string[] {
     }
     plan(counts, false);
   }
-  const bytes = state ? JSON.stringify(state.slots).length + (state.snapshot?.length ?? 0) : 0;
-  state = undefined;
   return [
     known.toLocaleString("en"),
     (heapMb() - beforeMb).toFixed(0),
     median(times.period.slice(-10)).toFixed(0),
     median(times.exchange.slice(-10)).toFixed(0),
-    (bytes / 1e6).toFixed(1),
-    times.state.at(-1)?.toFixed(0) ?? "",
-    ledger.size.toLocaleString("en"),
     `${((100 * hits) / reads / (cumulative[Math.floor(CAPACITY_BYTES / OBJECT_BYTES)]! / total)).toFixed(0)}%`,
   ];
 }
