@@ -158,8 +158,8 @@ function parseYcsb(line: string): LogLine {
 }
 
 /**
- * A row of a CSV file with columns key (or path, object), seconds (or time, timestamp), and perhaps bytes, pop. The last
- * name of each is that of Wikimedia's caching traces
+ * A row of a CSV file with columns key (or path, object), seconds (or time, timestamp), and perhaps bytes, pop. The
+ * last name of each is that of Wikimedia's caching traces
  * (https://wikitech.wikimedia.org/wiki/Analytics/Data_Lake/Traffic/Caching).
  */
 export function parseCsvRecord(record: LogRecord): LogLine {

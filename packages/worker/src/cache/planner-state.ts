@@ -1,7 +1,7 @@
 /**
  * The planner's memory between periods, as bytes: the length of the policy's own snapshot (4 bytes, little-endian), the
- * snapshot, and lines of JSON: the estimates of the plan, then some thousands of slots each. It comes in pieces, because
- * a Worker has no room for all of it at once beside the planner.
+ * snapshot, and lines of JSON: the estimates of the plan, then some thousands of slots each. It comes in pieces, for a
+ * Worker has no room for all of it at once beside the planner.
  */
 import type { PlannerState } from "@agarose/solver/planner";
 
