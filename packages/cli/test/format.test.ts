@@ -6,9 +6,11 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openEncrypted, Secrets } from "@agarose/core/encryption";
+import * as core from "@agarose/core/format";
 import { encodeFrame, objectUrl, trustPublishers, type Manifest } from "@agarose/core/format";
 import { startPopProcess } from "@agarose/pop/test";
 import { gzipSync } from "node:zlib";
+import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCodec } from "@agarose/storage/parts";
 import { storeExtra } from "@agarose/storage/maintenance/scrub/store-extra";
@@ -21,6 +23,7 @@ import {
   decrypt,
   encode,
   encodedKey,
+  keyName,
   encodeExtra,
   framesOf,
   indices,
@@ -68,9 +71,22 @@ test("the example of the page is what `agarose put` stores", async () => {
   const chunks = blocksOf("chunks")[0]!.map((line) => line.split(/\s+/));
   expect(chunks).toHaveLength(3);
   for (const [region, name, hex] of chunks) expect((await world.read(region!, name!)).toString("hex")).toBe(hex);
-  const manifest = await world.read("dublin", "manifests/docs/gr%C3%BC%C3%9Fe.txt@.json");
+  const manifest = await world.read("dublin", "manifests/docs/gr~DwDU-e.txt!.json");
   expect(manifest.toString()).toBe(blocksOf("json")[0]![0]);
   expect(page).toContain(objectUrl("https://s3.example/bucket", chunks[2]![1]!));
+});
+
+test("the names and URLs of any key are what the rules of the page give", () => {
+  const odd = fc.string({ unit: fc.constantFrom("a", "_", ".", "/", "~", "^", "é", "🐈"), minLength: 1, maxLength: 9 });
+  const long = fc.string({ unit: fc.constantFrom("a", "/", "д", "="), minLength: 180, maxLength: 230 });
+  const any = fc.string({ unit: "binary", minLength: 1, maxLength: 20 });
+  fc.assert(
+    fc.property(fc.oneof(odd, long, any), (key) => {
+      expect(keyName(key)).toBe(core.keyName(key));
+      expect(encodedKey(key)).toBe(core.encodeKey(key));
+    }),
+    { numRuns: 3000 },
+  );
 });
 
 test("the example of the page is what its rules give", () => {
@@ -130,9 +146,9 @@ test.each([0, 1_000, 65_520, 200_000])(
     const encryption = [{ prefix: "second/", secrets: [{ environment: "SECOND_SECRET" }] }];
     const config = { ...world.config, code: { k: 3, m: 2 }, stripeBytes: 70_000, encryption };
     await world.put(key, body, { config, contentType: "text/css" });
-    const manifest = JSON.parse((await world.read("tokyo", `manifests/${encodedKey(key)}@.json`)).toString());
+    const manifest = JSON.parse((await world.read("tokyo", `manifests/${keyName(key)}.json`)).toString());
     expect(manifest).toMatchObject({ contentType: "application/octet-stream", headers: {}, requires: ["encryption"] });
-    const name = (chunk: number): string => `chunks/${encodedKey(key)}@${manifest.upload}/${chunk}`;
+    const name = (chunk: number): string => `chunks/${keyName(key)}${manifest.upload}/${chunk}`;
     const chunks = await Promise.all(indices(5).map((i) => world.read(manifest.placement[i], name(i))));
     const stored = decode(chunks, [1, 3, 4], 3, 70_000, manifest.bytes);
     expect(sha256(stored).toString("hex")).toBe(manifest.sha256);
@@ -159,7 +175,7 @@ test.each([
     const body = randomBytes(bytes);
     const config = { ...world.config, code: { k, m }, stripeBytes, survive: { regions: 0, providers: 0 } };
     await world.put(key, body, { config });
-    const manifest = JSON.parse((await world.read("tokyo", `manifests/${encodedKey(key)}@.json`)).toString());
+    const manifest = JSON.parse((await world.read("tokyo", `manifests/${keyName(key)}.json`)).toString());
     const written = encode({ key, body, k, m, stripeBytes, upload: manifest.upload });
     const { hashes, version, hashesSha256, hashesRoot, pageStripes } = written;
     const over = {
@@ -192,7 +208,7 @@ test.each([
     const key = `second/extra-${k}+${m}`;
     const body = randomBytes(bytes);
     const config = { ...world.config, code: { k, m }, stripeBytes, survive: { regions: 0, providers: 0 } };
-    const name = `manifests/${encodedKey(key)}@.json`;
+    const name = `manifests/${keyName(key)}.json`;
     await world.put(key, body, { config });
     const before = JSON.parse((await world.read("tokyo", name)).toString());
     const { crc32: _, ...manifest } = before;
@@ -215,7 +231,7 @@ test.each([0, 1, 16_384])("an inline object of %i bytes is read by the second im
   const body = randomBytes(bytes);
   const config = { ...world.config, code: "auto" as const, stripeBytes: 65_536 };
   await world.put("second/inline", body, { config });
-  const manifest = JSON.parse((await world.read("tokyo", "manifests/second/inline@.json")).toString());
+  const manifest = JSON.parse((await world.read("tokyo", "manifests/second/inline!.json")).toString());
   expect(Buffer.from(manifest.inline, "base64").equals(body)).toBe(true);
   const none = sha256(Buffer.alloc(0)).toString("hex");
   const content = ["agarose/2", "second/inline", sha256(body).toString("hex"), bytes, "1+0", "65536/65536", none];
@@ -232,7 +248,7 @@ test.each([0, 1, 16_384])("an inline object of %i bytes is read by the second im
       .toString("hex")
       .slice(0, 32),
   });
-  expect(await world.names("chunks/second/inline@")).toEqual([]);
+  expect(await world.names("chunks/second/inline!")).toEqual([]);
 });
 
 test.each([
@@ -251,9 +267,9 @@ test.each([
     const encryption = isEncrypted ? [{ prefix: "second/", secrets: [{ environment: "SECOND_SECRET" }] }] : [];
     const config = { ...world.config, code: { k: 3, m: 2 }, stripeBytes: 200_000, compress, encryption };
     await world.put(key, body, { config, contentType: "text/css" });
-    const manifest = JSON.parse((await world.read("tokyo", `manifests/${encodedKey(key)}@.json`)).toString());
+    const manifest = JSON.parse((await world.read("tokyo", `manifests/${keyName(key)}.json`)).toString());
     expect(manifest.requires).toEqual(isEncrypted ? ["encryption", "gzip"] : ["gzip"]);
-    const name = (chunk: number): string => `chunks/${encodedKey(key)}@${manifest.upload}/${chunk}`;
+    const name = (chunk: number): string => `chunks/${keyName(key)}${manifest.upload}/${chunk}`;
     const chunks = await Promise.all(indices(5).map((i) => world.read(manifest.placement[i], name(i))));
     const stored = decode(chunks, [1, 3, 4], 3, 200_000, manifest.bytes);
     const { k, m, stripeBytes, upload } = manifest;
@@ -298,7 +314,7 @@ describe("what the second implementation has written", () => {
     const placement = await store(object);
     expect((await getTrusted(key)).equals(body)).toBe(true);
     for (const [chunk, region] of placement.slice(0, bytes > 0 ? code.m : 0).entries()) {
-      await world.store(region).remove([`chunks/${encodedKey(key)}@${object.upload}/${chunk}`]);
+      await world.store(region).remove([`chunks/${keyName(key)}${object.upload}/${chunk}`]);
     }
     expect((await getTrusted(key)).equals(body)).toBe(true);
   });
@@ -345,7 +361,7 @@ test("the tombstone that `agarose rm` writes is that of the page", async () => {
   const { generation } = await world.put(key, randomBytes(100));
   expect((await world.run(["rm", key])).code).toBe(0);
   for (const region of REGIONS) {
-    const text = (await world.read(region, `manifests/${encodedKey(key)}@.json`)).toString();
+    const text = (await world.read(region, `manifests/${keyName(key)}.json`)).toString();
     expect(text.endsWith(`,"crc32":"${crcOf(text)}"}`)).toBe(true);
     expect(JSON.parse(text)).toEqual({
       agarose: 2,
@@ -357,7 +373,7 @@ test("the tombstone that `agarose rm` writes is that of the page", async () => {
       crc32: crcOf(text),
     });
   }
-  expect(await world.names(`chunks/${encodedKey(key)}@`)).toEqual([]);
+  expect(await world.names(`chunks/${keyName(key)}`)).toEqual([]);
 });
 
 describe("claims", () => {
@@ -365,18 +381,18 @@ describe("claims", () => {
 
   /** Writes a claim of the page, as another writer. */
   async function claim(generation: number, regions: readonly string[]): Promise<void> {
-    const name = `claims/${encodedKey(key)}@${generation}`;
+    const name = `claims/${keyName(key)}${generation}`;
     for (const region of regions) await storeJson(region, name, `{"upload":"${UPLOAD}"}`);
   }
 
   test("are created by a put in a majority, as the page says, and removed after it", async () => {
-    const name = `claims/${encodedKey(key)}@1`;
+    const name = `claims/${keyName(key)}1`;
     const conditions: unknown[] = [];
     const claims = new Map<string, string>();
     for (const region of REGIONS) {
       world.faults.set(region, async (request, _response, asked) => {
         if (request.method === "PUT" && asked === name) conditions.push(request.headers["if-none-match"]);
-        const isManifest = asked === `manifests/${encodedKey(key)}@.json`;
+        const isManifest = asked === `manifests/${keyName(key)}.json`;
         if (request.method !== "PUT" || !isManifest || claims.size > 0) return false;
         for (const claimed of await world.names(name)) {
           const holder = claimed.split("/")[0]!;
@@ -390,7 +406,7 @@ describe("claims", () => {
     expect(new Set(conditions)).toEqual(new Set(["*"]));
     expect(claims.size).toBeGreaterThanOrEqual(4);
     for (const claimed of claims.values()) expect(JSON.parse(claimed)).toEqual({ upload });
-    expect(await world.names(`claims/${encodedKey(key)}@`)).toEqual([]);
+    expect(await world.names(`claims/${keyName(key)}`)).toEqual([]);
   });
 
   test("of another writer with a majority are passed over", async () => {
@@ -413,7 +429,7 @@ describe("the repair queue", () => {
     world.faults.clear();
     expect(world.fired.get("tokyo")).toBeGreaterThan(0);
     for (const region of REGIONS) {
-      const entry = JSON.parse((await world.read(region, `repairs/${encodedKey(key)}@`)).toString());
+      const entry = JSON.parse((await world.read(region, `repairs/${keyName(key)}`)).toString());
       expect(entry).toEqual({ key, generation, missing: [4], regions: [] });
     }
   });
@@ -421,11 +437,11 @@ describe("the repair queue", () => {
   test("is emptied of an entry that the second implementation has made", async () => {
     const key = "second/entered";
     const put = await world.put(key, randomBytes(100));
-    await world.store("paulo").remove([`chunks/${encodedKey(key)}@${put.upload}/3`]);
+    await world.store("paulo").remove([`chunks/${keyName(key)}${put.upload}/3`]);
     const entry = { key, generation: put.generation, missing: [3], regions: [] };
-    await storeJson("dublin", `repairs/${encodedKey(key)}@`, JSON.stringify(entry));
+    await storeJson("dublin", `repairs/${keyName(key)}`, JSON.stringify(entry));
     expect((await world.run(["repair", "--queued"])).code).toBe(0);
-    expect(await world.names(`repairs/${encodedKey(key)}@`)).toEqual([]);
+    expect(await world.names(`repairs/${keyName(key)}`)).toEqual([]);
     expect((await world.verify(key)).sound).toBe(true);
   });
 });
@@ -435,10 +451,10 @@ test("the copy that a put under `keep` leaves has the name of the page, and is t
   const config = { ...world.config, keep: [{ prefix: "history/", time: 3_600_000 }] };
   const old = encode({ key, body: OBJECT, k: 2, m: 1, stripeBytes: 16, upload: UPLOAD });
   await store({ key, body: OBJECT, k: 2, m: 1, stripeBytes: 16, upload: UPLOAD });
-  const before = await world.read("tokyo", `manifests/${encodedKey(key)}@.json`);
+  const before = await world.read("tokyo", `manifests/${keyName(key)}.json`);
   const { generation } = await world.put(key, randomBytes(1_000), { config });
   for (const region of REGIONS) {
-    const copy = await world.read(region, `history/${encodedKey(key)}@${UPLOAD}.${generation}`);
+    const copy = await world.read(region, `history/${keyName(key)}${UPLOAD}.${generation}`);
     expect(copy).toEqual(before);
     expect(isSigned(copy.toString())).toBe(true);
     expect(JSON.parse(copy.toString())).toMatchObject({ version: old.version, hashes: old.hashes });
@@ -592,7 +608,7 @@ async function storeChunks(object: Content): Promise<string[]> {
 }
 
 async function storeManifest(key: string, fields: Record<string, unknown>): Promise<void> {
-  for (const region of REGIONS) await storeJson(region, `manifests/${encodedKey(key)}@.json`, seal(fields));
+  for (const region of REGIONS) await storeJson(region, `manifests/${keyName(key)}.json`, seal(fields));
 }
 
 async function storeJson(region: string, name: string, text: string): Promise<void> {

@@ -69,8 +69,8 @@ export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 65_5
     versionLines,
     version,
     leaves: pages || blocks > 1 ? leafList(blocks > 1 ? leaves : [], hashes, pages?.each) : undefined,
-    leafName: `chunks/${encodedKey(key)}@${upload}/256`,
-    names: indices(k + m).map((i) => `chunks/${encodedKey(key)}@${upload}/${i}`),
+    leafName: `chunks/${keyName(key)}${upload}/256`,
+    names: indices(k + m).map((i) => `chunks/${keyName(key)}${upload}/${i}`),
   };
 }
 
@@ -94,7 +94,7 @@ export function encodeExtra({ key, body, k, m, stripeBytes }: Content, upload: s
   const chunks = rows.map((row) => Buffer.concat(stripes.map((shards) => combine(row, shards))));
   return {
     chunks,
-    names: chunks.map((_, i) => `chunks/${encodedKey(key)}@${upload}/${first + i}`),
+    names: chunks.map((_, i) => `chunks/${keyName(key)}${upload}/${first + i}`),
     extra: { upload, placement, sha256: chunks.map((chunk) => sha256(chunk).toString("hex")) },
   };
 }
@@ -227,11 +227,53 @@ export function indices(count: number): number[] {
   return Array.from({ length: count }, (_, i) => i);
 }
 
+/** A key in the path of a URL, and in what is hashed. */
 export function encodedKey(key: string): string {
-  return Array.from(Buffer.from(key), (byte) => {
+  const segments = key.split("/");
+  const isOdd = (segment: string | undefined): boolean => segment === "." || segment === "..";
+  return segments
+    .map((segment, at) => {
+      const bytes = Array.from(Buffer.from(segment), (byte) => {
+        const character = String.fromCharCode(byte);
+        return /[A-Za-z0-9\-._~]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+      });
+      if (at === segments.length - 1) return bytes.join("");
+      const next = segments[at + 1]!;
+      const isLast = at + 1 === segments.length - 1;
+      const isFirst = at === 0 && (segment === "" || isOdd(segment));
+      return `${bytes.join("")}${isFirst || isOdd(next) || (next === "" && !isLast) ? "%2F" : "/"}`;
+    })
+    .join("");
+}
+
+/** The name of a key, with the `!` that ends it. */
+export function keyName(key: string): string {
+  const digit = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+  const pairs = { 0x3a: "@ABCDEFG", 0x5b: "_ABCD_a", 0x7b: "~01234" };
+  const token = (byte: number, isFirst: boolean): string => {
     const character = String.fromCharCode(byte);
-    return /[A-Za-z0-9\-._~/]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }).join("");
+    if (isFirst && character === ".") return ".-";
+    if (isFirst && character === "/") return ".0/";
+    if (byte < 0x2d) return `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+    for (const [from, [lead, ...seconds]] of Object.entries(pairs)) {
+      const second = seconds[byte - Number(from)];
+      if (second !== undefined) return `${lead}${second}`;
+    }
+    return character;
+  };
+  let [done, segment, isRun] = ["", "", false];
+  for (const character of key) {
+    const [first = 0, ...rest] = Buffer.from(character);
+    if (segment.length >= 190) [done, segment, isRun] = [`${done}${segment}${isRun ? "-" : ""}~/`, "", false];
+    if (first >= 0x80) {
+      segment += `${isRun ? "" : "~"}${digit[first - 0xb5]}${rest.map((byte) => digit[byte - 0x80]).join("")}`;
+    } else {
+      segment += `${isRun ? "-" : ""}${token(first, segment === "")}`;
+    }
+    isRun = first >= 0x80;
+    if (character === "/") [done, segment] = [done + segment, ""];
+  }
+  return `${done}${segment}${isRun ? "-" : ""}!`;
 }
 
 /** One frame of a bundle. */

@@ -17,8 +17,8 @@ export async function startListedBuckets(
   const keyOf = (index: number): string => `o/${String(index).padStart(9, "0")}`;
   const places = Array.from({ length: objects }, (_, index) => roundRobin(code, named, keyOf(index)));
   const kinds: Record<string, (index: number, region: string) => string> = {
-    "manifests/": (index) => `manifests/${keyOf(index)}@.json`,
-    "chunks/": (index, region) => `chunks/${keyOf(index)}@${UPLOAD}/${places[index]!.indexOf(region)}`,
+    "manifests/": (index) => `manifests/${keyOf(index)}!.json`,
+    "chunks/": (index, region) => `chunks/${keyOf(index)}!${UPLOAD}/${places[index]!.indexOf(region)}`,
   };
   let [requests, lists] = [0, 0];
   const server = createServer(({ url = "" }, response) => {

@@ -6,7 +6,6 @@ import type { FetchInit, FetchPort, FetchedResponse } from "@agarose/core";
 import {
   BUNDLE_CONTENT_TYPE,
   chunkName,
-  decodeKey,
   encodeFrame,
   encodeHashes,
   encodeManifest,
@@ -325,7 +324,7 @@ export class FakeWorld {
     if (pathname.startsWith("/o/")) {
       return this.#whole(
         pop,
-        this.forgets ? undefined : this.#objects.get(decodeKey(pathname.slice("/o/".length))),
+        this.forgets ? undefined : this.#objects.get(decodeURIComponent(pathname.slice("/o/".length))),
         headers,
         signal,
       );
@@ -341,7 +340,7 @@ export class FakeWorld {
     if (pop.fault === "html") return new Response("<html>", { headers: { "content-type": "text/html" } });
     if (pathname.startsWith(PEER_CHUNK_PREFIX)) return this.#chunkOf(pop, pathname, searchParams);
     if (pathname === "/v1/plans") return this.#plans(pop, searchParams, signal);
-    const key = decodeKey(pathname.slice("/v1/read/".length));
+    const key = decodeURIComponent(pathname.slice("/v1/read/".length));
     const object = this.#objects.get(key);
     if (!object || this.arePlain) {
       const error = { code: object ? "OBJECT_PLAIN" : "OBJECT_NOT_FOUND", message: `no object ${key}`, details: {} };
@@ -411,7 +410,7 @@ export class FakeWorld {
 
   #chunkOf(pop: FakePop, pathname: string, query: URLSearchParams): FetchedResponse {
     if (pop.chunkFault === "down") throw new TypeError("connection refused");
-    const { manifest, shards } = this.#objects.get(decodeKey(pathname.slice(PEER_CHUNK_PREFIX.length)))!;
+    const { manifest, shards } = this.#objects.get(decodeURIComponent(pathname.slice(PEER_CHUNK_PREFIX.length)))!;
     const chunk = Number(query.get("chunk"));
     const isThere =
       query.get("version") === manifest.version && pop.cached.includes(chunk) && !pop.missing.includes(chunk);

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { toAgaroseError } from "@agarose/core";
-import { acceptUnsigned, encodeKey, parseManifest, type Manifest } from "@agarose/core/format";
+import { acceptUnsigned, keyName, parseManifest, type Manifest } from "@agarose/core/format";
 import { listenLocally } from "@agarose/dev-world/listen-locally";
 import { startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { parseConfig, type Config, type RegionConfig } from "@agarose/storage/config/config";
@@ -213,7 +213,7 @@ export class KillWorld {
     for (const { region } of this.stores) {
       const folder = join(this.dir, region.formerly ?? region.name, region.bucket, prefix);
       const entries = await readdir(folder, { recursive: true }).catch(() => []);
-      const own = entries.filter((entry) => entry.startsWith(`${encodeKey(key)}@`));
+      const own = entries.filter((entry) => entry.startsWith(keyName(key)));
       for (const entry of own) await utimes(join(folder, entry), atS, atS);
     }
   }

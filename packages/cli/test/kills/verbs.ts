@@ -57,7 +57,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     const ageMarks = (): Promise<void> => world.age("garbage", key, MARK_OLD_HOURS);
     await ageMarks();
     const atEnd = async (): Promise<void> => {
-      const left = (await world.names(`chunks/${key}@`)).filter((name) => name.includes(upload));
+      const left = (await world.names(`chunks/${key}!`)).filter((name) => name.includes(upload));
       if (left.length > 0) throw new Error(`gc left ${left.join(", ")}`);
       await soundOf(world, key)();
     };
@@ -112,7 +112,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     await world.run(args);
     await world.age("garbage", key, MARK_OLD_HOURS);
     const atEnd = async (): Promise<void> => {
-      const left = [...(await world.names(`chunks/${key}@${upload}`)), ...(await world.names(`history/${key}@`))];
+      const left = [...(await world.names(`chunks/${key}!${upload}`)), ...(await world.names(`history/${key}!`))];
       if (left.length > 0) throw new Error(`gc left ${left.join(", ")}`);
       await soundOf(world, key)();
     };

@@ -1,76 +1,142 @@
 /**
  * Keys: what a client asks for, and the names of S3 objects made from them (docs/reference/format.md, "Names").
  *
- * A key is any well-formed Unicode string of path segments. In S3 names every segment is percent-encoded, so the same
- * name works on every S3 server, and `@`, which encoding always escapes, can separate our own suffixes from keys.
+ * A key is any well-formed Unicode string, as S3 has them. Its name in a bucket is ASCII in short segments, none of
+ * which is empty or made of dots alone, so that also a store that keeps objects as files takes it. Names are in the
+ * order of their keys' UTF-8, so that a list of names is a list of keys.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 
-/** The most bytes of an encoded key. S3 allows names of 1,024 bytes; prefix and suffix take up to 64 of them. */
-export const ENCODED_KEY_BYTES_MAX = 960;
+/** The most bytes of a key's name. S3 allows names of 1,024 bytes; prefix and suffix take up to 64 of them. */
+export const KEY_NAME_BYTES_MAX = 960;
 
 /** Returns `key` if it is well-formed. Throws KEY_INVALID or KEY_TOO_LONG with the rule that it breaks. */
 export function parseKey(key: string): string {
   checkForm(key);
-  const bytes = encodeKey(key).length;
-  if (bytes > ENCODED_KEY_BYTES_MAX) {
+  const bytes = keyName(key).length - END.length;
+  if (bytes > KEY_NAME_BYTES_MAX) {
     throw new AgaroseError(
       "KEY_TOO_LONG",
       HAS_MESSAGES &&
-        `key takes ${bytes} bytes percent-encoded, at most ${ENCODED_KEY_BYTES_MAX} are allowed: use a shorter key`,
-      { bytes, max: ENCODED_KEY_BYTES_MAX },
+        `the name of the key takes ${bytes} bytes, at most ${KEY_NAME_BYTES_MAX} are allowed: use a shorter key`,
+      { bytes, max: KEY_NAME_BYTES_MAX },
     );
   }
   return key;
 }
 
-/** Percent-encodes each segment of a key, so that only unreserved ASCII and `/` remain. Prefixes stay prefixes. */
+/**
+ * Percent-encodes a key for the path of a URL. Parsers of URLs take `.` and `..` out of a path, and proxies merge
+ * slashes, so a slash before such a segment is encoded too.
+ */
 export function encodeKey(key: string): string {
   // encodeURIComponent leaves five characters that RFC 3986 reserves, which break signatures and shells.
   const escaped = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(key)
     .replaceAll("%2F", "/")
-    .replace(/[!'()*]/g, escaped);
+    .replace(/[!'()*]/g, escaped)
+    .replace(/\/(?=\/|\.\.?(?:\/|$))/g, "%2F")
+    .replace(/^(\.{0,2})\//, "$1%2F");
 }
 
-/** Returns the key of `encoded`: the inverse of `encodeKey`. Throws KEY_INVALID if `encoded` is not its result. */
-export function decodeKey(encoded: string): string {
-  let key: string;
-  try {
-    key = parseKey(decodeURIComponent(encoded));
-  } catch (error) {
-    if (error instanceof AgaroseError) throw error;
-    throw notEncoded(encoded);
+const UTF8 = new TextEncoder();
+/** Ends a key in all its names. No other character of a name comes before it. */
+const END = "!";
+/** Files of many systems have names of at most 255 bytes. A suffix takes 50 of them, and a character at most 7. */
+const SEGMENT_BYTES = 190;
+/** Six bits as one character, in order. */
+const DIGITS = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+/** The least first byte of a character that is not ASCII, 0xC2, has the digit `C`. */
+const LEAD_OFFSET = 0xc2 - DIGITS.indexOf("C");
+/** ASCII that is not in names. Each is written as two characters that are where it was in the order. */
+const ESCAPED = ":;<=>?@[\\]^_`{|}~\x7f";
+const ESCAPES = "@A@B@C@D@E@F@G_A_B_C_D___a~0~1~2~3~4";
+
+/** The name of a key in a bucket, behind the prefix of what is stored. It ends with `!`. */
+export function keyName(key: string): string {
+  return `${keyNamePrefix(key)}${/[^\0-\x7f]$/.test(key) ? "-" : ""}${END}`;
+}
+
+/** What the names of the keys that begin with `prefix` begin with, and no others. */
+export function keyNamePrefix(prefix: string): string {
+  let name = "";
+  let segment = 0;
+  let isWide = false;
+  for (const character of prefix) {
+    if (name.length - segment >= SEGMENT_BYTES) {
+      name += isWide ? "-~/" : "~/";
+      segment = name.length;
+      isWide = false;
+    }
+    const isNextWide = character > "\x7f";
+    if (isNextWide !== isWide) name += isNextWide ? "~" : "-";
+    isWide = isNextWide;
+    name += isWide ? wide(character) : narrow(character, name.length === segment);
+    if (character === "/") segment = name.length;
   }
-  // One key has one name: other spellings are refused.
-  if (encodeKey(key) !== encoded) throw notEncoded(encoded);
-  return key;
+  return name;
+}
+
+function wide(character: string): string {
+  const [first = 0, ...rest] = UTF8.encode(character);
+  return [first - LEAD_OFFSET, ...rest.map((byte) => byte & 63)].map((digit) => DIGITS[digit]).join("");
+}
+
+function narrow(character: string, isFirst: boolean): string {
+  if (isFirst && character === "/") return ".0/";
+  if (isFirst && character === ".") return ".-";
+  if (character < "-") return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+  const at = ESCAPED.indexOf(character);
+  return at < 0 ? character : ESCAPES.slice(2 * at, 2 * at + 2);
+}
+
+/** Returns the key that has this name: the inverse of `keyName`. Undefined if none has. */
+export function keyOfName(name: string): string | undefined {
+  if (name.length > KEY_NAME_BYTES_MAX + END.length) return undefined;
+  const written = name
+    .slice(0, -END.length)
+    .replace(/~((?:[C-Z_a-e].|[f-u]..|[v-z]...)+)-|~\/|[@_~].|(?<![^/])\.[-0]\/?/g, (token, run?: string) => {
+      if (run !== undefined) return percentEncoded(run);
+      if (token === "~/") return "";
+      if (token[0] === ".") return token === ".0/" ? "/" : `.${token.slice(2)}`;
+      const at = ESCAPES.indexOf(token);
+      return encodeURIComponent(ESCAPED[at / 2] ?? "");
+    });
+  try {
+    const key = parseKey(decodeURIComponent(written));
+    // One key has one name: other spellings are refused.
+    return keyName(key) === name ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A run of characters that are not ASCII, percent-encoded. */
+function percentEncoded(run: string): string {
+  let left = 0;
+  const bytes = [...run].map((character) => {
+    const digit = DIGITS.indexOf(character);
+    if (left-- > 0) return 0x80 | digit;
+    const byte = digit + LEAD_OFFSET;
+    left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+    return byte;
+  });
+  return bytes.map((byte) => `%${byte.toString(16)}`).join("");
 }
 
 /** The prefix of all manifests' S3 names. */
 export const MANIFEST_PREFIX = "manifests/";
 /** The prefix of all chunks' S3 names. */
 export const CHUNK_PREFIX = "chunks/";
-const MANIFEST_SUFFIX = "@.json";
 
 /** Returns the S3 name of a key's manifest, in every region. */
 export function manifestName(key: string): string {
-  return `${MANIFEST_PREFIX}${encodeKey(key)}${MANIFEST_SUFFIX}`;
-}
-
-/** Returns the key whose manifest has the S3 name `name`, or undefined if no manifest has such a name. */
-export function keyOfManifestName(name: string): string | undefined {
-  if (!name.startsWith(MANIFEST_PREFIX) || !name.endsWith(MANIFEST_SUFFIX)) return undefined;
-  try {
-    return decodeKey(name.slice(MANIFEST_PREFIX.length, -MANIFEST_SUFFIX.length));
-  } catch {
-    return undefined;
-  }
+  return `${MANIFEST_PREFIX}${keyName(key)}.json`;
 }
 
 /** The S3 name that all chunks of one upload of a key begin with; `chunkName` adds the index. */
 export function chunkNamePrefix(key: string, upload: string): string {
-  return `${CHUNK_PREFIX}${encodeKey(key)}@${upload}/`;
+  return `${CHUNK_PREFIX}${keyName(key)}${upload}/`;
 }
 
 /** The S3 name of chunk `index` of one upload of a key. */
@@ -83,22 +149,13 @@ export function objectUrl(base: string, name: string): string {
   return `${base.replace(/\/$/, "")}/${encodeKey(name)}`;
 }
 
-function notEncoded(encoded: string): AgaroseError {
-  const problem = HAS_MESSAGES && `${JSON.stringify(encoded.slice(0, 200))} is not a percent-encoded key`;
-  return new AgaroseError("KEY_INVALID", problem, { encoded });
-}
-
 function checkForm(key: string): void {
   if (key === "") throw malformed(key, HAS_MESSAGES && "is empty");
   if (!key.isWellFormed())
     throw malformed(key, HAS_MESSAGES && "holds a lone surrogate: it cannot be written in UTF-8");
   if (key.includes("\0")) throw malformed(key, HAS_MESSAGES && "holds a NUL character");
-  // A slash at the end is a name of its own: clients of S3 keep an empty object under it for a folder.
-  if (/^\/|\/\//.test(key)) {
-    throw malformed(key, HAS_MESSAGES && "has an empty path segment: remove leading and doubled slashes");
-  }
-  if (/(^|\/)\.\.?(\/|$)/.test(key))
-    throw malformed(key, HAS_MESSAGES && "has a `.` or `..` segment: name the object directly");
+  if (/^\.\.?$/.test(key))
+    throw malformed(key, HAS_MESSAGES && "is a path and no name, so that no URL can hold it: add to it");
 }
 
 function malformed(key: string, problem: string | false): AgaroseError {

@@ -33,7 +33,7 @@ async function read(
   const clock = new SimulatedClock();
   const network = new FakeNetwork(
     (url, init) => {
-      const [, region, upload, index] = /^https:\/\/(\w+)\/.*%40(\w+)\/(\d+)$/.exec(url)!;
+      const [, region, upload, index] = /^https:\/\/(\w+)\/.*%21(\w+)\/(\d+)$/.exec(url)!;
       const chunk = Number(index);
       expect(upload).toBe(chunk < 4 || chunk === LEAF_LIST ? manifest.upload : UPLOAD);
       const stripes = Array.from({ length: stripeCount(manifest) }, (_, stripe) => stripe);

@@ -33,7 +33,7 @@ describe("findManifest", () => {
     const world = new World(() => FOUND);
     expect(await world.find()).toEqual(manifest);
     expect(world.network.requests.map(({ url }) => url)).toEqual([
-      "https://near/bucket/manifests/photos/cat.jpg%40.json",
+      "https://near/bucket/manifests/photos/cat.jpg%21.json",
     ]);
     world.expectClean();
   });
@@ -256,7 +256,7 @@ describe("findManifest", () => {
   test("makes no request if it is aborted already, for an invalid key, or without a region", async () => {
     const world = new World(() => FOUND);
     expect((await rejectionOf(world.find({ signal: AbortSignal.abort() }))).code).toBe("ABORTED");
-    expect((await rejectionOf(world.find({}, "a/../b"))).code).toBe("KEY_INVALID");
+    expect((await rejectionOf(world.find({}, ".."))).code).toBe("KEY_INVALID");
     expect((await rejectionOf(world.find({}, "x".repeat(2000)))).code).toBe("KEY_TOO_LONG");
     expect((await rejectionOf(world.find({ regions: [] }))).code).toBe("NO_SOURCE");
     expect(world.network.requests).toHaveLength(0);

@@ -93,7 +93,7 @@ export function askHistory(key: string, enough: number, context: RegionParts): P
   return askRegions(context.stores, list, { enough }, context);
 }
 
-/** The upload that the name of a copy names; `suffix` is what follows the key and its `@`. */
+/** The upload that the name of a copy names; `suffix` is what follows the name of the key. */
 export function uploadOf(suffix: string): string {
   return suffix.slice(0, suffix.indexOf("."));
 }

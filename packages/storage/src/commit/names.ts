@@ -1,11 +1,11 @@
 /**
  * Names of the objects by which writers coordinate (docs/reference/format.md, "Names").
  */
-import { encodeKey } from "@agarose/core/format";
+import { keyName } from "@agarose/core/format";
 
 /** Names of writers' claims begin with this. */
 export const CLAIM_PREFIX = "claims/";
-/** Names of batches begin with this. No encoded key has a `!`. */
+/** Names of batches begin with this. No name of a key begins with a `!`. */
 export const BATCH_PREFIX = `${CLAIM_PREFIX}!batch/`;
 /** Names of the repair queue begin with this. */
 export const REPAIR_PREFIX = "repairs/";
@@ -17,7 +17,7 @@ export const CONTROL_PREFIX = "control/";
 export const SYNC_PREFIX = "syncs/";
 /** Names of the copies that are the history of a key begin with this. */
 export const HISTORY_PREFIX = "history/";
-/** Of the objects by which the garbage collector reads the clock of a region. No encoded key has a `!`. */
+/** Of the objects by which the garbage collector reads the clock of a region. No name of a key begins with a `!`. */
 export const CLOCK_PREFIX = `${GARBAGE_PREFIX}!clock/`;
 
 /** A writer's claim to generation `generation` of a key. */
@@ -27,17 +27,17 @@ export function claimName(key: string, generation: number): string {
 
 /** What the names of all claims to a key begin with. */
 export function claimPrefix(key: string): string {
-  return `${CLAIM_PREFIX}${encodeKey(key)}@`;
+  return `${CLAIM_PREFIX}${keyName(key)}`;
 }
 
 /** The entry of a key in the repair queue. */
 export function repairName(key: string): string {
-  return `${REPAIR_PREFIX}${encodeKey(key)}@`;
+  return `${REPAIR_PREFIX}${keyName(key)}`;
 }
 
 /** The mark of gc on one upload of a key. `manifests` names what the regions held, or is `second`. */
 export function garbageName(key: string, upload: string, manifests: string): string {
-  return `${GARBAGE_PREFIX}${encodeKey(key)}@${upload}.${manifests}`;
+  return `${GARBAGE_PREFIX}${keyName(key)}${upload}.${manifests}`;
 }
 
 /** The copy of the manifest of one upload, which the writer of generation `replacedBy` stores. */
@@ -47,5 +47,5 @@ export function historyName(key: string, upload: string, replacedBy: number): st
 
 /** What the names of all copies of a key begin with. */
 export function historyPrefix(key: string): string {
-  return `${HISTORY_PREFIX}${encodeKey(key)}@`;
+  return `${HISTORY_PREFIX}${keyName(key)}`;
 }

@@ -6,7 +6,7 @@ import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { encodeKey } from "@agarose/core/format";
+import { keyName } from "@agarose/core/format";
 import { withDescriptors } from "./descriptors.ts";
 import { unreadable } from "./file-errors.ts";
 import { isBeingWritten } from "./owned-files.ts";
@@ -85,14 +85,14 @@ function inBytes(name: Buffer): string {
   return [...name].map(shown).join("");
 }
 
-/** In the names of objects, `/` follows the name of a folder, and `@` that of a file (`key-groups.ts`). */
+/** In keys, `/` follows the name of a folder. */
 async function inOrderOfKeys(entries: readonly Dirent[], folder: string): Promise<Dirent[]> {
   const placed: { readonly entry: Dirent; readonly place: string }[] = [];
   for (const entry of entries) {
     const leadsToFolder = entry.isSymbolicLink() && (await isFolder(join(folder, entry.name)));
     // The runtime makes names of bytes that are not UTF-8, and Windows has names that are not Unicode.
-    const name = encodeKey(entry.name.toWellFormed());
-    placed.push({ entry, place: `${name}${entry.isDirectory() || leadsToFolder ? "/" : "@"}` });
+    const name = entry.name.toWellFormed();
+    placed.push({ entry, place: keyName(entry.isDirectory() || leadsToFolder ? `${name}/` : name) });
   }
   return placed.toSorted((a, b) => (a.place < b.place ? -1 : 1)).map(({ entry }) => entry);
 }

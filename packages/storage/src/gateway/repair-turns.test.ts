@@ -132,7 +132,7 @@ test.each(["repairs", "leaves"])("a gateway that %s what its puts queue, with a 
   const bucket = { ...config.regions[0]!, endpoint: gateway.url, bucket: "agarose" };
   const client = new S3Store(bucket, { credentials: KEYS, attempts: 1 });
   const tokyo = context.stores.find(({ region }) => region.name === "tokyo")!;
-  const chunks = () => allOf(tokyo.list(`${CHUNK_PREFIX}film@`));
+  const chunks = () => allOf(tokyo.list(`${CHUNK_PREFIX}film!`));
   const body = new Uint8Array(50_000).fill(7);
   try {
     world.down.add("tokyo");

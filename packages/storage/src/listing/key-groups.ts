@@ -1,11 +1,11 @@
 /**
  * What the buckets hold of one key at a time, in order of the keys and in constant memory.
  *
- * Listings come in order of the names, and `@` ends every key in them, so a merge of all listings meets each key once.
+ * Listings come in order of the names, and `!` ends every key in them, so a merge of all listings meets each key once.
  * A region that lists in another order counts as one that cannot be listed: what it has would seem to be missing.
  */
 import { AgaroseError, systemClock, toAgaroseError, type Clock } from "@agarose/core";
-import { CHUNK_PREFIX, decodeKey, encodeKey, MANIFEST_PREFIX } from "@agarose/core/format";
+import { CHUNK_PREFIX, keyName, keyNamePrefix, keyOfName, MANIFEST_PREFIX } from "@agarose/core/format";
 import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../commit/names.ts";
 import { SilenceLimit } from "../objects/silence.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
@@ -15,7 +15,7 @@ import { isInShard, type Shard } from "./shard.ts";
 /** An object of a listing, and where it is. */
 export interface RegionObject extends ListedObject {
   readonly store: Store;
-  /** What follows the key and its `@` in the name. */
+  /** What follows the name of the key. */
   readonly suffix: string;
 }
 
@@ -45,7 +45,7 @@ const PREFIXES = {
   history: HISTORY_PREFIX,
 } as const;
 
-/** What `encodeKey` makes of a key, and its end. */
+/** What `keyName` makes of a key. */
 const OWN_GROUP = /^[\x21-\x7e]+$/;
 
 /** What the buckets can hold of a key. */
@@ -95,13 +95,13 @@ export async function* keyGroups(
   signal: AbortSignal,
   { kinds = KINDS_DEFAULT, after, from, until, shard, clock = systemClock, onFailure }: ListingOptions = {},
 ): AsyncGenerator<KeyGroup> {
-  const passed = after === undefined ? from : groupOf(after);
-  const last = until === undefined ? undefined : groupOf(until);
+  const passed = after === undefined ? from : keyName(after);
+  const last = until === undefined ? undefined : keyName(until);
   const cursors = kinds.flatMap((kind) =>
     stores.map((store): Cursor => {
       const silence = new SilenceLimit(clock, signal);
       const start = passed === undefined ? undefined : `${PREFIXES[kind]}${passed}`;
-      const names = store.list(`${PREFIXES[kind]}${encodeKey(prefix)}`, silence.signal, start);
+      const names = store.list(`${PREFIXES[kind]}${keyNamePrefix(prefix)}`, silence.signal, start);
       return { kind, store, silence, objects: names[Symbol.asyncIterator](), last: "", names: 0, next: undefined };
     }),
   );
@@ -125,18 +125,13 @@ export async function* keyGroups(
     const group = groups.reduce<string | undefined>((a, b) => (a === undefined || b < a ? b : a), undefined);
     if (group === undefined) return;
     const found = await Promise.all(cursors.map((cursor) => take(cursor, group, step)));
-    const key = keyOf(group);
+    const key = keyOfName(group);
     if (key === undefined) continue;
     const of = (kind: Kind): RegionObject[] =>
       found.flatMap((objects, index) => (cursors[index]!.kind === kind ? objects : []));
     const own = { chunks: of("chunks"), manifests: of("manifests"), claims: of("claims") };
     yield { key, ...own, marks: of("marks"), repairs: of("repairs"), history: of("history") };
   }
-}
-
-/** The beginning of all names of a key, behind the prefix of their kind. */
-export function groupOf(key: string): string {
-  return `${encodeKey(key)}@`;
 }
 
 async function take(cursor: Cursor, group: string, step: (cursor: Cursor) => Promise<void>): Promise<RegionObject[]> {
@@ -154,8 +149,8 @@ async function advance(cursor: Cursor, shard: Shard | undefined): Promise<void> 
     const { done, value } = await cursor.silence.limit(cursor.objects.next());
     if (done) return;
     const rest = value.name.slice(PREFIXES[cursor.kind].length);
-    const at = rest.indexOf("@");
-    if (at < 0) continue;
+    const at = rest.indexOf("!");
+    if (at <= 0) continue;
     const object = { ...value, store: cursor.store, suffix: rest.slice(at + 1) };
     const group = rest.slice(0, at + 1);
     // Names of other programs may not be ASCII: then the order of UTF-16 is not that of UTF-8.
@@ -176,12 +171,4 @@ function outOfOrder({ store, last }: Cursor, name: string): AgaroseError {
     `region ${region} lists ${name} behind names of ${JSON.stringify(last)}, and not in order: Agarose needs a store ` +
     "that lists in order of the names, as S3 does";
   return new AgaroseError("SOURCE_FAILED", message, { region, name });
-}
-
-function keyOf(group: string): string | undefined {
-  try {
-    return decodeKey(group.slice(0, -1));
-  } catch {
-    return undefined;
-  }
 }

@@ -3,10 +3,10 @@
  * them, whoever stores it and whenever. Where the cuts are decides only how even the ranges are.
  */
 import { AgaroseError } from "@agarose/core";
-import { decodeKey } from "@agarose/core/format";
+import { keyName, keyOfName } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
 import type { RegionParts } from "../commit/write-context.ts";
-import { groupOf, keyGroups } from "./key-groups.ts";
+import { keyGroups } from "./key-groups.ts";
 import { mapOrdered } from "./ordered-pool.ts";
 
 /** The keys behind `after`, up to and with `until`, in order of their names in the buckets. */
@@ -27,7 +27,7 @@ export interface CutOptions {
   readonly onWarning: (line: string) => void;
 }
 
-/** Keys between two cuts, as far as samples have shown them. All texts are names as `groupOf` makes them. */
+/** Keys between two cuts, as far as samples have shown them. All texts are names as `keyName` makes them. */
 interface Piece {
   /** The first ones, in order. */
   readonly names: readonly string[];
@@ -45,8 +45,8 @@ const SAMPLE_NAMES = 1_000;
 const REGIONS_SAMPLED = 3;
 /** Names have characters from `!` to `~`. */
 const [LEAST, BASE] = [0x21, 95];
-/** The greatest of them. What is behind it is no character of XML, in which servers repeat where a listing begins. */
-const GREATEST = "~";
+/** Behind all names that begin with the same text. */
+const GREATEST = "~~";
 /** Digits that a double holds. */
 const DIGITS = 8;
 /** What a piece may hold that has all of its sample in one place. */
@@ -58,7 +58,7 @@ const PIECES_AT_A_TIME = 4;
 
 /** Whether a key comes behind another one in listings, which order encoded names. */
 export function isBehind(key: string, other: string): boolean {
-  return groupOf(key) > groupOf(other);
+  return keyName(key) > keyName(other);
 }
 
 /** The ranges between cuts. @throws INTERNAL when these are not in order, or one is there twice. */
@@ -103,7 +103,7 @@ export async function cutKeys(
       onFailure,
     });
     for await (const { key } of groups) {
-      const name = groupOf(key);
+      const name = keyName(key);
       if (until !== undefined && name > until) break;
       if (names.push(name) === Math.min(SAMPLE_NAMES, objectsMin)) return { names, isWhole: false };
     }
@@ -151,7 +151,7 @@ export async function cutKeys(
     }
     pieces = next;
   }
-  return pieces.flatMap(({ until }) => (until === undefined ? [] : decodeKey(until.slice(0, -1))));
+  return pieces.flatMap(({ until }) => (until === undefined ? [] : keyOfName(until)!));
 }
 
 /** How many objects a piece may hold: as dense as in its sample. */

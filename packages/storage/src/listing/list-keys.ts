@@ -2,7 +2,7 @@
  * What the regions hold under many keys, by listings: one request for a thousand keys in place of one for each.
  */
 import type { AgaroseError } from "@agarose/core";
-import { encodeKey } from "@agarose/core/format";
+import { keyName } from "@agarose/core/format";
 import { majorityOf, type RegionParts } from "../commit/write-context.ts";
 import type { Store } from "../buckets/store.ts";
 import { keyGroups } from "./key-groups.ts";
@@ -46,7 +46,7 @@ export async function listKeys(keys: readonly string[], context: RegionParts): P
     if (absent.delete(key) && etag !== undefined) etags.set(key, etag);
     if (++listed < LISTED_PER_KEY * keys.length) continue;
     // Listings are in the order of the names, so nothing is known of what follows.
-    for (const one of keys) if (`${encodeKey(one)}@` > `${encodeKey(key)}@`) absent.delete(one);
+    for (const one of keys) if (keyName(one) > keyName(key)) absent.delete(one);
     break;
   }
   const isKnown = !isRefused && stores.length - failures >= majorityOf(stores);

@@ -34,7 +34,7 @@ test("a part that has enough while keys may be missing fails, and its cursor sta
     region: { name },
     async *list(prefix: string) {
       if (isDown) throw new Error("down");
-      for (const key of ["a", "b"]) yield { name: `${prefix}${key}@.json`, bytes: 1, modifiedMs: 0 };
+      for (const key of ["a", "b"]) yield { name: `${prefix}${key}!.json`, bytes: 1, modifiedMs: 0 };
     },
   });
   const stores = [region("r0", false), region("r1", true), region("r2", true)];

@@ -1,11 +1,11 @@
 /**
  * The keys that wait for a repair: what puts and removals could not finish, and what PoPs have found regions to lack.
  */
-import { parseKey } from "@agarose/core/format";
+import { keyName, parseKey } from "@agarose/core/format";
 import type { RegionParts } from "../commit/write-context.ts";
 import type { Config } from "../config/config.ts";
 import { isInShard } from "../listing/shard.ts";
-import { groupOf, keyGroups } from "../listing/key-groups.ts";
+import { keyGroups } from "../listing/key-groups.ts";
 import { requireMajority, type FailedRegion } from "../listing/keys.ts";
 import { keysBehind } from "../pops/pop-client.ts";
 
@@ -37,7 +37,7 @@ export class QueuedKeys {
   /** What PoPs name, which cannot write to the queue. */
   async *seenByPops(): AsyncGenerator<{ readonly key: string }> {
     const { config, shard } = this.#context;
-    const isOurs = (key: string): boolean => shard === undefined || isInShard(groupOf(key), shard);
+    const isOurs = (key: string): boolean => shard === undefined || isInShard(keyName(key), shard);
     for (const key of await keysBehind(config.pops)) {
       if (key.startsWith(this.#prefix) && isKey(key) && isOurs(key)) yield { key };
     }

@@ -6,7 +6,7 @@
  * read, so that of two syncs at once the second learns of the first.
  */
 import { AgaroseError } from "@agarose/core";
-import { encodeKey, isRecord } from "@agarose/core/format";
+import { keyName, isRecord } from "@agarose/core/format";
 import { readRecordText } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { SYNC_PREFIX } from "../commit/names.ts";
@@ -43,7 +43,7 @@ export class Absences {
 
   /** Reads the records. A region that does not answer, or has something else there, counts as one that saw nothing. */
   static async read(prefix: string, context: WriteContext): Promise<Absences> {
-    const name = `${SYNC_PREFIX}${encodeKey(prefix)}@`;
+    const name = `${SYNC_PREFIX}${keyName(prefix)}`;
     const read = async (store: Store, signal: AbortSignal): Promise<RegionAbsences> => {
       const response = await store.get(name, { signal });
       const text = await readRecordText(response, name, RECORD_BYTES_MAX);

@@ -1,4 +1,9 @@
-/** Which objects cannot all be files of one folder. */
+/** Which objects cannot be files of one folder. */
+
+/** Whether a path names what is in a folder: a key may have `..`, which would lead out of it, and empty segments. */
+export function staysBelow(path: string): boolean {
+  return !/(^|\/)\.{0,2}\//.test(path) && !/(^|\/)\.\.?$/.test(path);
+}
 
 /**
  * By path, the path beside which it cannot be a file: one that is a folder for others, or with `foldsCase` one that is

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { areKnown, knownOf, KnownEqual, signatureOf, type Known } from "./known-equal.ts";
 
 const SYNC = "dist to app";
-const KEYS = ["app/é", "app/a-b", "app/a/b", "app/c"];
+const KEYS = ["app/a-b", "app/a/b", "app/c", "app/é"];
 const status = (ino: number) => ({ size: 1, mtimeMs: 2, ctimeMs: 3.5, ino });
 const knownAt = (index: number): Known => ({ file: signatureOf(status(index)), etag: `"${index}"` });
 

@@ -11,7 +11,7 @@ import type { Stats } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
-import { encodeKey } from "@agarose/core/format";
+import { keyName } from "@agarose/core/format";
 import { writeWholeFile, type WritePart } from "../files/whole-file.ts";
 
 /** A file and an object that were equal. */
@@ -73,8 +73,8 @@ export class KnownEqual {
 
   /** What was equal in the run before. Keys must come in the order in which buckets list them. */
   async find(key: string): Promise<Known | undefined> {
-    const place = placeOf(key);
-    while (this.#next && placeOf(this.#next[0]) < place) await this.#advance();
+    const place = keyName(key);
+    while (this.#next && keyName(this.#next[0]) < place) await this.#advance();
     if (this.#next?.[0] !== key) return undefined;
     const [, file, etag] = this.#next;
     return { file, etag };
@@ -140,11 +140,6 @@ export function areKnown(known: Known | undefined, file: FileStatus, etag: strin
 export function knownOf(file: FileStatus, etag: string | undefined, readMs: number): Known | undefined {
   if (etag === undefined || Math.max(file.mtimeMs, file.ctimeMs) > readMs - SETTLED_MS) return undefined;
   return { file: signatureOf(file), etag };
-}
-
-/** The place of a key in the listing of a bucket: places compare as text. */
-export function placeOf(key: string): string {
-  return `${encodeKey(key)}@`;
 }
 
 /** The part of what `stat` returns that a sync holds. */

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { keyName } from "@agarose/core/format";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { entriesBelow } from "../files/folder-entries.ts";
-import { placeOf } from "./known-equal.ts";
 import type { LocalFile } from "./local-folder.ts";
 import { pairsOf, type Pair } from "./pairs.ts";
 
 const inOrder = (keys: Iterable<string>): string[] =>
-  [...new Set(keys)].toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  [...new Set(keys)].toSorted((a, b) => (keyName(a) < keyName(b) ? -1 : 1));
 
 async function* fileStream(keys: readonly string[]): AsyncGenerator<LocalFile> {
   for (const key of keys) yield { key, path: key, status: { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 } };

@@ -1,7 +1,8 @@
 /** A folder and a listing, as one list of keys: what both have of each. In constant memory. */
 import { AgaroseError, type ErrorCode } from "@agarose/core";
+import { keyName } from "@agarose/core/format";
 import type { KeyGroup } from "../listing/key-groups.ts";
-import { placeOf, type Known, type KnownEqual } from "./known-equal.ts";
+import type { Known, KnownEqual } from "./known-equal.ts";
 import type { LocalFile } from "./local-folder.ts";
 
 /** A file, an object, or both. */
@@ -21,8 +22,8 @@ export async function* pairsOf(files: AsyncIterable<LocalFile>, groups: AsyncIte
   try {
     let [file, group] = [await next(left), await next(right)];
     while (file || group) {
-      const isFile = file !== undefined && (group === undefined || placeOf(file.key) <= placeOf(group.key));
-      const isGroup = group !== undefined && (file === undefined || placeOf(group.key) <= placeOf(file.key));
+      const isFile = file !== undefined && (group === undefined || keyName(file.key) <= keyName(group.key));
+      const isGroup = group !== undefined && (file === undefined || keyName(group.key) <= keyName(file.key));
       yield { key: (isFile ? file : group)!.key, file: isFile ? file : undefined, group: isGroup ? group : undefined };
       if (isFile) file = await next(left);
       if (isGroup) group = await next(right);
@@ -47,7 +48,7 @@ async function* inOrder<T extends { readonly key: string }>(
 ): AsyncGenerator<T> {
   let before = "";
   for await (const item of items) {
-    const place = placeOf(item.key);
+    const place = keyName(item.key);
     if (place <= before) {
       const message = `${problem}: ${JSON.stringify(item.key)} comes too late, and nothing more is compared: sync again`;
       throw new AgaroseError(code, message, { key: item.key });

@@ -16,7 +16,7 @@ import { sha256Of } from "../upload/file-hash.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { commonEtag, currentManifest } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
-import { clashes } from "./clashes.ts";
+import { clashes, staysBelow } from "./clashes.ts";
 import { areKnown, knownOf, type Known } from "./known-equal.ts";
 import { pathBelow } from "./local-folder.ts";
 import { withKnown } from "./pairs.ts";
@@ -81,6 +81,7 @@ async function compare(job: SyncJob, context: SyncContext): Promise<Difference> 
     const path = group.key.slice(prefix.length);
     if (path === "" || !filter.takes(path)) return undefined;
     try {
+      if (!staysBelow(path)) throw noPath(group.key);
       return { key: group.key, path, ...(await judge(path, group, known, job, context)) };
     } catch (error) {
       context.signal.throwIfAborted();
@@ -287,6 +288,13 @@ async function foldsCase(folder: string): Promise<boolean> {
   } finally {
     await rm(probe, { force: true });
   }
+}
+
+function noPath(key: string): AgaroseError {
+  const message =
+    `${JSON.stringify(key)} has a segment that is empty, \`.\` or \`..\`, so it cannot be a file of this folder: fetch it ` +
+    "with `agarose get` and a file of another name, or leave it out by `exclude`";
+  return new AgaroseError("KEY_INVALID", message, { key });
 }
 
 function clashOf(key: string, other: string): AgaroseError {

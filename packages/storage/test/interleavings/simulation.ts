@@ -82,7 +82,7 @@ export function noEvents(): Events {
 /** A number of its own, so that the others are the same without a history. */
 const HISTORY_READER = 20_000;
 const HISTORY = historyPrefix(KEY);
-const CHUNKS = `${CHUNK_PREFIX}${KEY}@`;
+const CHUNKS = `${CHUNK_PREFIX}${KEY}!`;
 const encoder = createEncoderPool();
 /** What the final put stores. */
 const LAST_CONTENT = 1_000;

@@ -413,7 +413,7 @@ describe("when PoPs fail", () => {
 
   test("a key that breaks the rules causes no request", async () => {
     const { world, client } = await startWorld();
-    expect((await failure(world, client.answer(request({}, "GET", "a/../b")))).code).toBe("KEY_INVALID");
+    expect((await failure(world, client.answer(request({}, "GET", "..")))).code).toBe("KEY_INVALID");
     expect(world.requests()).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /** What the service worker must not do, whatever it is asked for. */
 import { AgaroseError } from "@agarose/core";
-import { chunkName, keyOfManifestName, manifestName, objectUrl, parseKey } from "@agarose/core/format";
+import { chunkName, keyName, keyOfName, manifestName, objectUrl, parseKey } from "@agarose/core/format";
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
@@ -50,7 +50,7 @@ describe("a path", () => {
         const chunk = new URL(objectUrl(BUCKET, chunkName(key, VERSION, 0)));
         expect(chunk.href).toMatch(/^https:\/\/bucket\.test\/media\/chunks\//);
         // Nothing was folded on the way: the name is that of this key and of no other.
-        expect(keyOfManifestName(manifestName(key))).toBe(key);
+        expect(keyOfName(keyName(key))).toBe(key);
       }),
       { numRuns: 2000 },
     );

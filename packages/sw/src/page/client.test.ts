@@ -62,7 +62,7 @@ test("reports its progress up to the length of the object", async () => {
 
 test.each([
   ["nothing", {}, 404, "OBJECT_NOT_FOUND"],
-  ["a/../b", {}, 400, "KEY_INVALID"],
+  ["..", {}, 400, "KEY_INVALID"],
   ["a", { headers: { range: "bytes=5000-" } }, 416, "RANGE_UNSATISFIABLE"],
 ])("a read that fails has a status and a code: %s", async (key, init, status, code) => {
   const [world, agarose] = worldOf("a");

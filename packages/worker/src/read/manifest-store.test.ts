@@ -372,7 +372,7 @@ test("what is remembered of keys without an object is bounded: those asked for l
 
 test("a key that is none is refused before anything is asked", async () => {
   const { get, lookups } = isolate(noCache, { ms: 0 });
-  await expect(get("a/../b")).rejects.toMatchObject({ code: "KEY_INVALID" });
+  await expect(get("..")).rejects.toMatchObject({ code: "KEY_INVALID" });
   expect(lookups).toEqual([]);
 });
 

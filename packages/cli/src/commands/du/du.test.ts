@@ -40,7 +40,7 @@ test("counts every byte of every region once, and what no manifest names", async
   for (const { region, bytes, chunks, orphaned: own } of answer.regions) {
     expect(bytes).toBe(await listed(region, ""));
     expect(chunks + own).toBe(await listed(region, "chunks/"));
-    expect(own).toBe(await listed(region, `chunks/b@${upload}/`));
+    expect(own).toBe(await listed(region, `chunks/b!${upload}/`));
     all += bytes;
     orphaned += own;
   }
@@ -71,9 +71,9 @@ test("a removed object and a put that ended early are no objects, and their chun
   for (const store of world.stores) await store.remove([manifestName("early")]);
   await world
     .store("tokyo")
-    .put(`chunks/gone@${"0".repeat(32)}/0`, Buffer.alloc(77), { bytes: 77, contentType: "x/y" });
+    .put(`chunks/gone!${"0".repeat(32)}/0`, Buffer.alloc(77), { bytes: 77, contentType: "x/y" });
   await world.run(["rm", "gone"]);
-  const early = (await Promise.all(REGIONS.map((region) => listed(region, `chunks/early@${upload}/`)))).reduce(
+  const early = (await Promise.all(REGIONS.map((region) => listed(region, `chunks/early!${upload}/`)))).reduce(
     (a, b) => a + b,
   );
   const { code, answer } = await du();
@@ -96,7 +96,7 @@ test("what `keep` keeps is not orphaned until its time is over", async () => {
   await world.put(key, Buffer.alloc(8_000, 2), { config });
   const sizes = async (prefix: string): Promise<number> =>
     (await Promise.all(REGIONS.map((region) => listed(region, prefix)))).reduce((a, b) => a + b);
-  const [chunks, copies, all] = [await sizes(`chunks/${key}@${upload}/`), await sizes("history/"), await sizes("")];
+  const [chunks, copies, all] = [await sizes(`chunks/${key}!${upload}/`), await sizes("history/"), await sizes("")];
   expect(copies).toBeGreaterThan(0);
   const write = async (time: string): Promise<void> => {
     const json = JSON.parse(await readFile(world.configPath, "utf8")) as object;

@@ -46,7 +46,7 @@ describe("an object", () => {
     expect(await expire(await groupOf("tmp/a"), () => 23)).toBeUndefined();
     expect(await expire(await groupOf("tmp/a"), () => 24)).toMatchObject({ outcome: "removed", bytes: 5_000 });
     await expect(world.get("tmp/a")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
-    expect(await world.names("chunks/tmp/a@")).toEqual([]);
+    expect(await world.names("chunks/tmp/a!")).toEqual([]);
   });
 
   test("goes by the rule of the longest prefix, and without a rule it stays", async () => {
@@ -158,7 +158,7 @@ describe("an object", () => {
     let isReplaced = false;
     for (const region of REGIONS) {
       world.faults.set(region, async (request, _response, name) => {
-        if (request.method !== "PUT" || !name.startsWith("claims/tmp/replaced@") || isReplaced) return false;
+        if (request.method !== "PUT" || !name.startsWith("claims/tmp/replaced!") || isReplaced) return false;
         isReplaced = true;
         world.faults.clear();
         await put("tmp/replaced");

@@ -30,7 +30,7 @@ test("a region gets what it has missed of a put, without any command, and the lo
   world.faults.clear();
   expect(await logged.promise).toBe("repaired    a/film  1 chunk and 6 manifests written\n");
   const chunks: string[] = [];
-  for await (const { name } of world.store("tokyo").list(`${CHUNK_PREFIX}a/film@`)) chunks.push(name);
+  for await (const { name } of world.store("tokyo").list(`${CHUNK_PREFIX}a/film!`)) chunks.push(name);
   expect(chunks).toHaveLength(1);
   expect((await ended).code).toBe(0);
   await world.close();

@@ -41,7 +41,7 @@ test.each<[what: string, content: unknown, message: string]>([
   ["an id that no client can name", [{ ...PAIR, accessKeyId: "a,b" }], "`0.accessKeyId` is empty, or has a space"],
   ["another field", [{ ...PAIR, readonly: true }], "`0.readonly` is not a field of this file"],
   ["a right that is a text", [{ ...PAIR, readOnly: "false" }], "`0.readOnly` must be of type boolean"],
-  ...["", "a", "/", "/a/", "a//", "a/../"].map((prefix): [string, unknown, string] => [
+  ...["", "a", "a/b"].map((prefix): [string, unknown, string] => [
     `the prefix "${prefix}"`,
     [{ ...PAIR, prefix }],
     "`0.prefix` must be a key that ends with a slash",

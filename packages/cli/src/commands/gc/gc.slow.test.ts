@@ -270,7 +270,7 @@ test("claims to generations that are passed go after two hours, and those of a p
   }
   expect(await gc(1.9)).toMatchObject({ claimsRemoved: 0 });
   expect(await gc(2)).toMatchObject({ claimsRemoved: 6 });
-  expect(await world.names("claims/")).toEqual(REGIONS.map((region) => `${region}/claims/page@2`));
+  expect(await world.names("claims/")).toEqual(REGIONS.map((region) => `${region}/claims/page!2`));
 });
 
 test("where asked for, tombstones go after 30 days, once nothing of the object is left", async () => {
@@ -415,7 +415,7 @@ test("uploads are reported while the search continues, so that memory does not g
       if (prefix !== "chunks/") return;
       for (let index = 0; index < 1_000; index++) {
         listed++;
-        yield { name: `chunks/${String(index).padStart(4, "0")}@${"a".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
+        yield { name: `chunks/${String(index).padStart(4, "0")}!${"a".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
       }
     };
     const get = async () => ({ status: 404, headers: new Headers(), body: null });
@@ -436,10 +436,10 @@ function storeOf(region: string, objects: number, onRead: () => void): Store {
   const names = function* (prefix: string): Generator<ListedObject> {
     for (let index = 0; index < objects; index++) {
       const key = String(index).padStart(7, "0");
-      if (prefix === "manifests/") yield { name: `manifests/${key}@.json`, bytes: 40_000, modifiedMs: 0 };
+      if (prefix === "manifests/") yield { name: `manifests/${key}!.json`, bytes: 40_000, modifiedMs: 0 };
       if (prefix !== "chunks/") continue;
-      yield { name: `chunks/${key}@${"a".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
-      if (index % 1_000 === 0) yield { name: `chunks/${key}@${"b".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
+      yield { name: `chunks/${key}!${"a".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
+      if (index % 1_000 === 0) yield { name: `chunks/${key}!${"b".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
     }
   };
   return {

@@ -138,7 +138,7 @@ async function targetPath(key: string, file: string | undefined): Promise<string
 
 function ownName(key: string): string {
   const name = key.slice(key.lastIndexOf("/") + 1);
-  if (name !== "") return name;
+  if (!/^\.{0,2}$/.test(name)) return name;
   throw new AgaroseError("USAGE", `${JSON.stringify(key)} gives a file no name: name the file, or - for stdout`, {
     key,
   });

@@ -168,7 +168,7 @@ test("an object of two copies in six regions takes 11 requests at most when its 
   let shared = 0;
   for (const region of REGIONS) {
     world.faults.set(region, (_request, _response, name) => {
-      const key = /^(?:manifests|chunks|claims)\/([^@]+)@/.exec(name)?.[1];
+      const key = /^(?:manifests|chunks|claims)\/([^!]+)!/.exec(name)?.[1];
       if (key !== undefined) requests.set(key, (requests.get(key) ?? 0) + 1);
       // The others are keys in force, looked up once in some seconds, and notes for a repair, on a busy machine.
       else if (name === "" || name.startsWith("claims/")) shared++;

@@ -208,7 +208,7 @@ test("an object that cannot be read fails, the others are stored, and it is as i
   const bad = await world.put("bad", body);
   await world.put("good", body);
   await configure((json) => ({ ...json, code: { k: 2, m: 4 } }));
-  for (const name of await world.names(`chunks/bad@${bad.upload}/`)) {
+  for (const name of await world.names(`chunks/bad!${bad.upload}/`)) {
     const [region = "", ...rest] = name.split("/");
     if (["frankfurt", "dublin", "virginia"].includes(region)) await world.store(region).remove([rest.join("/")]);
   }

@@ -167,7 +167,7 @@ test("a put of the same bytes, recode and a new type leave it, other bytes begin
   expect(await hotKeys()).toEqual([]);
   expect((await scrub()).hot).toMatchObject({ heated: 1 });
   expect((await world.run(["rm", "a"])).code).toBe(0);
-  const left = (await world.names("chunks/a@")).filter((name) => !name.includes(extra!.upload));
+  const left = (await world.names("chunks/a!")).filter((name) => !name.includes(extra!.upload));
   expect(left.filter((name) => name.endsWith("/3"))).toEqual([]);
 });
 
@@ -220,7 +220,7 @@ test("two walks at once do each other no harm", async () => {
   const both = Promise.withResolvers<void>();
   for (const region of REGIONS) {
     world.faults.set(region, async (request, _response, name) => {
-      if (request.method !== "PUT" || !name.startsWith("claims/a@")) return false;
+      if (request.method !== "PUT" || !name.startsWith("claims/a!")) return false;
       if (++claims > REGIONS.length) both.resolve();
       await both.promise;
       return false;
@@ -282,7 +282,7 @@ test("an object that cannot get its chunk is reported, and keeps its readers", a
   // A majority does not answer for the manifest of that object alone.
   for (const region of REGIONS.slice(0, 4)) {
     world.faults.set(region, (request, response, name) => {
-      if (request.method !== "PUT" || !name.includes("claims/a@")) return false;
+      if (request.method !== "PUT" || !name.includes("claims/a!")) return false;
       return DOWN(request, response, name);
     });
   }

@@ -349,7 +349,7 @@ test("two at once do each other no harm", async () => {
   const both = Promise.withResolvers<void>();
   for (const region of REGIONS) {
     world.faults.set(region, async (request, _response, name) => {
-      if (request.method !== "PUT" || !name.startsWith("chunks/a@")) return false;
+      if (request.method !== "PUT" || !name.startsWith("chunks/a!")) return false;
       // Two chunks of each.
       if (++writers >= 4) both.resolve();
       await both.promise;

@@ -115,7 +115,7 @@ test("a region that does not list its history makes the command fail, and the ot
 test("a copy that was changed in one region is read from another one", async () => {
   await put("kept/forged", Buffer.alloc(40_000, 1));
   await put("kept/forged", Buffer.alloc(50_000, 2));
-  const name = (await world.names("history/kept/forged@"))[0]!.replace(/^[^/]+\//u, "");
+  const name = (await world.names("history/kept/forged!"))[0]!.replace(/^[^/]+\//u, "");
   await world.tamper(REGIONS[0], name, () => Buffer.from("{}"));
   expect(await versions("kept/forged")).toMatchObject({
     code: 0,

@@ -72,7 +72,7 @@ test("doctor says both times, and what to do", async () => {
 test("gc and expire delete nothing by a clock that is two days ahead", async () => {
   await ahead(-2 * DAY_MS);
   await world.put("a", randomBytes(5000));
-  await world.store("tokyo").put(`chunks/a@${"0".repeat(32)}/0`, randomBytes(9), { bytes: 9, contentType: "a/b" });
+  await world.store("tokyo").put(`chunks/a!${"0".repeat(32)}/0`, randomBytes(9), { bytes: 9, contentType: "a/b" });
   const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
   await writeFile(world.configPath, JSON.stringify({ ...config, expire: [{ prefix: "a", time: "1d" }] }));
   const names = [...(await world.names("chunks/")), ...(await world.names("manifests/"))];

@@ -23,7 +23,7 @@ afterAll(() => world.close());
 
 const put = (key: string) => world.put(key, randomBytes(5_000), { config });
 const remove = (key: string) => removeObject(key, world.parts({ config }));
-const chunksOf = (key: string, upload: string) => world.names(`chunks/${key}@${upload}`);
+const chunksOf = (key: string, upload: string) => world.names(`chunks/${key}!${upload}`);
 
 /** A run of gc, as if copies and marks were as old as given. */
 async function gc(key: string, copyHours: number, markHours = 0) {
@@ -56,9 +56,9 @@ test("a put copies the manifest that it replaces to every region, byte for byte"
   const key = "kept/put";
   const { upload } = await put(key);
   const old = await world.read("paulo", manifestName(key));
-  expect(await world.names("history/kept/put@")).toEqual([]);
+  expect(await world.names("history/kept/put!")).toEqual([]);
   await put(key);
-  for (const region of REGIONS) expect(await world.read(region, `history/${key}@${upload}.2`)).toEqual(old);
+  for (const region of REGIONS) expect(await world.read(region, `history/${key}!${upload}.2`)).toEqual(old);
 });
 
 test("another content type makes a version of its own, so that the one before can come back with its type", async () => {
@@ -67,7 +67,7 @@ test("another content type makes a version of its own, so that the one before ca
   const first = await world.put(key, body, { config, contentType: "text/plain" });
   const second = await world.put(key, body, { config, contentType: "text/css" });
   expect(second.upload).not.toBe(first.upload);
-  const kept = JSON.parse((await world.read("paulo", `history/${key}@${first.upload}.2`)).toString()) as object;
+  const kept = JSON.parse((await world.read("paulo", `history/${key}!${first.upload}.2`)).toString()) as object;
   expect(kept).toMatchObject({ contentType: "text/plain" });
 });
 
@@ -76,7 +76,7 @@ test("rm copies too, and leaves the chunks", async () => {
   const { upload } = await put(key);
   expect(await remove(key)).toMatchObject({ generation: 2, chunksRemoved: 0, leftovers: [] });
   expect(await chunksOf(key, upload)).toHaveLength(6);
-  expect(await world.names(`history/${key}@`)).toEqual(REGIONS.map((region) => `${region}/history/${key}@${upload}.2`));
+  expect(await world.names(`history/${key}!`)).toEqual(REGIONS.map((region) => `${region}/history/${key}!${upload}.2`));
 });
 
 test("a key without keep has no copies, and rm deletes its chunks", async () => {
@@ -85,7 +85,7 @@ test("a key without keep has no copies, and rm deletes its chunks", async () => 
   expect(await remove("brief")).toMatchObject({ chunksRemoved: 6 });
   expect(await chunksOf("brief", upload)).toEqual([]);
   expect(await chunksOf("brief", first.upload)).toHaveLength(6);
-  expect(await world.names("history/brief@")).toEqual([]);
+  expect(await world.names("history/brief!")).toEqual([]);
 });
 
 test("a version whose copy only a minority takes is not replaced", async () => {
@@ -111,12 +111,12 @@ test("gc leaves a young copy and its chunks, and takes both after their time, th
   const { upload } = await put(key);
   const second = await put(key);
   expect(await gc(key, KEEP_HOURS - 1, 25)).toMatchObject({ found: 0, copiesRemoved: 0 });
-  expect(await world.names(`garbage/${key}@`)).toEqual([]);
+  expect(await world.names(`garbage/${key}!`)).toEqual([]);
   expect(await gc(key, KEEP_HOURS + 1)).toMatchObject({ found: 1, copiesRemoved: 0 });
   expect(await chunksOf(key, upload)).toHaveLength(6);
   expect(await gc(key, KEEP_HOURS + 1, 25)).toMatchObject({ found: 1, copiesRemoved: REGIONS.length });
   expect(await chunksOf(key, upload)).toEqual([]);
-  expect(await world.names(`history/${key}@`)).toEqual([]);
+  expect(await world.names(`history/${key}!`)).toEqual([]);
   expect(await chunksOf(key, second.upload)).toHaveLength(6);
 });
 

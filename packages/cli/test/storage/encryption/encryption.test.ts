@@ -154,7 +154,7 @@ test("a kept version is restored with its type, encrypted by a data key of its o
   expect(await run(["get", "private/a", "out"])).toMatchObject({ contentType: "text/x-kept" });
   const restored = await manifestOf("private/a");
   expect(restored).toHaveProperty("encryption");
-  const name = (await world.names(`history/private/a@${upload}`))[0]!;
+  const name = (await world.names(`history/private/a!${upload}`))[0]!;
   const [region = "", ...path] = name.split("/");
   const kept = JSON.parse(String(await world.read(region, path.join("/")))) as Manifest;
   expect(restored.sha256).not.toBe(kept.sha256);

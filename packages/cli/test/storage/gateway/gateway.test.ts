@@ -154,7 +154,7 @@ describe("reads", () => {
     const gone = Promise.withResolvers<void>();
     for (const region of REGIONS) {
       world.faults.set(region, (request, response, name) => {
-        if (!name.startsWith("chunks/left@")) return false;
+        if (!name.startsWith("chunks/left!")) return false;
         // Held until the gateway gives it up.
         response.once("close", () => gone.resolve());
         leave.abort();

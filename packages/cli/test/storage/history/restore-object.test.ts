@@ -51,7 +51,7 @@ test("restore puts the newest kept version again, as it was, and keeps what it t
   const manifest = await manifestOf(key);
   expect(manifest).toMatchObject({ ...about, generation: 3 });
   expect([first.upload, second.upload]).not.toContain(manifest.upload);
-  expect(await world.names(`history/${key}@${second.upload}`)).toHaveLength(REGIONS.length);
+  expect(await world.names(`history/${key}!${second.upload}`)).toHaveLength(REGIONS.length);
   expect(await world.verify(key)).toMatchObject({ sound: true });
   // Again is back and forth.
   expect((await run("restore", key)).answer).toMatchObject({ generation: 4, restored: { generation: 2 } });
@@ -202,7 +202,7 @@ test("reads every byte of the kept version once", async () => {
   const reads: string[] = [];
   for (const region of REGIONS) {
     world.faults.set(region, (request, _response, name) => {
-      if (request.method === "GET" && name.startsWith(`chunks/${key}@${old.upload}/`))
+      if (request.method === "GET" && name.startsWith(`chunks/${key}!${old.upload}/`))
         reads.push(`${name} ${request.headers.range}`);
       return false;
     });

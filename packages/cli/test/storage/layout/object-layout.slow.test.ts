@@ -34,7 +34,7 @@ describe("code auto", () => {
       expect(await world.put("inline", body, { config: auto })).toMatchObject({ outcome: "unchanged" });
     }
     expect((await world.get("inline", { start: 100, end: 200 })).length).toBe(100);
-    expect(await world.names("chunks/inline@")).toEqual([]);
+    expect(await world.names("chunks/inline!")).toEqual([]);
   });
 
   test("stores a small object as whole copies in different providers, one more than may be lost", async () => {
@@ -44,7 +44,7 @@ describe("code auto", () => {
     expect(manifest).toMatchObject({ k: 1, m: 1 });
     expect(new Set(manifest.placement).size).toBe(2);
     for (const region of manifest.placement) {
-      const stored = await world.read(region, `chunks/copies@${manifest.upload}/${manifest.placement.indexOf(region)}`);
+      const stored = await world.read(region, `chunks/copies!${manifest.upload}/${manifest.placement.indexOf(region)}`);
       expect(stored.equals(body)).toBe(true);
     }
     expect(await world.verify("copies")).toMatchObject({ sound: true, chunks: 2 });
@@ -52,7 +52,7 @@ describe("code auto", () => {
 
   test("gives up the chunks of an object that becomes inline, and those of one that no longer is", async () => {
     await world.put("shrinks", randomBytes(100_000), { config: auto });
-    expect(await world.names("chunks/shrinks@")).not.toEqual([]);
+    expect(await world.names("chunks/shrinks!")).not.toEqual([]);
     await world.put("shrinks", randomBytes(100), { config: auto });
     const { stdout } = await world.run(["gc", "--json"]);
     expect(JSON.parse(stdout.toString()).uploads).toMatchObject([{ key: "shrinks" }]);

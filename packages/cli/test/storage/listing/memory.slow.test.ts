@@ -34,7 +34,7 @@ function storeOf(region: RegionConfig, objects: number, onWrite: () => void): St
     list,
     async get(name: string) {
       if (!name.startsWith("manifests/")) return { status: 404, headers: new Headers(), body: null };
-      const key = name.slice("manifests/".length, -"@.json".length);
+      const key = name.slice("manifests/".length, -"!.json".length);
       // The first region has missed every put, so that each object needs a repair.
       const bytes = written.get(name) ?? (hasMissed ? undefined : await manifestOf(key));
       if (!bytes) return { status: 404, headers: new Headers(), body: null };

@@ -385,7 +385,7 @@ describe("the repair queue", () => {
   });
 
   test("an entry of a key that is gone from all regions is removed", async () => {
-    await world.store("paulo").put("repairs/gone@", Buffer.from("{}"), { bytes: 2, contentType: "text/plain" });
+    await world.store("paulo").put("repairs/gone!", Buffer.from("{}"), { bytes: 2, contentType: "text/plain" });
     expect((await world.run(["repair", "--queued"])).code).toBe(1);
     expect(await world.names("repairs/")).toEqual([]);
     expect((await world.run(["repair", "--queued"])).code).toBe(0);

@@ -115,7 +115,7 @@ describe("a put that is repeated", () => {
     const again = await world.put(key, Buffer.from("same"));
     expect(world.fired.get("paulo")).toBeGreaterThan(0);
     expect(again).toMatchObject({ outcome: "kept", regionsWithoutManifest: [{ region: "paulo" }] });
-    const entry = JSON.parse((await world.read("dublin", `repairs/${key}@`)).toString());
+    const entry = JSON.parse((await world.read("dublin", `repairs/${key}!`)).toString());
     expect(entry).toEqual({ key, generation, missing: [], regions: ["paulo"] });
   });
 
@@ -157,7 +157,7 @@ describe("order", () => {
       expect(new Set(stored.map(({ generation }) => generation)).size).toBe(stored.length);
       expect(stored.map(({ upload }) => upload)).toContain(uploads[0]);
       // Those of writers that lost go by `gc`.
-      const claimed = (await world.names(`claims/${key}@`)).map((name) => Number(name.split("@")[1]));
+      const claimed = (await world.names(`claims/${key}!`)).map((name) => Number(name.split("!")[1]));
       for (const { generation } of stored) expect(claimed).not.toContain(generation);
       expect(await world.verify(key)).toMatchObject({ sound: true });
     }
@@ -178,7 +178,7 @@ describe("order", () => {
     for (const region of REGIONS) await world.store(region).put(claimName(key, 2), claim, options);
     const put = (text: string) => world.put(key, Buffer.from(text), { onlyIf: () => {} });
     await expect(put("two")).rejects.toMatchObject({ code: "REPLACED_MEANWHILE" });
-    const left = (await world.names(`claims/${key}@`)).filter((name) => name.endsWith("@3"));
+    const left = (await world.names(`claims/${key}!`)).filter((name) => name.endsWith("!3"));
     expect(left.length, "the refused writer had a claim").toBeGreaterThan(REGIONS.length / 2);
     const ended = Buffer.from(`{"upload":"dead","withdrawn":true}`);
     const again = { ...options, bytes: ended.length };
@@ -213,8 +213,8 @@ describe("order", () => {
     expect(await world.put(key, Buffer.from("two"))).toMatchObject({ outcome: "stored", generation: 1_000_002 });
     expect(removals).toBe(1);
     expect((await world.get(key)).toString()).toBe("two");
-    const left = (await world.names(`claims/${key}@`)).filter((name) => name.startsWith("tokyo/"));
-    expect(left).toEqual([`tokyo/claims/${key}@1000001`, `tokyo/claims/${key}@2`]);
+    const left = (await world.names(`claims/${key}!`)).filter((name) => name.startsWith("tokyo/"));
+    expect(left).toEqual([`tokyo/claims/${key}!1000001`, `tokyo/claims/${key}!2`]);
   });
 });
 
@@ -226,7 +226,7 @@ describe("regions that fail", () => {
     expect(world.fired.get("tokyo")).toBe(3);
     expect(put).toMatchObject({ outcome: "stored", missing: [4], regionsWithoutManifest: [] });
     expect(await manifestIn("dublin")).toMatchObject({ missing: [4] });
-    expect(JSON.parse((await world.read("dublin", `repairs/${key}@`)).toString())).toEqual({
+    expect(JSON.parse((await world.read("dublin", `repairs/${key}!`)).toString())).toEqual({
       key,
       generation: put.generation,
       missing: [4],
@@ -320,7 +320,7 @@ describe("regions that fail", () => {
     let hung: string | undefined;
     const tries: string[] = [];
     world.faults.set("tokyo", (request, _response, name) => {
-      if (request.method !== "PUT" || !name.startsWith(`chunks/${key}@`)) return false;
+      if (request.method !== "PUT" || !name.startsWith(`chunks/${key}!`)) return false;
       tries.push(name);
       if (hung !== undefined) return false;
       hung = name;
@@ -376,7 +376,7 @@ describe("regions that fail", () => {
           removed++;
           for (const store of world.stores) {
             const names = [];
-            for await (const listed of store.list(`chunks/${key}@`)) names.push(listed.name);
+            for await (const listed of store.list(`chunks/${key}!`)) names.push(listed.name);
             if (names.length > 0) await store.remove(names);
           }
           return false;

@@ -91,7 +91,7 @@ test("a read that finds a region behind asks it last, and enters the key into th
   expect(asked.slice(0, 4)).not.toContain(NEAREST);
   world.faults.clear();
   expect((await world.run(["scrub"])).code).toBe(0);
-  expect(await world.names("repairs/behind@")).toEqual([]);
+  expect(await world.names("repairs/behind!")).toEqual([]);
   expect(await world.read(NEAREST, manifestName(key))).toEqual(await world.read("sydney", manifestName(key)));
 });
 

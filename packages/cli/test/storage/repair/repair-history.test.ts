@@ -32,7 +32,7 @@ async function keptVersion(key: string, isRemoved = false) {
   const { upload } = await world.put(key, bytes, { config });
   if (isRemoved) await world.run(["rm", key]);
   else await world.put(key, randomBytes(6_000), { config });
-  const [name = ""] = await world.names(`history/${key}@${upload}`);
+  const [name = ""] = await world.names(`history/${key}!${upload}`);
   const [region = "", ...rest] = name.split("/");
   const { placement } = JSON.parse((await world.read(region, rest.join("/"))).toString()) as Manifest;
   const places = placement.map((at, chunk) => [at, chunkName(key, upload, chunk)] as const);
@@ -63,7 +63,7 @@ test("verify finds a chunk that a kept version has lost, by listings and by read
 test("repair writes the chunks again as they were, and no manifest", async () => {
   const kept = await keptVersion("kept/repair");
   const before = await kept.stored();
-  const manifests = await world.names("manifests/kept/repair@");
+  const manifests = await world.names("manifests/kept/repair!");
   await kept.lose(0, 5);
   const { code, stdout } = await world.run(["repair", "kept/repair", "--json"]);
   expect(code).toBe(0);
@@ -71,7 +71,7 @@ test("repair writes the chunks again as they were, and no manifest", async () =>
     objects: [{ outcome: "repaired", chunksWritten: 2, manifestsWritten: 0, after: { sound: true } }],
   });
   expect(await kept.stored()).toEqual(before);
-  expect(await world.names("manifests/kept/repair@")).toEqual(manifests);
+  expect(await world.names("manifests/kept/repair!")).toEqual(manifests);
   await world.tamper(kept.places[1]![0], kept.places[1]![1], (bytes) => bytes.fill(3));
   expect((await world.run(["repair", "kept/repair"])).code).toBe(0);
   expect(await kept.stored()).toEqual(before);
@@ -98,10 +98,10 @@ test("a scrub makes again what kept versions have lost with a bucket, and they c
 test("a kept version that cannot be read stays damaged, and the object is repaired all the same", async () => {
   const kept = await keptVersion("kept/unreadable");
   await kept.lose(0, 1, 2);
-  await world.store("dublin").remove([`manifests/kept/unreadable@.json`]);
+  await world.store("dublin").remove([`manifests/kept/unreadable!.json`]);
   const { code, stdout } = await world.run(["repair", "kept/unreadable"]);
   expect([code, stdout.toString()]).toEqual([1, expect.stringContaining("kept generation 1: 3 of 6 chunks")]);
-  expect(await world.names("manifests/kept/unreadable@")).toHaveLength(6);
+  expect(await world.names("manifests/kept/unreadable!")).toHaveLength(6);
 });
 
 test("a version whose time is over is left to gc", async () => {
@@ -119,7 +119,7 @@ test("a region that does not say what it keeps makes verify and scrub fail", asy
   await keptVersion("kept/silent");
   world.faults.set("sydney", (request, response, name) => {
     // The listing of one key, and not that of the walk.
-    return /prefix=history[^&]*%40|prefix=history[^&]*@/u.test(request.url ?? "") && DOWN(request, response, name);
+    return /prefix=history[^&]*%21|prefix=history[^&]*!/u.test(request.url ?? "") && DOWN(request, response, name);
   });
   for (const args of [["verify", "--quick"], ["scrub"]]) {
     const { code, stdout } = await world.run([...args, "--prefix", "kept/silent"]);

@@ -2,7 +2,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { encodeKey } from "@agarose/core/format";
+import { keyName } from "@agarose/core/format";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { syncFolder } from "@agarose/storage/sync/sync-folder";
 import type { SyncOptions, SyncTotals } from "@agarose/storage/sync/sync-job";
@@ -10,7 +10,7 @@ import { DOWN, REGIONS, startTestWorld, type World } from "../../world.ts";
 
 const DAY_MS = 86_400_000;
 const WEEK_MS = 7 * DAY_MS;
-const RECORD = "syncs/app/@";
+const RECORD = "syncs/app/!";
 
 let world: World;
 let site: string;
@@ -217,7 +217,7 @@ test("an interrupted sync has removed nothing early, and the next one goes on", 
   // The record is stored in no region: what was read says nothing of what another sync has done since.
   for (const region of REGIONS) {
     world.faults.set(region, (request, response, name) => {
-      if (request.method !== "PUT" || name !== `syncs/${encodeKey("app/")}@`) return false;
+      if (request.method !== "PUT" || name !== `syncs/${keyName("app/")}`) return false;
       response.destroy();
       return true;
     });

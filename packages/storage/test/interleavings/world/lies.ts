@@ -53,7 +53,7 @@ export function falseListing(prefix: string, listed: readonly ListedObject[], dr
     ...tags,
     modifiedMs: object.modifiedMs - Math.floor(60 * draw(25)) * DAY_MS,
   }));
-  const isPlanted = prefix.includes("@") && prefix.startsWith("claims/") && draw(26) < 0.5;
+  const isPlanted = prefix.includes("!") && prefix.startsWith("claims/") && draw(26) < 0.5;
   // Far ahead is still below the limit at which writers take a claim for a lie.
   const generation = 1 + Math.floor(50 * draw(27)) + (draw(29) < 0.3 ? FAR_AHEAD : 0);
   const planted = { name: `${prefix}${generation}`, bytes: 2, modifiedMs: EPOCH_MS };

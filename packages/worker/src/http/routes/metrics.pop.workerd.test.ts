@@ -35,7 +35,7 @@ function valueOf(all: Map<string, Metric>, name: string, labels: Record<string, 
 
 /** The regions that were asked for chunks of a key, the most asked ones first. */
 function chunkRequests(key: string): string[] {
-  const chunks = world.buckets.requests.filter(({ name }) => name.startsWith(`chunks/${key}@`));
+  const chunks = world.buckets.requests.filter(({ name }) => name.startsWith(`chunks/${key}!`));
   const countOf = (region: string): number => chunks.filter((request) => request.region === region).length;
   return REGIONS.filter((region) => countOf(region) > 0).toSorted((a, b) => countOf(b) - countOf(a));
 }

@@ -105,7 +105,7 @@ test.each([
 });
 
 test("a key that is none is refused", async () => {
-  expect((await ask(["a/../b"])).status).toBe(400);
+  expect((await ask([".."])).status).toBe(400);
 });
 
 function planOf(payload: Uint8Array, key: string): Promise<Plan> {

@@ -46,7 +46,7 @@ test.each([
   const { cache, lastPeriod } = await world.status();
   expect(lastPeriod.errors).toEqual([]);
   expect(cache.objects.map((object) => object.key)).not.toContain(name);
-  const chunks = world.buckets.requests.filter((request) => request.name.startsWith(`chunks/${name}@`));
+  const chunks = world.buckets.requests.filter((request) => request.name.startsWith(`chunks/${name}!`));
   expect(chunks, "no chunk was asked for").toEqual([]);
   // The object is read once its manifest is one that this program knows.
   const content = randomBytes(1_000, 9);
