@@ -111,9 +111,9 @@ describe("put and get", () => {
     expect(ls.objects.map(({ key, bytes, contentType }: Record<string, unknown>) => [key, bytes, contentType])).toEqual(
       [
         ["site/upload-tree/page.html", 3, "text/html; charset=utf-8"],
-        // In the order of their names in the buckets.
-        ["site/upload-tree/sub/ä b.txt", 4, "text/plain; charset=utf-8"],
+        // In UTF-8 order.
         ["site/upload-tree/sub/deep/empty", 0, "application/octet-stream"],
+        ["site/upload-tree/sub/ä b.txt", 4, "text/plain; charset=utf-8"],
       ],
     );
     const manifest = JSON.parse((await world.read("tokyo", manifestName("site/upload-tree/page.html"))).toString());

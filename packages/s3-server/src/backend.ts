@@ -7,7 +7,7 @@ import type { BodyFile, Received } from "./wire/body.ts";
 import type { ListedBucketName } from "./wire/bucket-list.ts";
 import type { ChecksumAlgorithm } from "./wire/checksum.ts";
 import type { Validators } from "./wire/conditions.ts";
-import type { ListedObject, VersionList } from "./wire/list.ts";
+import type { KeyList, VersionList } from "./wire/list.ts";
 import type { ObjectName, VersionName } from "./wire/request.ts";
 import type { S3Error } from "./wire/s3-error.ts";
 
@@ -22,16 +22,12 @@ export interface Backend {
   createBucket(bucket: string): Promise<void>;
   /** Throws S3Error BucketNotEmpty. */
   deleteBucket(bucket: string): Promise<void>;
-  /**
-   * Returns the keys below `prefix`.
-   *
-   * @param after where a client continues an earlier list; "" where it begins one.
-   */
-  list(bucket: string, prefix: string, after: string, left: AbortSignal): Promise<KeyList>;
+  /** Returns the keys below `prefix`. */
+  list(bucket: string, prefix: string, left: AbortSignal): KeyList;
   /** Whether the versions of all keys are kept. Absent: they are not. */
   keepsVersions?(): boolean;
   /** Returns the keys below `prefix` that have versions. Absent: versions cannot be listed. */
-  listVersions?(bucket: string, prefix: string, after: string, left: AbortSignal): Promise<VersionList>;
+  listVersions?(bucket: string, prefix: string, left: AbortSignal): VersionList;
   /**
    * Opens the current object or one of its versions, which the caller closes. Throws S3Error NoSuchKey, NoSuchVersion,
    * or MethodNotAllowed for a delete marker.
@@ -64,21 +60,6 @@ export interface Backend {
   errorOf?(cause: unknown, isRead?: boolean): S3Error;
   /** Is told of a failure before it is answered, so that the next request may succeed. Does not reject. */
   recover?(cause: unknown): Promise<void>;
-}
-
-/** Sorted keys, and what to tell of those on a page. */
-export interface KeyList {
-  /** In UTF-8 order (`compareUtf8`). */
-  readonly keys: readonly string[];
-  /**
-   * Describes the objects of a page, without those that are gone.
-   *
-   * @param next where the next page continues, if there is one.
-   */
-  describe(
-    keys: readonly string[],
-    next: string | undefined,
-  ): readonly ListedObject[] | Promise<readonly ListedObject[]>;
 }
 
 /** An object's versions are told apart by these. */

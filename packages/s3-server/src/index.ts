@@ -6,7 +6,6 @@
 export type {
   Backend,
   CurrentObject,
-  KeyList,
   NewObject,
   ObjectCopy,
   OpenedObject,
@@ -32,6 +31,8 @@ export type { Validators } from "./wire/conditions.ts";
 export { readDeletion } from "./wire/deletion.ts";
 export {
   compareUtf8,
+  type KeyList,
+  type ListedKey,
   type ListedObject,
   type ListedVersion,
   type UploadChecksum,

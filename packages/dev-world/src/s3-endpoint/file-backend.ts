@@ -60,10 +60,10 @@ export class FileBackend implements Backend {
     return this.#store.deleteBucket(bucket);
   }
 
-  async list(bucket: string): Promise<KeyList> {
+  list(bucket: string, prefix: string): KeyList {
     return {
-      keys: this.#store.keys(bucket),
-      describe: (keys) => keys.map((key) => this.#store.get(bucket, key)),
+      behind: (after) => this.#store.keysBehind(bucket, prefix, after),
+      describe: (page) => page.map(({ key }) => this.#store.get(bucket, key)),
     };
   }
 

@@ -80,11 +80,18 @@ export class StoredObjects {
     return object;
   }
 
-  /** Returns all keys of a bucket, in UTF-8 order. Throws S3Error NoSuchBucket. */
-  keys(bucket: string): readonly string[] {
+  /** The keys of a bucket behind `after` that begin with `prefix`, in UTF-8 order. Throws S3Error NoSuchBucket. */
+  *keysBehind(bucket: string, prefix: string, after: string): Generator<{ key: string }> {
     const found = this.#bucket(bucket);
-    found.sorted ??= [...found.objects.keys()].toSorted(compareUtf8);
-    return found.sorted;
+    const sorted = (found.sorted ??= [...found.objects.keys()].toSorted(compareUtf8));
+    const isBehind = (key: string): boolean => compareUtf8(key, prefix) >= 0 && compareUtf8(key, after) > 0;
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (isBehind(sorted[middle]!)) high = middle;
+      else low = middle + 1;
+    }
+    for (; sorted[low]?.startsWith(prefix); low++) yield { key: sorted[low]! };
   }
 
   /** Opens an object's bytes. They stay readable through the handle when the object changes. */

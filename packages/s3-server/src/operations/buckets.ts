@@ -41,14 +41,12 @@ export async function listVersions(exchange: Exchange): Promise<void> {
 
 async function listedVersions(exchange: Exchange): Promise<string> {
   const { backend, bucket, query, left } = exchange;
-  const after = query.get("key-marker") ?? "";
-  const found = await backend.listVersions?.(bucket, query.get("prefix") ?? "", after, left);
+  const found = backend.listVersions?.(bucket, query.get("prefix") ?? "", left);
   if (!found) throw new S3Error("NotImplemented", "No versions are kept here.");
   return lists.listVersions(exchange, query, found);
 }
 
 async function listed(exchange: Exchange): Promise<string> {
   const { backend, bucket, query, left } = exchange;
-  const found = await backend.list(bucket, query.get("prefix") ?? "", lists.continuedAt(query), left);
-  return lists.listObjects(exchange, query, found.keys, (keys, next) => found.describe(keys, next));
+  return lists.listObjects(exchange, query, backend.list(bucket, query.get("prefix") ?? "", left));
 }

@@ -13,6 +13,23 @@ export interface ListedObject extends Validators {
 
 const LISTED_MAX = 1000;
 
+/** A key of a list. A backend may add what it needs to describe the object. */
+export interface ListedKey {
+  readonly key: string;
+}
+
+/** What begins with one prefix. */
+export interface SortedKeys<T extends ListedKey = ListedKey> {
+  /** The keys behind a text, which need not be a key, in UTF-8 order (`compareUtf8`). A page reads no more than it has. */
+  behind(after: string): AsyncIterable<T> | Iterable<T>;
+}
+
+/** Keys, and what to tell of those on a page. */
+export interface KeyList extends SortedKeys {
+  /** Describes the objects of a page, without those that are gone. */
+  describe(page: readonly ListedKey[]): readonly ListedObject[] | Promise<readonly ListedObject[]>;
+}
+
 /** The bucket that is listed, and who owns everything in it. */
 export interface ListedBucket {
   readonly bucket: string;
@@ -21,19 +38,11 @@ export interface ListedBucket {
 
 /**
  * Returns the XML of ListObjectsV2, or of ListObjects without `list-type`. Throws S3Error InvalidArgument.
- *
- * @param sorted all keys that the page may be of, in UTF-8 order (`compareUtf8`).
- * @param describe returns the objects of the keys on the page; those that are gone by then it leaves out. It is told
- *   where the next page continues, if there is one.
  */
 export async function listObjects(
   { bucket, owner }: ListedBucket,
   query: URLSearchParams,
-  sorted: readonly string[],
-  describe: (
-    keys: readonly string[],
-    next: string | undefined,
-  ) => readonly ListedObject[] | Promise<readonly ListedObject[]>,
+  list: KeyList,
 ): Promise<string> {
   const version = query.get("list-type") ?? "1";
   if (version !== "1" && version !== "2") throw new S3Error("InvalidArgument", `list-type=${version} is unknown.`);
@@ -43,8 +52,8 @@ export async function listObjects(
   const startAfter = query.get("start-after");
   const marker = query.get("marker") ?? "";
   const after = continuedAt(query) || (version === "1" ? "" : (startAfter ?? ""));
-  const page = takePage(sorted, { prefix, delimiter, limit, after });
-  const objects = await describe(page.keys, page.next);
+  const page = await takePage(list, { prefix, delimiter, limit, after });
+  const objects = await list.describe(page.keys);
   const fetchOwner = query.get("fetch-owner") ?? String(version === "1");
   if (!["true", "false"].includes(fetchOwner)) throw new S3Error("InvalidArgument", "fetch-owner is true or false.");
   const ownerOf = fetchOwner === "true" ? ownerElement("Owner", owner) : "";
@@ -77,8 +86,7 @@ export async function listObjects(
   );
 }
 
-/** Returns where a list continues that earlier pages began; "" where none did. Throws S3Error InvalidArgument. */
-export function continuedAt(query: URLSearchParams): string {
+function continuedAt(query: URLSearchParams): string {
   if (query.get("list-type") !== "2") return query.get("marker") ?? "";
   const token = query.get("continuation-token") ?? "";
   return token === "" ? "" : decodeToken(token);
@@ -93,13 +101,10 @@ export interface ListedVersion extends Validators {
   readonly bytes: number | undefined;
 }
 
-/** Keys in UTF-8 order (`compareUtf8`), and what to tell of their versions. */
-export interface VersionList {
-  readonly keys: readonly string[];
+/** Keys, and what to tell of their versions. */
+export interface VersionList extends SortedKeys {
   /** Returns the versions of some keys, in the order of the keys, and the newest first of each. */
-  describe(keys: readonly string[]): Promise<readonly ListedVersion[]>;
-  /** Is told where the next page continues. */
-  endsAt(key: string): void;
+  describe(page: readonly ListedKey[]): Promise<readonly ListedVersion[]>;
 }
 
 /** A key may have many versions, so that a page needs fewer keys than it has entries. */
@@ -109,7 +114,7 @@ const DESCRIBED_AT_A_TIME = 50;
 export async function listVersions(
   { bucket, owner }: ListedBucket,
   query: URLSearchParams,
-  { keys, describe, endsAt }: VersionList,
+  list: VersionList,
 ): Promise<string> {
   const { prefix, delimiter, encoding, name } = namesOf(query);
   const limit = limitOf(query.get("max-keys"), "max-keys");
@@ -121,21 +126,20 @@ export async function listVersions(
   const entries: (ListedVersion | { readonly key: string; readonly versionId: undefined })[] = [];
   if (idMarker !== "") {
     // The rest of the key in which the page before ended. All of it where that version is gone by now.
-    const own = await describe(keys.filter((key) => key === keyMarker));
+    const own = await list.describe([{ key: keyMarker }]);
     entries.push(...own.slice(own.findIndex(({ versionId }) => versionId === idMarker) + 1));
   }
   let after = limit > 0 ? keyMarker : undefined;
   const taken = Math.min(limit, DESCRIBED_AT_A_TIME);
   // One entry more than the page has shows that another one follows.
   while (after !== undefined && entries.length <= limit) {
-    const page = takePage(keys, { prefix, delimiter, limit: taken, after });
+    const page = await takePage(list, { prefix, delimiter, limit: taken, after });
     const folded = page.prefixes.map((key) => ({ key, versionId: undefined }));
-    entries.push(...[...(await describe(page.keys)), ...folded].toSorted((a, b) => compareUtf8(a.key, b.key)));
+    entries.push(...[...(await list.describe(page.keys)), ...folded].toSorted((a, b) => compareUtf8(a.key, b.key)));
     after = page.next;
   }
   const shown = entries.slice(0, limit);
   const last = entries.length > limit ? shown.at(-1) : undefined;
-  if (last) endsAt(last.key);
   const ownerOf = ownerElement("Owner", owner);
   return xmlDocument(
     "ListVersionsResult",
@@ -359,55 +363,56 @@ function namesOf(query: URLSearchParams): {
   };
 }
 
-interface Page {
-  readonly keys: string[];
+interface Page<T extends ListedKey> {
+  readonly keys: T[];
   readonly prefixes: string[];
   /** The next page starts after it. Undefined at the end. */
   readonly next: string | undefined;
 }
 
-function takePage(
-  sorted: readonly string[],
+/** To begin a list anew behind the keys below a prefix costs as much as to read so many of them. */
+const FOLDED_MAX = 1000;
+
+async function takePage<T extends ListedKey>(
+  list: SortedKeys<T>,
   { prefix, delimiter, limit, after }: { prefix: string; delimiter: string; limit: number; after: string },
-): Page {
-  const keys: string[] = [];
+): Promise<Page<T>> {
+  const keys: T[] = [];
   const prefixes: string[] = [];
   let last = after;
   // A page of nothing is complete: to continue it would never end.
   if (limit === 0) return { keys, prefixes, next: undefined };
-  const isBefore = compareUtf8(after, prefix) < 0;
-  // The prefix itself may be a key.
-  const first = firstWhere(sorted, (key) => (isBefore ? compareUtf8(key, prefix) >= 0 : compareUtf8(key, after) > 0));
-  for (let at = first; at < sorted.length; at++) {
-    const key = sorted[at]!;
-    if (!key.startsWith(prefix)) break;
-    const common = commonOf(key, prefix, delimiter);
-    // A page that ends with a common prefix continues after all keys below that prefix.
-    if (common !== undefined && (common === prefixes.at(-1) || common === after)) continue;
-    if (keys.length + prefixes.length === limit) return { keys, prefixes, next: last };
-    if (common === undefined) keys.push(key);
-    else prefixes.push(common);
-    last = common ?? key;
+  // A page that ends with a common prefix continues after all keys below that prefix.
+  const isFolded = after.startsWith(prefix) && commonOf(after, prefix, delimiter) === after;
+  let from: string | undefined = isFolded ? `${after}${GREATEST}` : after;
+  while (from !== undefined) {
+    const rest = list.behind(from);
+    from = undefined;
+    let folded = 0;
+    for await (const entry of rest) {
+      const common = commonOf(entry.key, prefix, delimiter);
+      if (common !== undefined && (common === prefixes.at(-1) || common === after)) {
+        if (++folded < FOLDED_MAX || compareUtf8(entry.key, `${common}${GREATEST}`) >= 0) continue;
+        from = `${common}${GREATEST}`;
+        break;
+      }
+      if (keys.length + prefixes.length === limit) return { keys, prefixes, next: last };
+      if (common === undefined) keys.push(entry);
+      else prefixes.push(common);
+      last = common ?? entry.key;
+      folded = 0;
+    }
   }
   return { keys, prefixes, next: undefined };
 }
+
+/** Hardly a key is behind a prefix and this. */
+const GREATEST = "\u{10ffff}";
 
 /** Returns what `key` is folded into; undefined when it is listed itself. */
 function commonOf(key: string, prefix: string, delimiter: string): string | undefined {
   const at = delimiter ? key.indexOf(delimiter, prefix.length) : -1;
   return at < 0 ? undefined : key.slice(0, at + delimiter.length);
-}
-
-/** Returns the first index whose key passes; all keys behind it must pass too. */
-function firstWhere(sorted: readonly string[], passes: (key: string) => boolean): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (passes(sorted[middle]!)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function contents(

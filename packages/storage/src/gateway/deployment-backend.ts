@@ -32,7 +32,8 @@ import type { ByteRange } from "@agarose/core/http";
 import { keepMsOf } from "../commit/history.ts";
 import { shownManifest } from "../encryption/opened.ts";
 import { secretsOf } from "../encryption/secrets-of.ts";
-import { recordOf } from "../listing/listed-object.ts";
+import type { ListedObject as StoredObject } from "../buckets/store.ts";
+import { majorityEtag, recordOf } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import { EarlyRead, getObject, objectBody } from "../objects/get-object.ts";
 import { readManifest, readRecord, type Consistency, type ReadHow } from "../objects/manifests.ts";
@@ -49,7 +50,7 @@ import { partsSource } from "../upload/parts-source.ts";
 import { describedAsStored, etagOfHeaders, headerOfEtag, headerText, MD5_HEADER } from "../upload/object-headers.ts";
 import { BUCKET } from "./bucket.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
-import { SortedKeys, type Listed } from "./sorted-keys.ts";
+import { keysBehind, type FoundKey } from "./sorted-keys.ts";
 import type { Spool } from "./spool.ts";
 import { readVersion, versionsOf, type KeyVersion } from "./versions.ts";
 
@@ -87,9 +88,6 @@ export class DeploymentBackend implements Backend {
   /** A deployment has no date, so the bucket is as old as the gateway. */
   readonly #startedMs: number;
   #context: DeploymentContext;
-  #keys: SortedKeys;
-  /** With those of removed objects. */
-  #allKeys: SortedKeys;
 
   constructor(context: DeploymentContext, { uploads, spool, nowMs, recover }: BackendOptions) {
     this.uploads = uploads;
@@ -98,15 +96,11 @@ export class DeploymentBackend implements Backend {
     this.#nowMs = nowMs;
     this.#startedMs = nowMs();
     this.#context = context;
-    this.#keys = new SortedKeys(context, nowMs);
-    this.#allKeys = new SortedKeys(context, nowMs, true);
   }
 
   /** Works on another opening of the deployment from the next call on. */
   use(context: DeploymentContext): void {
     this.#context = context;
-    this.#keys = new SortedKeys(context, this.#nowMs);
-    this.#allKeys = new SortedKeys(context, this.#nowMs, true);
   }
 
   buckets(): { name: string; createdMs: number }[] {
@@ -127,15 +121,11 @@ export class DeploymentBackend implements Backend {
   }
 
   /** Lengths and ETags come from the manifests of the keys on a page. */
-  async list(_bucket: string, prefix: string, after: string, signal: AbortSignal): Promise<KeyList> {
+  list(_bucket: string, prefix: string, signal: AbortSignal): KeyList {
     const reading = { ...this.#context, signal, nowMs: this.#nowMs };
-    const listed = await this.#keys.below(prefix, after);
     return {
-      keys: listed.keys,
-      describe(page, next) {
-        if (next !== undefined) listed.ends.add(next);
-        return describePage(page, listed, reading);
-      },
+      behind: (after) => keysBehind(after, prefix, reading),
+      describe: (page: readonly FoundKey[]) => describePage(page, reading),
     };
   }
 
@@ -144,22 +134,19 @@ export class DeploymentBackend implements Backend {
     return keep.some(({ prefix }) => prefix === "") && keep.every(({ time }) => time > 0);
   }
 
-  async listVersions(_bucket: string, prefix: string, after: string, signal: AbortSignal): Promise<VersionList> {
+  listVersions(_bucket: string, prefix: string, signal: AbortSignal): VersionList {
     const reading = { ...this.#context, signal, nowMs: this.#nowMs };
-    const { keys, ends, plain } = await this.#allKeys.below(prefix, after);
     return {
-      keys,
-      async describe(page) {
+      behind: (after) => keysBehind(after, prefix, reading, true),
+      async describe(page: readonly FoundKey[]) {
         const versions: ListedVersion[] = [];
-        const described = mapOrdered(page, MANIFESTS_AT_A_TIME, async (key): Promise<ListedVersion[]> => {
-          const only = plain.get(key);
-          if (only) return [{ key, versionId: "null", isLatest: true, ...only }];
+        const described = mapOrdered(page, MANIFESTS_AT_A_TIME, async ({ key, plain }): Promise<ListedVersion[]> => {
+          if (plain) return [{ ...describedPlain(plain), key, versionId: "null", isLatest: true }];
           return (await versionsOf(key, reading, howOf(reading))).map(listedVersion);
         });
         for await (const own of described) versions.push(...own);
         return versions;
       },
-      endsAt: (key) => ends.add(key),
     };
   }
 
@@ -299,17 +286,14 @@ export class DeploymentBackend implements Backend {
  * Describes the objects of a page: by one manifest each, where a majority has just listed its ETag, else by a read of a
  * majority. Objects that only the origin has are described by its listing.
  */
-async function describePage(
-  keys: readonly string[],
-  { etags, plain }: Pick<Listed, "etags" | "plain">,
-  reading: DeploymentContext,
-): Promise<readonly ListedObject[]> {
+async function describePage(page: readonly FoundKey[], reading: DeploymentContext): Promise<readonly ListedObject[]> {
   const objects: ListedObject[] = [];
-  const described = mapOrdered(keys, MANIFESTS_AT_A_TIME, async (key): Promise<ListedObject | undefined> => {
+  const isEventual = reading.consistency === "eventual";
+  const described = mapOrdered(page, MANIFESTS_AT_A_TIME, async (found): Promise<ListedObject | undefined> => {
+    const { key, group, plain } = found;
     try {
-      const object = plain.get(key);
-      if (object) return { ...object, key };
-      const etag = etags.get(key);
+      if (plain) return { key, ...describedPlain(plain) };
+      const etag = group && !isEventual ? majorityEtag(group, reading) : undefined;
       const current = etag === undefined ? undefined : await recordOf(etag, key, reading);
       const manifest = current && !isTombstone(current) ? current : await readManifest(key, reading, howOf(reading));
       return { key, ...currentOf(manifest) };
@@ -321,6 +305,10 @@ async function describePage(
   });
   for await (const object of described) if (object) objects.push(object);
   return objects;
+}
+
+function describedPlain({ bytes, modifiedMs, etag = '""' }: StoredObject): CurrentObject {
+  return { bytes, modifiedMs, etag };
 }
 
 /** Sends each part when the next one is there, and the last one when all are verified. */

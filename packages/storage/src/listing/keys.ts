@@ -144,22 +144,38 @@ type Groups = Pick<KeyListing, "groups">;
  * The groups of objects that exist. A majority decides, tombstones included; a read that is not strong leaves out those
  * whose newest record in any region is a tombstone. It rejects with READ_UNCERTAIN as a strong read does.
  */
-export async function* liveGroups(
+export function liveGroups(
   listing: Groups & Pick<KeyListing, "regionsFailed">,
   context: WriteContext,
   how: ReadHow = {},
 ): AsyncGenerator<KeyGroup> {
-  if (how.consistency === "eventual") {
-    yield* groupsBut(listing, ({ newest }) => newest !== undefined && isTombstone(newest), context);
-    return;
-  }
+  return living(judgedGroups(listing, context, how));
+}
+
+/** A group, and whether its object exists. */
+export interface JudgedGroup {
+  readonly group: KeyGroup;
+  readonly isLive: boolean;
+}
+
+/** All groups, judged as `liveGroups` does. */
+export function judgedGroups(
+  listing: Groups & Pick<KeyListing, "regionsFailed">,
+  context: WriteContext,
+  how: ReadHow,
+): AsyncGenerator<JudgedGroup> {
+  if (how.consistency === "eventual")
+    return judgedBy(listing, ({ newest }) => newest !== undefined && isTombstone(newest), context);
   const groups = async function* () {
     // Those that fail later have listed this group.
     for await (const group of listing.groups()) yield { group, silent: listing.regionsFailed.length };
   };
-  const judged = mapOrdered(groups(), TOMBSTONES_AT_A_TIME, async ({ group, silent }) => {
+  return mapOrdered(groups(), TOMBSTONES_AT_A_TIME, async ({ group, silent }) => {
     return { group, isLive: await isLive(group, silent, context, how) };
   });
+}
+
+async function* living(judged: AsyncIterable<JudgedGroup>): AsyncGenerator<KeyGroup> {
   for await (const { group, isLive: isThere } of judged) if (isThere) yield group;
 }
 
@@ -192,7 +208,7 @@ async function isLive(group: KeyGroup, silent: number, context: WriteContext, ho
  * some regions without it, and their readers see the object.
  */
 export function removableGroups(listing: Groups, context: RegionParts): AsyncGenerator<KeyGroup> {
-  return groupsBut(listing, isGoneEverywhere, context);
+  return living(judgedBy(listing, isGoneEverywhere, context));
 }
 
 /** Whether `removableGroups` leaves a group out. */
@@ -213,15 +229,14 @@ function isGoneEverywhere({ newest, verdicts }: CheckedManifests): boolean {
   return verdicts.every(({ state }) => state === "sound" || state === "unreachable");
 }
 
-async function* groupsBut(
+function judgedBy(
   listing: Groups,
   leavesOut: (checked: CheckedManifests) => boolean,
   context: RegionParts,
-): AsyncGenerator<KeyGroup> {
-  const judged = mapOrdered(listing.groups(), TOMBSTONES_AT_A_TIME, async (group) => {
-    if (!group.manifests.some(mayBeTombstone)) return { group, isLeftOut: false };
-    if (haveOneTombstone(group, context)) return { group, isLeftOut: true };
-    return { group, isLeftOut: leavesOut(await checkManifests(group.key, context)) };
+): AsyncGenerator<JudgedGroup> {
+  return mapOrdered(listing.groups(), TOMBSTONES_AT_A_TIME, async (group) => {
+    if (!group.manifests.some(mayBeTombstone)) return { group, isLive: true };
+    if (haveOneTombstone(group, context)) return { group, isLive: false };
+    return { group, isLive: !leavesOut(await checkManifests(group.key, context)) };
   });
-  for await (const { group, isLeftOut } of judged) if (!isLeftOut) yield group;
 }

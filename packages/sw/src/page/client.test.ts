@@ -60,6 +60,15 @@ test("reports its progress up to the length of the object", async () => {
   expect(reported).toEqual(reported.toSorted((a, b) => a - b));
 });
 
+test.each(["a/../b", "../a", "a//b", "a/./b/"])(
+  "an object is read whose key no path could hold as it is: %s",
+  async (key) => {
+    const [world, agarose] = worldOf(key);
+    const { response } = await read(world, agarose, key);
+    expect(response.status).toBe(200);
+  },
+);
+
 test.each([
   ["nothing", {}, 404, "OBJECT_NOT_FOUND"],
   ["..", {}, 400, "KEY_INVALID"],

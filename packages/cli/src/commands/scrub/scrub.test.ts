@@ -57,7 +57,7 @@ function countReads(): Map<string, number> {
   const reads = new Map<string, number>();
   for (const region of REGIONS) {
     world.faults.set(region, (request, _response, name) => {
-      const key = /^chunks\/(.*)@/.exec(name)?.[1];
+      const key = /^chunks\/(.*)!/.exec(name)?.[1];
       if (request.method === "GET" && key !== undefined) reads.set(key, (reads.get(key) ?? 0) + 1);
       return false;
     });
