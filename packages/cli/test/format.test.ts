@@ -71,7 +71,7 @@ test("the example of the page is what `agarose put` stores", async () => {
   const chunks = blocksOf("chunks")[0]!.map((line) => line.split(/\s+/));
   expect(chunks).toHaveLength(3);
   for (const [region, name, hex] of chunks) expect((await world.read(region!, name!)).toString("hex")).toBe(hex);
-  const manifest = await world.read("dublin", "manifests/docs/gr~DwDU-e.txt!.json");
+  const manifest = await world.read("dublin", "manifests/docs/gr~8w8U-e.txt!.json");
   expect(manifest.toString()).toBe(blocksOf("json")[0]![0]);
   expect(page).toContain(objectUrl("https://s3.example/bucket", chunks[2]![1]!));
 });

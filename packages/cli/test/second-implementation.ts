@@ -249,31 +249,29 @@ export function encodedKey(key: string): string {
 /** The name of a key, with the `!` that ends it. */
 export function keyName(key: string): string {
   const digit = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-  const pairs = { 0x3a: "@ABCDEFG", 0x5b: "_ABCD_a", 0x7b: "~01234" };
-  const token = (byte: number, isFirst: boolean): string => {
-    const character = String.fromCharCode(byte);
-    if (isFirst && character === ".") return ".-";
-    if (isFirst && character === "/") return ".0/";
-    if (byte < 0x2d) return `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  const pairs = { 0x3a: "@-012345", 0x5b: "_WXYZ_a", 0x7b: "~01234" };
+  const token = (byte: number): string => {
     for (const [from, [lead, ...seconds]] of Object.entries(pairs)) {
       const second = seconds[byte - Number(from)];
       if (second !== undefined) return `${lead}${second}`;
     }
-    return character;
+    return byte < 0x2d ? `%${byte.toString(16).toUpperCase().padStart(2, "0")}` : String.fromCharCode(byte);
   };
-  let [done, segment, isRun] = ["", "", false];
+  let [text, isRun] = ["", false];
   for (const character of key) {
     const [first = 0, ...rest] = Buffer.from(character);
-    if (segment.length >= 190) [done, segment, isRun] = [`${done}${segment}${isRun ? "-" : ""}~/`, "", false];
-    if (first >= 0x80) {
-      segment += `${isRun ? "" : "~"}${digit[first - 0xb5]}${rest.map((byte) => digit[byte - 0x80]).join("")}`;
-    } else {
-      segment += `${isRun ? "-" : ""}${token(first, segment === "")}`;
-    }
+    if (isRun !== first >= 0x80) text += isRun ? "-" : "~";
     isRun = first >= 0x80;
-    if (character === "/") [done, segment] = [done + segment, ""];
+    text += isRun ? `${digit[first - 0xba]}${rest.map((byte) => digit[byte - 0x80]).join("")}` : token(first);
   }
-  return `${done}${segment}${isRun ? "-" : ""}!`;
+  let [name, bytes] = ["", 0];
+  for (const character of isRun ? `${text}-` : text) {
+    const isFirst = name === "" || name.endsWith("/");
+    if (character === "/") [name, bytes] = [name + (isFirst ? ".0/" : "/"), 0];
+    else [name, bytes] = [name + (isFirst && character === "." ? ".-" : character), bytes + 1];
+    if (bytes === 190) [name, bytes] = [`${name}~/`, 0];
+  }
+  return `${name}!`;
 }
 
 /** One frame of a bundle. */

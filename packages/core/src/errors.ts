@@ -26,11 +26,11 @@ export interface ErrorDescription {
 export const ERROR_CATALOGUE = {
   KEY_INVALID: {
     meaning:
-      "The key breaks a rule: it is empty, begins with a slash, has two in a row or a `..` segment, a NUL or a lone surrogate.",
+      "The key breaks a rule: it is empty, `.` or `..`, or has a NUL or a lone surrogate. Of a sync to a folder: no file can have this name.",
     remedy: "Correct the key.",
   },
   KEY_TOO_LONG: {
-    meaning: "The percent-encoded key is longer than 960 bytes.",
+    meaning: "The name of the key in a bucket takes more than 960 bytes.",
     remedy: "Use a shorter key.",
   },
   REQUEST_INVALID: {

@@ -77,7 +77,7 @@ const KEY = fc
   .filter((text) => !(attempt(() => parseKey(text)) instanceof Error));
 
 describe("keys", () => {
-  for (const [name, key] of Object.entries({ ...KEYS_BY_CLASS, ...Object.fromEntries(ODD.map((key) => [key, key])) })) {
+  for (const [name, key] of Object.entries({ ...KEYS_BY_CLASS, ...Object.fromEntries(ODD.map((odd) => [odd, odd])) })) {
     test(`of class ${name} go through names and URLs unchanged`, () => {
       expect(parseKey(key)).toBe(key);
       expect(keyName(key)).toMatch(/^[A-Za-z0-9\-._~%@/]+!$/);
@@ -205,7 +205,7 @@ describe("names", () => {
   });
 
   test("that keyName would not write are not taken for keys", () => {
-    const names = ["a%2Fb", "a%2cb", "%61", "a b", "ä", "%", "%zz", "~", "~C", "~C-", "~Cw", "~5", "@H", "_Z", "a//b"];
+    const names = ["a%2Fb", "a%2cb", "%61", "a b", "ä", "%", "%zz", "~", "~C", "~C-", "~Cw", "~5", "@6", "_V", "a//b"];
     for (const name of [...names, ".", "..", "./a", ".0", ".1/a", "~/a", "a~/b", "", "%00"]) {
       expect(keyOfName(`${name}!`), name).toBeUndefined();
     }
@@ -216,6 +216,6 @@ describe("names", () => {
 
 test("objectUrl keeps what a name has percent-encoded, with or without a slash behind the base", () => {
   for (const base of ["http://h:1/b", "http://h:1/b/"]) {
-    expect(objectUrl(base, manifestName("a b/ü"))).toBe("http://h:1/b/manifests/a%2520b/~Dw-%21.json");
+    expect(objectUrl(base, manifestName("a b/ü"))).toBe("http://h:1/b/manifests/a%2520b/~8w-%21.json");
   }
 });

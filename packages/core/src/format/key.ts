@@ -31,63 +31,45 @@ export function parseKey(key: string): string {
  */
 export function encodeKey(key: string): string {
   // encodeURIComponent leaves five characters that RFC 3986 reserves, which break signatures and shells.
-  const escaped = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(key)
     .replaceAll("%2F", "/")
-    .replace(/[!'()*]/g, escaped)
+    .replace(/[!'()*]/g, percent)
     .replace(/\/(?=\/|\.\.?(?:\/|$))/g, "%2F")
     .replace(/^(\.{0,2})\//, "$1%2F");
 }
 
-const UTF8 = new TextEncoder();
 /** Ends a key in all its names. No other character of a name comes before it. */
 const END = "!";
-/** Files of many systems have names of at most 255 bytes. A suffix takes 50 of them, and a character at most 7. */
-const SEGMENT_BYTES = 190;
 /** Six bits as one character, in order. */
 const DIGITS = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-/** The least first byte of a character that is not ASCII, 0xC2, has the digit `C`. */
-const LEAD_OFFSET = 0xc2 - DIGITS.indexOf("C");
-/** ASCII that is not in names. Each is written as two characters that are where it was in the order. */
-const ESCAPED = ":;<=>?@[\\]^_`{|}~\x7f";
-const ESCAPES = "@A@B@C@D@E@F@G_A_B_C_D___a~0~1~2~3~4";
 
 /** The name of a key in a bucket, behind the prefix of what is stored. It ends with `!`. */
 export function keyName(key: string): string {
-  return `${keyNamePrefix(key)}${/[^\0-\x7f]$/.test(key) ? "-" : ""}${END}`;
+  return `${nameOf(key, true)}${END}`;
 }
 
 /** What the names of the keys that begin with `prefix` begin with, and no others. */
 export function keyNamePrefix(prefix: string): string {
-  let name = "";
-  let segment = 0;
-  let isWide = false;
-  for (const character of prefix) {
-    if (name.length - segment >= SEGMENT_BYTES) {
-      name += isWide ? "-~/" : "~/";
-      segment = name.length;
-      isWide = false;
-    }
-    const isNextWide = character > "\x7f";
-    if (isNextWide !== isWide) name += isNextWide ? "~" : "-";
-    isWide = isNextWide;
-    name += isWide ? wide(character) : narrow(character, name.length === segment);
-    if (character === "/") segment = name.length;
-  }
-  return name;
+  return nameOf(prefix, false);
 }
 
-function wide(character: string): string {
-  const [first = 0, ...rest] = UTF8.encode(character);
-  return [first - LEAD_OFFSET, ...rest.map((byte) => byte & 63)].map((digit) => DIGITS[digit]).join("");
-}
-
-function narrow(character: string, isFirst: boolean): string {
-  if (isFirst && character === "/") return ".0/";
-  if (isFirst && character === ".") return ".-";
-  if (character < "-") return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
-  const at = ESCAPED.indexOf(character);
-  return at < 0 ? character : ESCAPES.slice(2 * at, 2 * at + 2);
+function nameOf(text: string, isWhole: boolean): string {
+  return (
+    text
+      .replace(/[^\0-\x7f]+|[^-./\dA-Za-z]/g, (run, at: number) => {
+        if (run < "-") return percent(run);
+        const digits = Array.from(
+          new TextEncoder().encode(run),
+          (byte) => DIGITS[(byte >> 6 === 2 ? byte : byte + 6) & 63],
+        ).join("");
+        // The first character is where the run was in the order.
+        const lead = run < "A" ? "@" : run < "a" ? "_" : "~";
+        return lead + digits + (run > "\x7f" && (isWhole || at + run.length < text.length) ? "-" : "");
+      })
+      // Files of many systems have names of at most 255 bytes, of which a suffix takes 50.
+      .replace(/[^/]{190}/g, "$&~/")
+      .replace(/(?<![^/])[./]/g, (first) => (first === "." ? ".-" : ".0/"))
+  );
 }
 
 /** Returns the key that has this name: the inverse of `keyName`. Undefined if none has. */
@@ -95,12 +77,11 @@ export function keyOfName(name: string): string | undefined {
   if (name.length > KEY_NAME_BYTES_MAX + END.length) return undefined;
   const written = name
     .slice(0, -END.length)
-    .replace(/~((?:[C-Z_a-e].|[f-u]..|[v-z]...)+)-|~\/|[@_~].|(?<![^/])\.[-0]\/?/g, (token, run?: string) => {
+    .replace(/(?<![^/])\.(-|0\/)/g, (_, second) => (second === "-" ? "." : "/"))
+    .replaceAll("~/", "")
+    .replace(/~((?:[7-9A-Z_].|[a-p]..|[q-u]...)+)-|[@_~]./g, (token, run?: string) => {
       if (run !== undefined) return percentEncoded(run);
-      if (token === "~/") return "";
-      if (token[0] === ".") return token === ".0/" ? "/" : `.${token.slice(2)}`;
-      const at = ESCAPES.indexOf(token);
-      return encodeURIComponent(ESCAPED[at / 2] ?? "");
+      return encodeURIComponent(String.fromCharCode(DIGITS.indexOf(token[1]!) + (token[0] === "~" ? 0x7a : 0x3a)));
     });
   try {
     const key = parseKey(decodeURIComponent(written));
@@ -115,13 +96,17 @@ export function keyOfName(name: string): string | undefined {
 function percentEncoded(run: string): string {
   let left = 0;
   const bytes = [...run].map((character) => {
-    const digit = DIGITS.indexOf(character);
-    if (left-- > 0) return 0x80 | digit;
-    const byte = digit + LEAD_OFFSET;
+    const bits = DIGITS.indexOf(character);
+    if (left-- > 0) return 0x80 | bits;
+    const byte = bits + 0xba;
     left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
     return byte;
   });
   return bytes.map((byte) => `%${byte.toString(16)}`).join("");
+}
+
+function percent(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }
 
 /** The prefix of all manifests' S3 names. */

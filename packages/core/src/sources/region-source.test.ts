@@ -22,7 +22,7 @@ describe("RegionSource", () => {
     expect(await fetch(1)).toEqual(striped.shard(1, 1));
     expect(network.requests).toMatchObject([
       {
-        url: `https://r1.example/bucket/chunks/a%2520b/~Dw-.bin%21${striped.manifest.upload}/1`,
+        url: `https://r1.example/bucket/chunks/a%2520b/~8w-.bin%21${striped.manifest.upload}/1`,
         init: { headers: { range: "bytes=50-99" } },
       },
     ]);

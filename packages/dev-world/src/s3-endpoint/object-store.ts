@@ -91,7 +91,11 @@ export class StoredObjects {
       if (isBehind(sorted[middle]!)) high = middle;
       else low = middle + 1;
     }
-    for (; sorted[low]?.startsWith(prefix); low++) yield { key: sorted[low]! };
+    for (; low < sorted.length; low++) {
+      const key = sorted[low]!;
+      if (!key.startsWith(prefix)) return;
+      yield { key };
+    }
   }
 
   /** Opens an object's bytes. They stay readable through the handle when the object changes. */

@@ -20,7 +20,7 @@ export interface ListedKey {
 
 /** What begins with one prefix. */
 export interface SortedKeys<T extends ListedKey = ListedKey> {
-  /** The keys behind a text, which need not be a key, in UTF-8 order (`compareUtf8`). A page reads no more than it has. */
+  /** The keys behind a text, which need not be a key, in UTF-8 order (`compareUtf8`), as far as they are read. */
   behind(after: string): AsyncIterable<T> | Iterable<T>;
 }
 
