@@ -13,7 +13,8 @@ export const KEY_NAME_BYTES_MAX = 960;
 /** Returns `key` if it is well-formed. Throws KEY_INVALID or KEY_TOO_LONG with the rule that it breaks. */
 export function parseKey(key: string): string {
   checkForm(key);
-  const bytes = keyName(key).length - END.length;
+  // A name has at least as many bytes as its key has characters.
+  const bytes = Math.max(key.length, keyName(key.slice(0, KEY_NAME_BYTES_MAX + 1)).length - END.length);
   if (bytes > KEY_NAME_BYTES_MAX) {
     throw new AgaroseError(
       "KEY_TOO_LONG",
