@@ -7,6 +7,7 @@ import { status } from "./http/routes/health.ts";
 import { metrics } from "./http/routes/metrics.ts";
 import { peerChunk, peerExchange } from "./http/routes/peers.ts";
 import { PURGE_BYTES_MAX, purgeRoute } from "./http/routes/purge.ts";
+import { tile } from "./http/routes/tile.ts";
 import { MESSAGE_BYTES_MAX } from "./peers/peer-message.ts";
 import { forEntry } from "./runtime/continents.ts";
 
@@ -17,6 +18,7 @@ export { RequestMonitor } from "./popularity/request-monitor.ts";
 
 const application = createApplication({
   ...READ_HANDLERS,
+  tile: [tile],
   chunk: [peerChunk],
   peers: [bodyOfAtMost(MESSAGE_BYTES_MAX), peerExchange],
   status: [status],

@@ -4,6 +4,7 @@ export { partsAnswer, type ObjectPart, type PartsAnswer } from "./object-parts.t
 export {
   codingsOf,
   errorAnswer,
+  etagOf,
   failedCondition,
   isRangeValid,
   keyInPath,

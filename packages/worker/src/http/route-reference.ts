@@ -21,6 +21,9 @@ const TEXTS: Readonly<Record<RouteName, RouteTexts>> = {
   object: {
     returns: "the object, decoded at the edge; ranges and conditions as RFC 9110",
   },
+  tile: {
+    returns: "a [tile](#tiles) of a PMTiles archive; the key ends in `/<z>/<x>/<y>`",
+  },
   read: {
     returns: "a [bundle](format.md#bundle): plan and cached chunks",
     query: {

@@ -15,6 +15,7 @@ export interface Route {
 /** The routes by name. */
 export const ROUTES = {
   object: { method: "GET", path: "/o/", access: "private keys" },
+  tile: { method: "GET", path: "/t/", access: "private keys" },
   read: { method: "GET", path: "/v1/read/", access: "private keys" },
   plans: { method: "GET", path: "/v1/plans", access: "private keys" },
   chunk: { method: "GET", path: "/v1/chunk/", access: "peers" },
