@@ -23,10 +23,22 @@ function compressed(method: number, compress: (bytes: Uint8Array) => Uint8Array)
   return made;
 }
 
+/** The map with its directory at its end, and a root that leads there for every tile. */
+function withLeaf(): Uint8Array {
+  const header = new DataView(MAP.buffer, MAP.byteOffset);
+  const at = Number(header.getBigUint64(8, true));
+  const leaf = MAP.subarray(at, at + Number(header.getBigUint64(16, true)));
+  const varint = (value: number): number[] => (value < 128 ? [value] : [(value % 128) + 128, ...varint(value >> 7)]);
+  const made = Buffer.concat([compressed(1, () => Uint8Array.from([1, 0, 0, ...varint(leaf.length), 1])), leaf]);
+  made.writeBigUInt64LE(BigInt(MAP.length), 40);
+  return made;
+}
+
 beforeAll(async () => {
   world = await startWorld({ PRIVATE_PREFIXES: '["members/"]', READ_TOKEN });
   await world.put("maps/world.pmtiles", MAP, { stripeBytes: 10_000 });
   await world.put("members/world.pmtiles", MAP);
+  await world.put("maps/leaf.pmtiles", withLeaf());
   await world.put("maps/gzip.pmtiles", compressed(2, gzipSync));
   await world.put("maps/brotli.pmtiles", compressed(3, gzipSync));
   await world.put(
@@ -44,9 +56,10 @@ afterAll(() => world.close());
 
 const get = (path: string, init: RequestInit = {}): Promise<Response> => fetch(`${world.url}/t/${path}`, init);
 
-test.each(["maps/world.pmtiles/0/0/0", "maps/world.pmtiles/5/31/31.png", "maps/gzip.pmtiles/3/2/1"])(
-  "/t/%s is the tile, with its type and the version of the archive",
-  async (path) => {
+test.each(["world.pmtiles/0/0/0", "world.pmtiles/5/31/31.png", "gzip.pmtiles/3/2/1", "leaf.pmtiles/2/1/3"])(
+  "/t/maps/%s is the tile, with its type and the version of the archive",
+  async (name) => {
+    const path = `maps/${name}`;
     const [z, x, y] = path.replace(".png", "").split("/").slice(-3).map(Number);
     const answer = await get(path);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "image/png"]);
@@ -81,9 +94,9 @@ test.each([
   ["maps/world.pmtiles", 400, "REQUEST_INVALID", /path/],
   ["maps/world.pmtiles/0/0", 400, "REQUEST_INVALID", /path/],
   ["maps/world.pmtiles/3/8/0", 400, "REQUEST_INVALID", /outside/],
-  ["maps/world.pmtiles/99/0/0", 400, "REQUEST_INVALID", /zoom/],
+  ["maps/world.pmtiles/99/0/0", 400, "REQUEST_INVALID", /outside/],
   ["/0/0/0", 400, "REQUEST_INVALID", /path/],
-  ["page/0/0/0", 400, "REQUEST_INVALID", /magic/],
+  ["page/0/0/0", 400, "REQUEST_INVALID", /version 3/],
   ["maps/short.pmtiles/0/0/0", 400, "REQUEST_INVALID", /./],
   ["maps/brotli.pmtiles/0/0/0", 400, "REQUEST_INVALID", /method 3/],
   ["maps/damaged.pmtiles/0/0/0", 400, "REQUEST_INVALID", /./],

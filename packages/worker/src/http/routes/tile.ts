@@ -1,29 +1,41 @@
 /** `GET|HEAD /t/<key>/<z>/<x>/<y>`: one tile of a PMTiles archive, of which only the bytes that it takes are read. */
-import { AgaroseError } from "@agarose/core";
 import { openContent } from "@agarose/core/content";
 import { etagOf, failedCondition, keyInPath, unshared } from "@agarose/core/http";
+import { ByteLru } from "@agarose/core/read";
 import { readChecked } from "@agarose/core/sources";
 import type { Context } from "hono";
-import { Compression, PMTiles, ResolvedValueCache, TileType, zxyToTileId } from "pmtiles";
 import { readObject } from "../../read/object-read.ts";
 import { clientAddress } from "../../runtime/client-address.ts";
 import { checkReader, invocationOf, pathOf, type AppEnv } from "../http.ts";
+import {
+  directoryOf,
+  entryFor,
+  headerOf,
+  inflated,
+  notTile,
+  PART_BYTES_MAX,
+  START_BYTES,
+  tileIdOf,
+  type ArchiveHeader,
+  type Entry,
+} from "../pmtiles.ts";
 import { settingsOf } from "../../runtime/settings.ts";
 
 const PATH = /^(.+)\/(\d{1,2})\/(\d{1,9})\/(\d{1,9})(?:\.[a-z0-9]+)?$/s;
-/** Of a directory or a tile, compressed or not: an archive may say anything. */
-const PART_BYTES_MAX = 8 * 1024 * 1024;
-/** Headers and directories of archives, of some kilobytes each, by version. */
-const CACHED_MAX = 32;
-const TYPES: Partial<Record<TileType, string>> = {
-  [TileType.Mvt]: "application/vnd.mapbox-vector-tile",
-  [TileType.Png]: "image/png",
-  [TileType.Jpeg]: "image/jpeg",
-  [TileType.Webp]: "image/webp",
-  [TileType.Avif]: "image/avif",
-};
+const DEPTH_MAX = 3;
+/** Memory of an entry of a directory. */
+const ENTRY_BYTES = 64;
+const CACHED_BYTES_MAX = 4 * 1024 * 1024;
 
-const directories = new ResolvedValueCache(CACHED_MAX, undefined, inflated);
+/** Directories by version of the archive and offset: the root has none, and the header. */
+const directories = new ByteLru<{
+  readonly entries: readonly Entry[];
+  readonly header: ArchiveHeader;
+  readonly bytes: number;
+}>(CACHED_BYTES_MAX);
+
+/** Part of an archive, by its place. */
+type Read = (start: number, length: number) => Promise<Uint8Array>;
 
 /**
  * Answers 200 with the tile as it is without its compression, 204 where the archive has none, or 304 and 412 as the
@@ -32,69 +44,62 @@ const directories = new ResolvedValueCache(CACHED_MAX, undefined, inflated);
  */
 export async function tile(c: Context<AppEnv>): Promise<Response> {
   const [, key = "", ...place] = PATH.exec(keyInPath(pathOf(c), "/t/") ?? "") ?? [];
+  if (key === "") throw notTile("a path /t/<key>/<z>/<x>/<y> is expected");
   const [z, x, y] = place.map(Number) as [number, number, number];
-  if (key === "") throw invalid("a path /t/<key>/<z>/<x>/<y> is expected");
-  await orInvalid(async () => zxyToTileId(z, x, y));
+  const id = tileIdOf(z, x, y);
   const token = await checkReader(c, key);
   const { headers: asked, signal, method } = c.req.raw;
   const invocation = invocationOf(c);
   const manifest = await invocation.manifest(key);
+  const validators = { etag: etagOf(manifest), "last-modified": new Date(manifest.modified).toUTCString() };
+  const cacheControl = manifest.headers["cache-control"] ?? "public, max-age=0, must-revalidate";
+  const shared = { headers: { ...validators, "cache-control": cacheControl, "x-content-type-options": "nosniff" } };
+  const { headers } = token === undefined ? shared : unshared(shared);
+  const failed = failedCondition(validators, asked);
+  if (failed) return new Response(null, { status: failed, headers });
   const { secrets } = settingsOf(c.env).access;
   const opened = await openContent(manifest, () => secrets.dataKeyOf(manifest));
   const { bytes } = opened?.shown ?? manifest;
   const client = { signal, client: clientAddress(asked), onTaken: invocation.weigh(key, bytes, token) };
-  const archive = new PMTiles(
-    {
-      getKey: () => manifest.version,
-      async getBytes(start, length) {
-        const end = Math.min(start + length, bytes);
-        if (!(start >= 0 && start < end) || end - start > PART_BYTES_MAX)
-          throw invalid(`has a part of ${length} bytes`);
-        const wanted = { status: 206, headers: {}, range: { start, end } } as const;
-        const { body } = await readObject(invocation, manifest, wanted, client, opened);
-        return { data: await new Response(body).arrayBuffer() };
-      },
-    },
-    directories,
-    inflated,
-  );
-  const validators = { etag: etagOf(manifest), "last-modified": new Date(manifest.modified).toUTCString() };
-  const cacheControl = manifest.headers["cache-control"] ?? "public, max-age=0, must-revalidate";
-  const shared = { ...validators, "cache-control": cacheControl, "x-content-type-options": "nosniff" };
-  const { headers } = token === undefined ? { headers: shared } : unshared({ headers: shared });
-  const failed = failedCondition(validators, asked);
-  if (failed) return new Response(null, { status: failed, headers });
-  const found = await orInvalid(async () => ({
-    type: TYPES[(await archive.getHeader()).tileType],
-    data: (await archive.getZxy(z, x, y))?.data,
-  }));
-  if (!found.data) return new Response(null, { status: 204, headers });
-  const described = { ...headers, "content-type": found.type ?? "application/octet-stream" };
-  const length = { "content-length": String(found.data.byteLength) };
-  return new Response(method === "HEAD" ? null : found.data, { headers: { ...described, ...length } });
+  const read: Read = async (start, length) => {
+    const end = Math.min(start + length, bytes);
+    if (!(start >= 0 && start < end) || end - start > PART_BYTES_MAX) throw notTile(`a part has ${length} bytes`);
+    const wanted = { status: 206, headers: {}, range: { start, end } } as const;
+    return readChecked(await readObject(invocation, manifest, wanted, client, opened), () => {});
+  };
+  const found = await tileIn(manifest.version, id, read);
+  if (!found) return new Response(null, { status: 204, headers });
+  const { content, contentType } = found;
+  const described = { ...headers, "content-type": contentType, "content-length": String(content.length) };
+  return new Response(method === "HEAD" ? null : (content as Uint8Array<ArrayBuffer>), { headers: described });
 }
 
-/** What an archive holds at some place, of which only gzip is known. */
-async function inflated(data: ArrayBuffer, compression: Compression): Promise<ArrayBuffer> {
-  if (compression === Compression.None || compression === Compression.Unknown) return data;
-  if (compression !== Compression.Gzip) throw invalid(`is compressed by method ${compression}, and 2 (gzip) is known`);
-  const body = new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip")) as ReadableStream<Uint8Array>;
-  const whole = await readChecked({ status: 200, headers: new Headers(), body }, (bytes) => {
-    if (bytes > PART_BYTES_MAX) throw invalid(`has a part of more than ${PART_BYTES_MAX} bytes`);
-  });
-  return whole.buffer as ArrayBuffer;
-}
-
-/** The library throws plain errors at what is no archive. */
-async function orInvalid<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof AgaroseError || !(error instanceof Error) || error.name === "AbortError") throw error;
-    throw invalid(error.message);
+async function tileIn(
+  version: string,
+  id: number,
+  read: Read,
+): Promise<{ readonly content: Uint8Array; readonly contentType: string } | undefined> {
+  let name = version;
+  let from = (): Promise<Uint8Array> => read(0, START_BYTES);
+  for (let depth = 0; depth <= DEPTH_MAX; depth++) {
+    let directory = directories.get(name);
+    if (!directory) {
+      const bytes = await from();
+      const header = directories.get(version)?.header ?? headerOf(bytes);
+      const { offset, length } = header.root;
+      const stored = name === version ? bytes.subarray(offset, offset + length) : bytes;
+      const entries = directoryOf(await inflated(stored, header.directoryCompression));
+      directories.set(name, (directory = { entries, header, bytes: (1 + entries.length) * ENTRY_BYTES }));
+    }
+    const { header } = directory;
+    const entry = entryFor(id, directory.entries);
+    if (!entry) return undefined;
+    if (entry.run > 0) {
+      const stored = await read(header.tilesOffset + entry.offset, entry.length);
+      return { content: await inflated(stored, header.tileCompression), contentType: header.contentType };
+    }
+    name = `${version} ${entry.offset}`;
+    from = () => read(header.leavesOffset + entry.offset, entry.length);
   }
-}
-
-function invalid(problem: string): AgaroseError {
-  return new AgaroseError("REQUEST_INVALID", `no tile of a PMTiles archive: ${problem}`);
+  throw notTile(`its directories are more than ${DEPTH_MAX} deep`);
 }
