@@ -15,6 +15,8 @@ import { fixRegion, type Fix, type FixedRegion, type FixOptions } from "./fix.ts
 export interface DeploymentCheckOptions {
   /** The web app's origin, which CORS is checked and set for. Default: any. */
   readonly origin?: string | undefined;
+  /** Whether pages of that origin are to store objects. Default: false. */
+  readonly uploads?: boolean | undefined;
   /** How to mend buckets and control records. Default: nothing is mended. */
   readonly fix?: Pick<FixOptions, "dryRun" | "guardedBy"> | undefined;
 }
@@ -43,9 +45,9 @@ export async function checkDeployment(
 /** Checks every region, and with `fix` mends it. */
 async function checkRegions(
   { config, stores, signal, nowMs }: DeploymentParts,
-  { origin, fix }: DeploymentCheckOptions,
+  { origin, uploads, fix }: DeploymentCheckOptions,
 ): Promise<FixedRegion[]> {
-  const regionOptions = { ...(origin && { origin }), fetch, nowMs, signal };
+  const regionOptions = { ...(origin && { origin }), uploads, fetch, nowMs, signal };
   if (!fix) {
     return Promise.all(stores.map(async (store) => ({ checks: await checkRegion(store, regionOptions), fixes: [] })));
   }

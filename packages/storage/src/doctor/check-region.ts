@@ -29,6 +29,8 @@ export const PROBE_PREFIX = "doctor/";
 export interface RegionCheckOptions {
   /** The web app's origin, which CORS is checked for. */
   readonly origin?: string;
+  /** Whether to check that its pages may store chunks, too. Default: false. */
+  readonly uploads?: boolean | undefined;
   readonly fetch: typeof globalThis.fetch;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
@@ -46,6 +48,7 @@ export async function checkRegion(store: Store, options: RegionCheckOptions): Pr
     await run.removeConditionally();
     await run.readPublicly();
     await run.preflight();
+    if (options.uploads) await run.preflightPut();
   } finally {
     await run.remove();
   }
@@ -239,6 +242,30 @@ class RegionCheck {
     }
   }
 
+  /** What a browser asks before it sends a chunk to the address that is signed for it. */
+  async preflightPut(): Promise<void> {
+    const { endpoint, bucket } = this.#store.region;
+    const asked = ["cache-control", "content-type", "if-none-match"];
+    const headers = {
+      origin: this.#origin,
+      "access-control-request-method": "PUT",
+      "access-control-request-headers": asked.join(),
+    };
+    const response = await this.#fetch("uploads", { method: "OPTIONS", headers }, `${endpoint}/${bucket}`);
+    if (!response) return;
+    await response.body?.cancel();
+    const allows = (list: string, names: readonly string[]): boolean => {
+      const allowed = (response.headers.get(`access-control-allow-${list}`) ?? "").toLowerCase();
+      return allowed.includes("*") || names.every((name) => allowed.includes(name));
+    };
+    const isSound =
+      response.ok && this.#allowsOrigin(response) && allows("methods", ["put"]) && allows("headers", asked);
+    if (isSound) return this.#add("uploads", "ok", `pages of ${this.#origin} may store chunks`);
+    const rule = { AllowedOrigins: [this.#options.origin ?? "*"], AllowedMethods: ["PUT"], AllowedHeaders: asked };
+    const message = `pages may not store chunks (${response.status}): add the CORS rule ${JSON.stringify(rule)}`;
+    this.#add("uploads", "fail", message);
+  }
+
   async remove(): Promise<void> {
     const [failed] = await this.#store.remove(this.#names);
     if (failed) this.#add("remove", "warn", `${failed.name} could not be removed again: ${failed.problem}`);
@@ -336,8 +363,8 @@ class RegionCheck {
     return this.#options.origin ?? ORIGIN_DEFAULT;
   }
 
-  async #fetch(name: string, init: RequestInit): Promise<Response | undefined> {
-    const url = objectUrl(this.#store.region.url, this.#name);
+  async #fetch(name: string, init: RequestInit, base = this.#store.region.url): Promise<Response | undefined> {
+    const url = objectUrl(base, this.#name);
     try {
       const signal = AbortSignal.any([this.#options.signal, AbortSignal.timeout(TIMEOUT_MS)]);
       return await this.#options.fetch(url, { ...init, signal });

@@ -46,7 +46,7 @@ const NONE = 1;
 const GZIP = 2;
 const ZOOM_MAX = 26;
 
-/** The number of a tile on the Hilbert curve, behind those of all lower zooms. Throws REQUEST_INVALID outside a zoom. */
+/** The number of a tile on the Hilbert curve, behind those of lower zooms. Throws REQUEST_INVALID outside a zoom. */
 export function tileIdOf(z: number, x: number, y: number): number {
   if (z > ZOOM_MAX || x >= 2 ** z || y >= 2 ** z) throw notTile(`${z}/${x}/${y} is outside the zooms 0 to ${ZOOM_MAX}`);
   let id = (4 ** z - 1) / 3;

@@ -21,8 +21,8 @@ afterEach(() => world.close());
 
 const { signal } = new AbortController();
 
-async function check(nowMs = Date.now): Promise<Check[]> {
-  return checkRegion(world.store("tokyo"), { fetch, nowMs, signal });
+async function check(nowMs = Date.now, uploads = false): Promise<Check[]> {
+  return checkRegion(world.store("tokyo"), { fetch, nowMs, signal, uploads });
 }
 
 function stateOf(checks: readonly Check[], name: string): string | undefined {
@@ -122,6 +122,22 @@ test("wrong credentials are CREDENTIALS_REFUSED", async () => {
   const [found] = await checkRegion(store!, { fetch, nowMs: Date.now, signal });
   expect(found).toMatchObject({ state: "fail", message: expect.stringContaining("CREDENTIALS_REFUSED") });
   store!.close();
+});
+
+test("with uploads, a bucket that does not let pages PUT fails, and says with which rule it would", async () => {
+  expect(stateOf(await check(Date.now, true), "uploads")).toBe("ok");
+  for (const headers of [
+    { "access-control-allow-methods": "GET, HEAD" },
+    { "access-control-allow-headers": "content-type, range" },
+    { "access-control-allow-origin": "https://other.example" },
+  ]) {
+    rewriteTo(headers);
+    const found = (await check(Date.now, true)).find(({ name }) => name === "uploads");
+    expect(found, JSON.stringify(headers)).toMatchObject({
+      state: "fail",
+      message: expect.stringContaining('"AllowedMethods":["PUT"]'),
+    });
+  }
 });
 
 test("a bucket without CORS fails, one that hides headers is warned of", async () => {

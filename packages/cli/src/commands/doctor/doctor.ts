@@ -31,9 +31,9 @@ export async function doctor(options: Values<typeof args>): Promise<number> {
     return report({ checks: await checkDeployed(config, { fetch, nowMs: Date.now }) }, options);
   }
   return withContext(options, { ...WRITING, attempts: 1 }, async (context) => {
-    const { origin, fix, dryRun = false } = options;
+    const { origin, uploads, fix, dryRun = false } = options;
     const how = fix ? { dryRun, guardedBy: await guardingFile(dirname(path)) } : undefined;
-    return report(await checkDeployment(context, { origin, fix: how }), options);
+    return report(await checkDeployment(context, { origin, uploads, fix: how }), options);
   });
 }
 

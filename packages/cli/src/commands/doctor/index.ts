@@ -6,6 +6,7 @@ import { JSON_LINES } from "../../ui/args.ts";
 /** Its arguments and options. */
 export const args = {
   origin: option("<origin>", "origin of the web app, which CORS is checked for; default any"),
+  uploads: flag("also check that pages of that origin may store objects (CORS for PUT)"),
   fix: flag("make missing buckets, set CORS, and allow public reads of buckets that are not private"),
   dryRun: flag("with --fix: show what would be done to the buckets, and leave them as they are"),
   verbose: flag("print every check, also those of regions and PoPs that pass"),

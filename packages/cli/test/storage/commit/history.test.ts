@@ -120,6 +120,21 @@ test("gc leaves a young copy and its chunks, and takes both after their time, th
   expect(await chunksOf(key, second.upload)).toHaveLength(6);
 });
 
+test("gc takes all versions of a key that are over by a few requests to a region", async () => {
+  const key = "kept/many";
+  for (let version = 0; version < 5; version++) await put(key);
+  await gc(key, KEEP_HOURS + 1);
+  let deletions = 0;
+  world.faults.set("dublin", ({ method, url = "" }) => {
+    if (method === "POST" && url.includes("delete")) deletions++;
+    return false;
+  });
+  expect(await gc(key, KEEP_HOURS + 1, 25)).toMatchObject({ found: 4, copiesRemoved: 4 * REGIONS.length });
+  world.faults.delete("dublin");
+  expect(deletions, "the probe of its clock, chunks, marks and copies").toBe(4);
+  expect(await world.names(`history/${key}@`)).toEqual([]);
+});
+
 test("gc touches nothing of a key whose history a region does not list", async () => {
   const key = "kept/down";
   const { upload } = await put(key);

@@ -31,9 +31,9 @@ export async function cleanKey(view: KeyView, context: ViewContext, report: Muta
   const manifests = fingerprintOf(regions);
   const counts = (object: RegionObject): boolean => [manifests, SECOND_MARK].includes(parseMark(object).manifests);
   const isOld = (object: RegionObject): boolean => ageOf !== undefined && ageOf(object) >= olderThanMs;
-  const waiting = new Set<string>();
+  const states = new Map<string, GarbageUpload["state"]>();
+  const due = new Map<string, { readonly objects: readonly RegionObject[]; readonly own: readonly RegionObject[] }>();
   for (const [upload, objects] of garbage) {
-    const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
     const own = marks.filter((object) => parseMark(object).upload === upload);
     const holders = [...new Set(objects.map(({ store }) => store))];
     // Each region vouches for its own marks: one that lists an old mark that it never got must not end the wait of all.
@@ -47,12 +47,27 @@ export async function cleanKey(view: KeyView, context: ViewContext, report: Muta
     } else if (uncounted.length > 0) {
       const again = uncounted.filter((store) => marksIn(store).some(isOld));
       await mark(garbageName(key, upload, SECOND_MARK), again, context);
-    } else if (own.filter(counts).every(isOld) && !writers.uploads.has(upload) && clock.now() < writers.untilMs) {
-      const left = await remove(objects, report);
-      if (left === 0) await remove(own, report);
-      state = left === 0 ? "removed" : "left";
+    } else if (own.filter(counts).every(isOld) && !writers.uploads.has(upload)) {
+      due.set(upload, { objects, own });
     }
-    if (state !== "removed") waiting.add(upload);
+    states.set(upload, state);
+  }
+  if (clock.now() >= writers.untilMs) due.clear();
+  // The versions of a key together: a history has many.
+  const left = await remove(
+    [...due.values()].flatMap(({ objects }) => objects),
+    report,
+  );
+  for (const [upload, { objects }] of due)
+    states.set(upload, objects.some((one) => left.has(one)) ? "left" : "removed");
+  const removed = [...due].filter(([upload]) => states.get(upload) === "removed");
+  await remove(
+    removed.flatMap(([, { own }]) => own),
+    report,
+  );
+  for (const [upload, objects] of garbage) {
+    const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
+    const state = states.get(upload)!;
     report.found++;
     report.bytes += bytes;
     await context.onUpload({ key, upload, chunks: objects.length, bytes, state });
@@ -65,8 +80,8 @@ export async function cleanKey(view: KeyView, context: ViewContext, report: Muta
     report,
   );
   // After the chunks: a run that ends in between leaves a copy for the next one.
-  const over = history.expired.filter(({ upload }) => !waiting.has(upload));
-  report.copiesRemoved += over.length - (await remove(over, report));
+  const over = history.expired.filter(({ upload }) => (states.get(upload) ?? "removed") === "removed");
+  report.copiesRemoved += over.length - (await remove(over, report)).size;
   await cleanClaims(view, ageOf, report);
   if (context.forgets) await cleanTombstone(view, ageOf, report);
 }
@@ -97,7 +112,7 @@ async function cleanClaims(
   const generations = regions.map(({ record }) => record?.generation ?? 0).toSorted((a, b) => b - a);
   const committed = generations[majorityOf(regions) - 1]!;
   const old = claims.filter((claim) => Number(claim.suffix) <= committed && ageOf(claim) >= DEAD_MS);
-  report.claimsRemoved += old.length - (await remove(old, report));
+  report.claimsRemoved += old.length - (await remove(old, report)).size;
 }
 
 /** Removes the manifests of an object that was removed long ago, once nothing of it is left. */
@@ -127,16 +142,16 @@ async function cleanTombstone(
   report.tombstonesRemoved++;
 }
 
-/** Removes objects and returns how many could not be removed. */
-async function remove(
-  objects: readonly (ListedObject & { readonly store: Store })[],
+/** Removes objects, those of a region by one request, and returns those that could not be removed. */
+async function remove<T extends ListedObject & { readonly store: Store }>(
+  objects: readonly T[],
   report: Mutable<GarbageReport>,
-): Promise<number> {
-  let left = 0;
+): Promise<ReadonlySet<T>> {
+  const left = new Set<T>();
   await Promise.all(
     [...Map.groupBy(objects, ({ store }) => store)].map(async ([store, own]) => {
       const failures = await store.remove(own.map(({ name }) => name));
-      left += failures.length;
+      for (const failure of failures) left.add(own.find(({ name }) => name === failure.name)!);
       report.leftovers.push(...failures.map((failure) => ({ region: store.region.name, ...failure })));
     }),
   );
