@@ -2,7 +2,8 @@
  * Pieces: the blocks that a small range lies in. A read of pieces asks for them alone, and not for k chunks of whole
  * stripes. Reed-Solomon codes each byte position on its own, so the same blocks of any k chunks give a piece too.
  */
-import { blockCount, stripeShape, type Manifest, type StripePart, type StripeShape } from "../format/manifest/index.ts";
+import { stripeShape, type Manifest, type StripePart, type StripeShape } from "../format/manifest/index.ts";
+import { blockCount } from "../format/manifest/stripe-shape.ts";
 import type { ByteRange } from "../http/range.ts";
 
 /** The blocks of one data chunk in one stripe. */

@@ -6,7 +6,8 @@
 import { toAgaroseError } from "../errors.ts";
 import { HAS_STORE } from "../features.ts";
 import { concat } from "../format/hash-tree.ts";
-import { blockCount, stripeShape, type StripePart, type StripeShape } from "../format/manifest/index.ts";
+import { stripeShape, type StripePart, type StripeShape } from "../format/manifest/index.ts";
+import { blockCount } from "../format/manifest/stripe-shape.ts";
 import type { ByteRange } from "../http/range.ts";
 import { UNWANTED } from "../sources/source.ts";
 import { blockNames, isSmall, needsLeaves, piecesIn, piecesOf, wholeName, type Piece } from "./pieces.ts";

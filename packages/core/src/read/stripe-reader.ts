@@ -6,7 +6,6 @@ import type { Decoder } from "../codec.ts";
 import { HAS_STORE } from "../features.ts";
 import {
   checkPage,
-  inlineBytes,
   isFunctional,
   LEAF_LIST,
   leafShape,
@@ -14,6 +13,7 @@ import {
   type StripePart,
   type StripeShape,
 } from "../format/manifest/index.ts";
+import { inlineBytes } from "../format/manifest/manifest.ts";
 import type { Clock, Random } from "../ports.ts";
 import type { BlockMemory } from "./block-memory.ts";
 import { DELTA_DEFAULT, STRIPE_TIMEOUT_MS_DEFAULT } from "./read-options.ts";

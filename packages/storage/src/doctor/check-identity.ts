@@ -1,6 +1,7 @@
 /** Whether each bucket is that of its region alone, and whether this machine has the keys that are in force. */
 import { randomUUID } from "node:crypto";
 import { toAgaroseError } from "@agarose/core";
+import { succeeds } from "@agarose/core/async";
 import { acceptUnsigned } from "@agarose/core/format";
 import { announce, announcementOf, Fence, newestOf, readAll, type FenceContext } from "../commit/fence.ts";
 import type { Store } from "../buckets/store.ts";
@@ -67,12 +68,7 @@ async function sharedBuckets(stores: readonly Store[], signal: AbortSignal): Pro
   const marks = stores.map((store) => ({ store, name: `${PROBE_PREFIX}${randomUUID()}-identity` }));
   const options = { bytes: 1, contentType: "application/octet-stream", signal };
   const stored = await Promise.all(
-    marks.map(({ store, name }) =>
-      store.put(name, new Uint8Array(1), options).then(
-        () => true,
-        () => false,
-      ),
-    ),
+    marks.map(({ store, name }) => succeeds(store.put(name, new Uint8Array(1), options))),
   );
   const isThere = (store: Store, name: string): Promise<boolean> =>
     store.head(name, signal).then(

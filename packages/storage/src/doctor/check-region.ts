@@ -4,8 +4,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { toAgaroseError } from "@agarose/core";
+import { succeeds } from "@agarose/core/async";
 import { MANIFEST_PREFIX, objectUrl } from "@agarose/core/format";
-import type { PutReceipt, Store } from "../buckets/store.ts";
+import type { PutBody, PutOptions, PutReceipt, Store } from "../buckets/store.ts";
 import type { RegionConfig } from "../config/config.ts";
 import type { Check, Remedy } from "./check.ts";
 import { publicReadPolicy } from "../buckets/public-read.ts";
@@ -90,8 +91,7 @@ class RegionCheck {
 
   write(): Promise<boolean> {
     return this.#step("write", async () => {
-      const options = { bytes: PROBE_BYTES, contentType: "application/octet-stream", signal: this.#options.signal };
-      this.#etag = (await this.#store.put(this.#name, this.#body, options)).etag;
+      this.#etag = (await this.#put(this.#name, this.#body, PROBE_BYTES)).etag;
       this.#add("write", "ok", "objects can be stored");
       this.#judgeChecksums();
     });
@@ -103,11 +103,7 @@ class RegionCheck {
     const name = `${this.#name}-stream`;
     this.#names.push(name);
     const put = (): Promise<unknown> =>
-      this.#store.put(name, Readable.from([body.subarray(0, 1000), body.subarray(1000)]), {
-        bytes: STREAM_BYTES,
-        contentType: "application/octet-stream",
-        signal: this.#options.signal,
-      });
+      this.#put(name, Readable.from([body.subarray(0, 1000), body.subarray(1000)]), STREAM_BYTES);
     await this.#step("stream", async () => {
       // A store that refuses the checksum behind the bytes is sent the second one without, as `put` does.
       const refusal = await put().then(
@@ -129,12 +125,7 @@ class RegionCheck {
   /** Whether the store refuses a write whose condition does not hold; what coordinates writers depends on it. */
   async writeConditionally(): Promise<void> {
     const put = (condition: { ifNoneMatch: "*" } | { ifMatch: string }): Promise<PutReceipt> =>
-      this.#store.put(this.#name, this.#body, {
-        bytes: PROBE_BYTES,
-        contentType: "application/octet-stream",
-        signal: this.#options.signal,
-        ...condition,
-      });
+      this.#put(this.#name, this.#body, PROBE_BYTES, condition);
     const unknown: string[] = [];
     const isRefused = (condition: Parameters<typeof put>[0]): Promise<boolean> =>
       put(condition).then(
@@ -159,12 +150,7 @@ class RegionCheck {
       const ignored: string[] = [];
       if (!(await isRefused({ ifNoneMatch: "*" }))) ignored.push("If-None-Match");
       if (!(await isRefused({ ifMatch: OTHER_ETAG }))) ignored.push("If-Match");
-      const matches =
-        this.#etag === undefined ||
-        (await put({ ifMatch: this.#etag }).then(
-          () => true,
-          () => false,
-        ));
+      const matches = this.#etag === undefined || (await succeeds(put({ ifMatch: this.#etag })));
       if (ignored.length === 0 && matches)
         this.#add("conditional writes", "ok", "If-Match and If-None-Match are obeyed");
       else {
@@ -182,8 +168,7 @@ class RegionCheck {
     const name = `${this.#name}-delete`;
     this.#names.push(name);
     await this.#step("conditional deletes", async () => {
-      const options = { bytes: PROBE_BYTES, contentType: "application/octet-stream", signal: this.#options.signal };
-      await this.#store.put(name, this.#body, options);
+      await this.#put(name, this.#body, PROBE_BYTES);
       const refusal = await this.#store.removeMatching(name, OTHER_ETAG).then(
         () => undefined,
         (error: unknown) => toAgaroseError(error),
@@ -361,6 +346,11 @@ class RegionCheck {
 
   get #origin(): string {
     return this.#options.origin ?? ORIGIN_DEFAULT;
+  }
+
+  #put(name: string, body: PutBody, bytes: number, condition?: Pick<PutOptions, "ifMatch" | "ifNoneMatch">) {
+    const options = { bytes, contentType: "application/octet-stream", signal: this.#options.signal };
+    return this.#store.put(name, body, { ...options, ...condition });
   }
 
   async #fetch(name: string, init: RequestInit, base = this.#store.region.url): Promise<Response | undefined> {

@@ -3,6 +3,7 @@ import type { Stats } from "node:fs";
 import { lstat, open, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";
+import { succeeds } from "@agarose/core/async";
 import { isNoRoom, writeError } from "./file-errors.ts";
 import { partialPathOf, type OnLeftover } from "./owned-files.ts";
 
@@ -74,13 +75,7 @@ export async function writeWholeFile<T>(
 async function takeAttributes(file: FileHandle, { mode, uid, gid }: Stats): Promise<void> {
   const own = await file.stat();
   // A group or an owner that cannot be kept must not give others more than they had.
-  const isKept =
-    own.uid === uid && own.gid === gid
-      ? true
-      : await file.chown(uid, gid).then(
-          () => true,
-          () => false,
-        );
+  const isKept = own.uid === uid && own.gid === gid ? true : await succeeds(file.chown(uid, gid));
   await file.chmod(isKept ? mode & 0o7777 : mode & 0o700);
 }
 

@@ -3,6 +3,7 @@
  * and its data key is encrypted by the first secret. No chunk is moved.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { succeeds } from "@agarose/core/async";
 import { acceptUnsigned, encodeManifest, isTombstone, parseManifest, type ManifestRecord } from "@agarose/core/format";
 import { commitAgain } from "../commit/commit.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
@@ -79,10 +80,7 @@ async function trustedSurvey(key: string, context: WriteContext): Promise<Survey
 /** Checks the bytes that the survey found: another look might miss the region that held them. */
 async function isTrusted(newest: ManifestRecord, { regions }: Survey, { trust }: WriteContext): Promise<boolean> {
   const { bytes } = regions.find(({ record }) => record === newest)!;
-  return parseManifest(bytes!, { key: newest.key, trust, sha256: nodeSha256 }).then(
-    () => true,
-    () => false,
-  );
+  return succeeds(parseManifest(bytes!, { key: newest.key, trust, sha256: nodeSha256 }));
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Stats } from "node:fs";
 import { lstat, mkdir, readdir, rm, rmdir, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { succeeds } from "@agarose/core/async";
 import { shownBytes } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import { writeError } from "../files/file-errors.ts";
@@ -263,11 +264,7 @@ async function removeFiles(job: SyncJob, extra: readonly string[], context: Sync
 
 async function removeEmptyFolders(root: string, path: string): Promise<void> {
   for (let at = path; at !== "."; at = dirname(at)) {
-    const isRemoved = await rmdir(join(root, at)).then(
-      () => true,
-      () => false,
-    );
-    if (!isRemoved) return;
+    if (!(await succeeds(rmdir(join(root, at))))) return;
   }
 }
 
@@ -275,16 +272,9 @@ async function removeEmptyFolders(root: string, path: string): Promise<void> {
 async function foldsCase(folder: string): Promise<boolean> {
   // Named as a file that is being written, so that the next run removes what a killed one left.
   const probe = await partialPathOf(join(folder, "Case"));
-  const isMade = await writeFile(probe, "", { flag: "wx" }).then(
-    () => true,
-    () => false,
-  );
-  if (!isMade) return false;
+  if (!(await succeeds(writeFile(probe, "", { flag: "wx" })))) return false;
   try {
-    return await lstat(join(folder, basename(probe).toUpperCase())).then(
-      () => true,
-      () => false,
-    );
+    return await succeeds(lstat(join(folder, basename(probe).toUpperCase())));
   } finally {
     await rm(probe, { force: true });
   }

@@ -2,7 +2,7 @@
 export { checkCode } from "./check.ts";
 export { type CodedStripe, codeStripe } from "./code-stripe.ts";
 export { encodeManifest, refuseTooLarge } from "./encode.ts";
-export { signedBytes, versionText } from "./identity.ts";
+export { versionText } from "./identity.ts";
 export {
   chunkNameOf,
   chunkRegions,
@@ -12,12 +12,10 @@ export {
   type Encryption,
   type ExpectedManifest,
   type Extra,
-  FORMAT_VERSION,
   type Gzip,
   headerCharactersMax,
   HEADERS_ALLOWED,
   INLINE_BYTES_MAX,
-  inlineBytes,
   isFunctional,
   isTombstone,
   LEAF_LIST,
@@ -33,7 +31,6 @@ export { checkPage, LeafList, PAGE_BYTES_MAX, pageRoot, PAGES_MAX, pageStripesOf
 export { checkManifest, parseManifest } from "./parse.ts";
 export { type ManifestDraft, sealManifest, sealTombstone } from "./seal.ts";
 export {
-  blockCount,
   chunkBytes,
   leafListBytes,
   leafShape,

@@ -10,14 +10,14 @@ import { crc32 } from "../crc32.ts";
 import {
   checkManifest,
   encodeManifest,
-  inlineBytes,
   parseManifest,
   sealManifest,
   sealTombstone,
-  signedBytes,
   type Manifest,
   type ManifestDraft,
 } from "./index.ts";
+import { signedBytes } from "./identity.ts";
+import { inlineBytes } from "./manifest.ts";
 import { acceptUnsigned, trustPublishers } from "../signature.ts";
 
 const options = { k: 2, m: 1, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"], sha256: systemSha256 };
