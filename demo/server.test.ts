@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { DemoOptions, Page } from "@agarose/dev-world";
 import { startDemo } from "./server.ts";
 
-let demo: { url: string; close(): Promise<void> };
+let demo: Page;
 
 beforeAll(async () => {
-  demo = await startDemo({
+  const options: Partial<Record<keyof DemoOptions, unknown>> = {
     control: "http://control.test",
     world: {
       pops: [{ name: "fra", url: "http://fra.test" }],
@@ -17,7 +18,8 @@ beforeAll(async () => {
     },
     uploader: { copy: async () => "copy" },
     dropInFiles: async () => new Map([["agarose-sw.js", new TextEncoder().encode("/* worker */")]]),
-  });
+  };
+  demo = await startDemo(options as unknown as DemoOptions);
 });
 
 afterAll(() => demo.close());

@@ -5,23 +5,12 @@
  * `/world.json`: the control address, the client configuration and the addresses of the CDNs, for the page.
  */
 import { fileURLToPath } from "node:url";
-import { worldClientConfig, worldRoutes, type WorldRoutesOptions } from "@agarose/dev-world/app-host";
-import type { Uploader, World } from "@agarose/dev-world";
+import { worldClientConfig, worldRoutes } from "@agarose/dev-world/app-host";
+import type { DemoOptions, Page, World } from "@agarose/dev-world";
 import { freePort } from "@agarose/dev-world/free-port";
 import { createServer, type Plugin } from "vite";
 import { startCdns } from "./copies.ts";
 import { PHOTOS } from "./samples/index.ts";
-
-/** What the page needs. */
-export interface DemoOptions {
-  /** Default: any free port. */
-  readonly port?: number;
-  /** URL of the world's control address. */
-  readonly control: string;
-  readonly world: Pick<World, "pops" | "regions" | "state" | "options" | "popBuckets" | "linkBeside" | "cron">;
-  readonly uploader: Pick<Uploader, "copy">;
-  readonly dropInFiles: WorldRoutesOptions["dropInFiles"];
-}
 
 const ROOT = fileURLToPath(new URL(".", import.meta.url));
 
@@ -29,7 +18,7 @@ const ROOT = fileURLToPath(new URL(".", import.meta.url));
 const WARMING_READS = 2;
 
 /** Starts the page, and warms its caches. Resolves when it answers. */
-export async function startDemo(options: DemoOptions): Promise<{ url: string; close(): Promise<void> }> {
+export async function startDemo(options: DemoOptions): Promise<Page> {
   const cdns = await startCdns(options.world, options.uploader);
   // Meanwhile the page opens. One whose caches are cold is better than none.
   void warm(edgeOf(options.world), options.world.cron).catch(() => {});

@@ -21,6 +21,17 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 }
 
+/** Returns a table below the names of its columns. */
+export function table(columns: readonly string[], body: HTMLTableSectionElement): HTMLTableElement {
+  const head = columns.map((column) => h("th", { scope: "col" }, column));
+  return h("table", {}, h("thead", {}, h("tr", {}, ...head)), body);
+}
+
+/** Returns a row of such a table. */
+export function row(...cells: readonly Child[]): HTMLTableRowElement {
+  return h("tr", {}, ...cells.map((cell) => h("td", {}, cell)));
+}
+
 /** Returns the element of index.html with this id. Throws without one. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const element = document.getElementById(id);

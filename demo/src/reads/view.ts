@@ -22,23 +22,14 @@ export function startReads(log: ReadLog, palette: Palette): void {
     setFollowing(false);
     show(read.id);
   });
-  const swatches = palette
-    .all()
-    .map(({ name, colour, kind }) =>
-      h(
-        "span",
-        { class: "source" },
-        h("i", { class: `swatch ${kind}`, style: `--c:${colour}` }),
-        kind === "edge" ? `edge ${name}` : name,
-      ),
-    );
+  const entry = (sign: Readonly<Record<string, string>>, name: string): HTMLElement =>
+    h("span", { class: "source" }, h("i", sign), name);
+  const swatches = palette.all().map(({ name, colour, kind }) => {
+    const sign = { class: `swatch ${kind}`, style: `--c:${colour}` };
+    return entry(sign, kind === "edge" ? `edge ${name}` : name);
+  });
   const endings = ["used", "cancelled", "failed"].map((outcome) =>
-    h(
-      "span",
-      { class: "source" },
-      h("i", { class: `sample ${outcome}` }),
-      { cancelled: "dropped" }[outcome] ?? outcome,
-    ),
+    entry({ class: `sample ${outcome}` }, outcome === "cancelled" ? "dropped" : outcome),
   );
   byId("legend").append(...swatches, ...endings, follow);
   follow.addEventListener("click", () => setFollowing(!following));

@@ -1,5 +1,5 @@
 /** The waterfall of one read: every request as a bar, when it started and how it ended, and the totals above. */
-import { byId, h } from "../page/dom.ts";
+import { byId, h, row, table } from "../page/dom.ts";
 import { bitRate, bytes, count, ms } from "../page/format.ts";
 import type { Palette } from "../state/palette.ts";
 import { explainRead, usedChunks, type Outcome, type Read, type ReadRequest } from "../state/reads.ts";
@@ -8,6 +8,8 @@ import { explainRead, usedChunks, type Outcome, type Read, type ReadRequest } fr
 const LABELLED_MAX = 30;
 /** Room for what is written behind the last bar. */
 const NOTE_SHARE = 0.22;
+
+const COLUMNS = ["stripe", "chunk", "source", "asked at", "ended at", "outcome"];
 
 const NOTES: Partial<Record<Outcome, string>> = {
   pending: "…",
@@ -39,7 +41,7 @@ export class Waterfall {
       ...read.requests.map(({ endMs }) => endMs ?? 0),
     );
     const end = last * (1 + NOTE_SHARE);
-    this.#element.replaceChildren(totals(read), this.#bars(read, end), axis(read, end), table(read));
+    this.#element.replaceChildren(totals(read), this.#bars(read, end), axis(read, end), asTable(read));
   }
 
   #bars(read: Read, end: number): HTMLElement {
@@ -64,12 +66,8 @@ export class Waterfall {
     const endMs = request.endMs ?? end;
     const place = `--from:${startMs / end};--to:${endMs / end};--c:${this.#palette.of(kind, source)}`;
     const note = NOTES[outcome] ?? (outcome === "failed" ? error : ms(endMs - startMs));
-    return h(
-      "div",
-      { class: "row", title: sentence(read, request) },
-      h("span", { class: "name" }, h("b", {}, label(read, request)), ` ${source}`),
-      h("span", { class: "track" }, h("span", { class: `bar ${outcome}`, style: place }, h("em", {}, note))),
-    );
+    const name = h("span", { class: "name" }, h("b", {}, label(read, request)), ` ${source}`);
+    return h("div", { class: "row", title: sentence(read, request) }, name, track(outcome, place, note));
   }
 }
 
@@ -142,12 +140,11 @@ function decodeRow({ firstByteMs, ms: total, decodeMs }: Read, end: number): HTM
 
 function spanRow(name: string, fromMs: number, toMs: number, end: number, note: string): HTMLElement {
   const place = `--from:${fromMs / end};--to:${toMs / end};--c:var(--ink-soft)`;
-  return h(
-    "div",
-    { class: "row" },
-    h("span", { class: "name" }, name),
-    h("span", { class: "track" }, h("span", { class: "bar used", style: place }, h("em", {}, note))),
-  );
+  return h("div", { class: "row" }, h("span", { class: "name" }, name), track("used", place, note));
+}
+
+function track(outcome: Outcome, style: string, note: string | undefined): HTMLElement {
+  return h("span", { class: "track" }, h("span", { class: `bar ${outcome}`, style }, h("em", {}, note)));
 }
 
 /** `d3` is data chunk 3, `p1` parity chunk 1, `f2` functional chunk 2. */
@@ -180,30 +177,16 @@ function niceStep(raw: number): number {
 }
 
 /** The same as a table, for screen readers. */
-function table(read: Read): HTMLElement {
+function asTable(read: Read): HTMLElement {
   const rows = (): HTMLElement[] =>
     read.requests.map((request) => {
       const { stripe, source, outcome, startMs, endMs, error } = request;
-      const cells = [
-        stripe,
-        label(read, request),
-        source,
-        ms(startMs),
-        endMs === undefined ? "" : ms(endMs),
-        error ?? outcome,
-      ];
-      return h("tr", {}, ...cells.map((cell) => h("td", {}, cell)));
+      const ended = endMs === undefined ? "" : ms(endMs);
+      return row(stripe, label(read, request), source, ms(startMs), ended, error ?? outcome);
     });
   const body = h("tbody");
-  const head = ["stripe", "chunk", "source", "asked at", "ended at", "outcome"].map((name) =>
-    h("th", { scope: "col" }, name),
-  );
-  const details = h(
-    "details",
-    { class: "table" },
-    h("summary", {}, "As a table"),
-    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), body)),
-  );
+  const scroll = h("div", { class: "scroll" }, table(COLUMNS, body));
+  const details = h("details", { class: "table" }, h("summary", {}, "As a table"), scroll);
   details.addEventListener("toggle", () => body.replaceChildren(...(details.open ? rows() : [])));
   return details;
 }

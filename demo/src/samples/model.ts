@@ -1,6 +1,6 @@
 /** The model file: streamed, so that its tensor table appears after the first bytes and fills as the tensors arrive. */
 import { MODEL } from "../../samples/index.ts";
-import { byId, h } from "../page/dom.ts";
+import { byId, h, table } from "../page/dom.ts";
 import { bytes, count, ms } from "../page/format.ts";
 import { readObject, type Progress } from "../state/read-object.ts";
 import type { ReadLog } from "../state/reads.ts";
@@ -14,16 +14,16 @@ export function startModel(log: ReadLog): void {
     { class: "note", role: "status" },
     "A safetensors file in the shape of a vision transformer, with seeded random weights.",
   );
-  const table = h("div", { class: "tensors scroll" });
-  byId("model").replaceChildren(h("div", { class: "line" }, button, bar), note, table);
+  const tensors = h("div", { class: "tensors scroll" });
+  byId("model").replaceChildren(h("div", { class: "line" }, button, bar), note, tensors);
 
   button.addEventListener("click", () => void load());
 
   async function load(): Promise<void> {
     button.disabled = true;
-    table.replaceChildren();
+    tensors.replaceChildren();
     bar.value = 0;
-    const view = new ModelView(bar, note, table);
+    const view = new ModelView(bar, note, tensors);
     try {
       await readObject(log, MODEL.key, (progress) => view.advance(progress));
       view.finish();
@@ -40,17 +40,17 @@ export function startModel(log: ReadLog): void {
 class ModelView {
   readonly #bar: HTMLProgressElement;
   readonly #note: HTMLElement;
-  readonly #table: HTMLElement;
+  readonly #place: HTMLElement;
   readonly #startMs = performance.now();
   #firstMs: number | undefined;
   #head = new Uint8Array();
   #tensors: { tensor: Tensor; row: HTMLElement }[] | undefined;
   #received = 0;
 
-  constructor(bar: HTMLProgressElement, note: HTMLElement, table: HTMLElement) {
+  constructor(bar: HTMLProgressElement, note: HTMLElement, place: HTMLElement) {
     this.#bar = bar;
     this.#note = note;
-    this.#table = table;
+    this.#place = place;
   }
 
   advance({ received, total, part }: Progress): void {
@@ -78,9 +78,8 @@ class ModelView {
     const tensors = parseTensors(this.#head);
     if (!tensors) return;
     this.#tensors = tensors.map((tensor) => ({ tensor, row: tensorRow(tensor) }));
-    const head = ["tensor", "shape", "bytes"].map((name) => h("th", { scope: "col" }, name));
     const rows = this.#tensors.map(({ row }) => row);
-    this.#table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
+    this.#place.replaceChildren(table(["tensor", "shape", "bytes"], h("tbody", {}, ...rows)));
   }
 
   #sentence(total: number | undefined): string {

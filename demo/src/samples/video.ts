@@ -3,7 +3,7 @@
  * needs. A list below the picture shows these requests.
  */
 import { VIDEO } from "../../samples/index.ts";
-import { byId, h } from "../page/dom.ts";
+import { byId, h, row, table } from "../page/dom.ts";
 import { bytes, ms } from "../page/format.ts";
 import type { Read, ReadLog } from "../state/reads.ts";
 import { failureText } from "./trial.ts";
@@ -52,24 +52,20 @@ function listOfRanges(log: ReadLog): HTMLElement {
   log.addEventListener("read", (event) => {
     const { detail: read } = event as CustomEvent<Read>;
     if (read.key !== VIDEO.key) return;
-    const row = rangeRow(read);
+    const line = rangeRow(read);
     const before = rows.get(read.id);
-    if (before) before.replaceWith(row);
-    else body.prepend(row);
-    rows.set(read.id, row);
+    if (before) before.replaceWith(line);
+    else body.prepend(line);
+    rows.set(read.id, line);
     while (body.childElementCount > LISTED_MAX) body.lastElementChild?.remove();
   });
-  const head = ["requested range", "first stripe", "delivered", "kind"].map((name) => h("th", { scope: "col" }, name));
-  return h("table", { class: "ranges" }, h("thead", {}, h("tr", {}, ...head)), body);
+  const element = table(["requested range", "first stripe", "delivered", "kind"], body);
+  element.className = "ranges";
+  return element;
 }
 
 function rangeRow({ range, firstByteMs, bytes: length, kind, error }: Read): HTMLElement {
   const first = firstByteMs === undefined ? "…" : ms(firstByteMs);
-  const cells = [
-    range?.replace("bytes=", "") ?? "whole",
-    first,
-    length ? bytes(length) : "…",
-    error?.code ?? kind ?? "…",
-  ];
-  return h("tr", {}, ...cells.map((cell) => h("td", {}, cell)));
+  const asked = range?.replace("bytes=", "") ?? "whole";
+  return row(asked, first, length ? bytes(length) : "…", error?.code ?? kind ?? "…");
 }

@@ -104,7 +104,7 @@ describe("a read that the service worker reports", () => {
 test("a read decoded at the edge is known by source from its Server-Timing", () => {
   const serverTiming =
     'plan;desc="edge plan";dur=9.0, edge-fra;desc="6 x edge-fra";dur=12.0, region-n-virginia;desc="3 x region-n-virginia";dur=51.2, decode;desc="2 x decode";dur=1.1';
-  const read = readOfEdgeAnswer({ key: "a", at: 1, ms: 70, bytes: 9, kind: "mixed", serverTiming });
+  const read = readOfEdgeAnswer({ key: "a", at: 1, ms: 70, bytes: 9, kind: "mixed", error: undefined }, serverTiming);
   expect(read.requests.map(({ source, kind, chunks, endMs }) => [kind, source, chunks, endMs])).toEqual([
     ["edge", "fra", 6, 12],
     ["region", "n-virginia", 3, 51.2],

@@ -1,6 +1,6 @@
 /** Turns the events of the service worker into the reads that the page draws. */
 import type { ReadEvent } from "@agarose/sw";
-import type { Read, ReadLog, ReadRequest } from "./reads.ts";
+import { UNKNOWN, type Read, type ReadLog, type ReadRequest } from "./reads.ts";
 
 /** Updates `log` with one event. Ignores events of reads that began before the page listened. */
 export function applyEvent(log: ReadLog, event: ReadEvent): void {
@@ -14,18 +14,14 @@ export function applyEvent(log: ReadLog, event: ReadEvent): void {
 
 function begun({ read, key, range, at }: ReadEvent & { type: "read-start" }): Read {
   return {
+    ...UNKNOWN,
     id: read,
     key,
     decoder: "service worker",
     at,
     range,
-    k: undefined,
-    delta: undefined,
     requests: [],
     ms: undefined,
-    plan: undefined,
-    firstByteMs: undefined,
-    expectedMs: undefined,
     kind: undefined,
     bytes: 0,
     decodeMs: 0,

@@ -31,7 +31,8 @@ export async function readObject(
     const { headers } = response;
     const serverTiming = headers.get("server-timing");
     const kind = headers.get("x-agarose-read");
-    log.put(readOfEdgeAnswer({ key, at, ms: performance.now() - startMs, bytes: received, kind, serverTiming, error }));
+    const ms = performance.now() - startMs;
+    log.put(readOfEdgeAnswer({ key, at, ms, bytes: received, kind, error }, serverTiming));
   };
   if (!response.ok || !response.body) {
     const error = await apiError(response);

@@ -48,6 +48,16 @@ export interface Read {
   readonly error: { readonly code: string; readonly message?: string } | undefined;
 }
 
+/** What is not known of a read at its beginning, and never of one that the edge decoded. */
+export const UNKNOWN = {
+  range: undefined,
+  k: undefined,
+  delta: undefined,
+  plan: undefined,
+  firstByteMs: undefined,
+  expectedMs: undefined,
+} as const;
+
 const READS_MAX = 400;
 
 /** The latest reads by id. Dispatches `read` for each change, with the read as `detail`. */
@@ -99,25 +109,24 @@ export function usedChunks(read: Read): { edge: number; all: number } {
  * as in `edge-fra;desc="6 x edge-fra";dur=12.0, decode;desc="2 x decode";dur=1.1`.
  */
 export function readOfEdgeAnswer(
-  answer: { key: string; at: number; ms: number; bytes: number; kind: string | null; serverTiming: string | null } & {
-    error?: Read["error"];
-  },
+  { key, at, ms, bytes, kind, error }: Pick<Read, "key" | "at" | "ms" | "bytes" | "error"> & { kind: string | null },
+  serverTiming: string | null,
 ): Read {
   const requests: ReadRequest[] = [];
   let decode = { decodeMs: 0, decodedShards: 0 };
-  for (const entry of (answer.serverTiming ?? "").matchAll(/([\w-]+);desc="(\d+) [^"]+";dur=([\d.]+)/g)) {
+  for (const entry of (serverTiming ?? "").matchAll(/([\w-]+);desc="(\d+) [^"]+";dur=([\d.]+)/g)) {
     const [, name = "", number, duration] = entry;
     if (name === "decode") {
       decode = { decodeMs: Number(duration), decodedShards: Number(number) };
       continue;
     }
-    const [kind, ...source] = name.split("-");
-    if (kind !== "edge" && kind !== "peer" && kind !== "region") continue;
+    const [by, ...source] = name.split("-");
+    if (by !== "edge" && by !== "peer" && by !== "region") continue;
     requests.push({
       stripe: 0,
       chunk: undefined,
       source: source.join("-"),
-      kind,
+      kind: by,
       bytes: 0,
       chunks: Number(number),
       startMs: 0,
@@ -127,21 +136,16 @@ export function readOfEdgeAnswer(
     });
   }
   return {
-    id: `edge-${answer.at}-${answer.key}`,
-    key: answer.key,
+    ...UNKNOWN,
+    id: `edge-${at}-${key}`,
+    key,
     decoder: "edge",
-    at: answer.at,
-    range: undefined,
-    k: undefined,
-    delta: undefined,
+    at,
     requests,
-    ms: answer.ms,
-    plan: undefined,
-    firstByteMs: undefined,
-    expectedMs: undefined,
-    kind: answer.kind ?? undefined,
-    bytes: answer.bytes,
+    ms,
+    kind: kind ?? undefined,
+    bytes,
     ...decode,
-    error: answer.error,
+    error,
   };
 }

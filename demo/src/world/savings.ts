@@ -1,9 +1,10 @@
 /** What each PoP saves and spends, by its own status. */
-import { byId, h } from "../page/dom.ts";
+import { byId, h, table } from "../page/dom.ts";
 import { bytes, count, ms } from "../page/format.ts";
 import type { DemoWorld, PopStatus, WorldState } from "../state/world.ts";
 
 const POLL_MS = 10_000;
+const COLUMNS = ["Cache", "Saved for each read", "Left to save", "KV this month"];
 const IDEAS: Readonly<Record<string, string>> = {
   caching: "cache",
   lateBinding: "late binding",
@@ -56,13 +57,7 @@ export class MeasuredPeriods {
 }
 
 function tableOf(pops: readonly PopStatus[], isSound: boolean, near: string | undefined): HTMLElement {
-  const head = ["PoP", "Cache", "Saved for each read", "Left to save", "KV this month"];
-  return h(
-    "table",
-    {},
-    h("thead", {}, h("tr", {}, ...head.map((title) => h("th", { scope: "col" }, title)))),
-    h("tbody", {}, ...pops.map((pop) => rowOf(pop, isSound, near))),
-  );
+  return table(["PoP", ...COLUMNS], h("tbody", {}, ...pops.map((pop) => rowOf(pop, isSound, near))));
 }
 
 function rowOf(
@@ -72,23 +67,15 @@ function rowOf(
 ): HTMLElement {
   const atWork = ideas.filter((idea) => idea.atWork && idea.savedMs !== null && idea.savedMs >= 0.5);
   const saved = atWork.map(({ name, savedMs }) => `${ms(savedMs!)} by ${IDEAS[name] ?? name}`);
-  return h(
-    "tr",
-    {},
-    h("th", { scope: "row" }, pop),
-    h(
-      "td",
-      { "data-label": "Cache" },
-      `${bytes(cache.cachedBytes)} of ${bytes(cache.capacityBytes)}, ${count(cache.objects.length, "object")}`,
-    ),
-    h(
-      "td",
-      { "data-label": "Saved for each read" },
-      isSound ? saved.join(", ") || (pop === near ? NOTHING_SAVED : NOT_READ) : UNSOUND,
-    ),
-    h("td", { "data-label": "Left to save" }, isSound ? regretOf(lastPeriod) : "unknown"),
-    h("td", { "data-label": "KV this month" }, `$${spending.usd.toFixed(5)}, ${count(spending.writes, "write")}`),
-  );
+  const texts = [
+    `${bytes(cache.cachedBytes)} of ${bytes(cache.capacityBytes)}, ${count(cache.objects.length, "object")}`,
+    isSound ? saved.join(", ") || (pop === near ? NOTHING_SAVED : NOT_READ) : UNSOUND,
+    isSound ? regretOf(lastPeriod) : "unknown",
+    `$${spending.usd.toFixed(5)}, ${count(spending.writes, "write")}`,
+  ];
+  // A narrow screen shows the name of the column in the cell.
+  const cells = texts.map((text, i) => h("td", { "data-label": COLUMNS[i] }, text));
+  return h("tr", {}, h("th", { scope: "row" }, pop), ...cells);
 }
 
 /** How much sooner the reads of the last period would have ended with the best contents for just these reads. */

@@ -1,5 +1,5 @@
 /** The switches of the world: where the client is, what is broken, and the Cron Trigger. */
-import { byId, h } from "../page/dom.ts";
+import { byId, h, table } from "../page/dom.ts";
 import { ms } from "../page/format.ts";
 import type { Palette } from "../state/palette.ts";
 import type { KvState, PopState, RegionState, DemoWorld } from "../state/world.ts";
@@ -10,13 +10,7 @@ const KV_STATES: readonly KvState[] = ["ok", "slow", "stale", "down"];
 /** Draws the switches at every change of the world. `report` receives the errors of the control address. */
 export function startSwitches(world: DemoWorld, palette: Palette, report: (error: unknown) => void): void {
   const element = byId("switches");
-  const run = (work: () => Promise<void>) => async (): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      report(error);
-    }
-  };
+  const run = (work: () => Promise<void>) => (): Promise<void> => work().catch(report);
   let drawn = "";
   const draw = (): void => {
     const { state } = world;
@@ -31,13 +25,13 @@ export function startSwitches(world: DemoWorld, palette: Palette, report: (error
     if (focused) element.querySelector<HTMLElement>(`[data-switch="${CSS.escape(focused)}"]`)?.focus();
   };
 
+  const toggle = (name: string, text: string, on: boolean, work: () => Promise<void>): HTMLElement => {
+    const names = { "aria-pressed": on, "aria-label": `${text}: ${name}`, "data-switch": name };
+    return h("td", {}, h("button", { type: "button", class: "toggle", ...names, onclick: run(work) }, text));
+  };
+
   const pops = (list: readonly PopState[]): HTMLElement =>
-    h(
-      "table",
-      {},
-      h("thead", {}, h("tr", {}, ...["PoP", "latency", "you", "state", "cache (KV)"].map(heading))),
-      h("tbody", {}, ...list.map(popRow)),
-    );
+    table(["PoP", "latency", "you", "state", "cache (KV)"], h("tbody", {}, ...list.map(popRow)));
   const popRow = (pop: PopState): HTMLElement => {
     const { name, down, kv, latencyMs } = pop;
     const here = world.state?.client.near === name;
@@ -46,26 +40,8 @@ export function startSwitches(world: DemoWorld, palette: Palette, report: (error
       { class: down ? "down" : "" },
       h("th", { scope: "row" }, swatch(palette.of("edge", name)), name),
       h("td", { class: "number" }, latencyMs === undefined ? "" : ms(latencyMs)),
-      h(
-        "td",
-        {},
-        toggle(
-          `client next to ${name}`,
-          here ? "here" : "move",
-          here,
-          run(() => world.moveClient(name)),
-        ),
-      ),
-      h(
-        "td",
-        {},
-        toggle(
-          `PoP ${name}`,
-          down ? "stopped" : "stop",
-          down,
-          run(() => world.setPop(name, { down: !down })),
-        ),
-      ),
+      toggle(`client next to ${name}`, here ? "here" : "move", here, () => world.moveClient(name)),
+      toggle(`PoP ${name}`, down ? "stopped" : "stop", down, () => world.setPop(name, { down: !down })),
       h("td", {}, kvChoice(name, kv)),
     );
   };
@@ -80,50 +56,19 @@ export function startSwitches(world: DemoWorld, palette: Palette, report: (error
   };
 
   const regions = (list: readonly RegionState[]): HTMLElement =>
-    h(
-      "table",
-      {},
-      h("thead", {}, h("tr", {}, ...["region", "latency", "state", "speed", "data"].map(heading))),
-      h("tbody", {}, ...list.map(regionRow)),
-    );
+    table(["region", "latency", "state", "speed", "data"], h("tbody", {}, ...list.map(regionRow)));
   const regionRow = (region: RegionState): HTMLElement => {
     const { name, down, corrupt, latencyFactor, latencyMs } = region;
     const slow = latencyFactor > 1;
+    const change = (to: Parameters<DemoWorld["setRegion"]>[1]) => (): Promise<void> => world.setRegion(name, to);
     return h(
       "tr",
       { class: down ? "down" : "" },
       h("th", { scope: "row" }, swatch(palette.of("region", name)), name),
       h("td", { class: "number" }, ms(latencyMs * latencyFactor)),
-      h(
-        "td",
-        {},
-        toggle(
-          `region ${name}`,
-          down ? "dead" : "kill",
-          down,
-          run(() => world.setRegion(name, { down: !down })),
-        ),
-      ),
-      h(
-        "td",
-        {},
-        toggle(
-          `latency of ${name}`,
-          "slow",
-          slow,
-          run(() => world.setRegion(name, { latencyFactor: slow ? 1 : SLOW_FACTOR })),
-        ),
-      ),
-      h(
-        "td",
-        {},
-        toggle(
-          `chunks of ${name}`,
-          "corrupt",
-          corrupt > 0,
-          run(() => world.setRegion(name, { corrupt: corrupt > 0 ? 0 : 1 })),
-        ),
-      ),
+      toggle(`region ${name}`, down ? "dead" : "kill", down, change({ down: !down })),
+      toggle(`latency of ${name}`, "slow", slow, change({ latencyFactor: slow ? 1 : SLOW_FACTOR })),
+      toggle(`chunks of ${name}`, "corrupt", corrupt > 0, change({ corrupt: corrupt > 0 ? 0 : 1 })),
     );
   };
 
@@ -134,42 +79,14 @@ export function startSwitches(world: DemoWorld, palette: Palette, report: (error
       h("button", { type: "button", "data-switch": "reset", onclick: run(() => world.reset()) }, "Restore everything"),
     );
   const missing = (): HTMLElement => {
-    return h(
-      "p",
-      { class: "problem" },
-      h(
-        "span",
-        {},
-        `The switches need the local world, and ${world.problem}. Start it with `,
-        h("code", {}, "npm start"),
-        ".",
-      ),
-    );
+    const what = `The switches need the local world, and ${world.problem}. Start it with `;
+    return h("p", { class: "problem" }, h("span", {}, what, h("code", {}, "npm start"), "."));
   };
 
   world.addEventListener("change", draw);
   draw();
 }
 
-function heading(text: string): HTMLElement {
-  return h("th", { scope: "col" }, text);
-}
-
 function swatch(colour: string): HTMLElement {
   return h("i", { class: "swatch", style: `--c:${colour}` });
-}
-
-function toggle(name: string, text: string, on: boolean, onclick: () => Promise<void>): HTMLElement {
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "toggle",
-      "aria-pressed": on,
-      "aria-label": `${text}: ${name}`,
-      "data-switch": name,
-      onclick,
-    },
-    text,
-  );
 }

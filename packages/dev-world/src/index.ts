@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { startControl, type Control, type ControlOptions } from "./control/control.ts";
+export { startControl, type Control } from "./control/control.ts";
 export type { PopRuntime } from "./pops/mixed-pops.ts";
 export type { Demo, DemoOptions, Page } from "./run/page.ts";
 export { CONTINENTAL, geographyOf, popLatencyMs, TABLE_I, type Geography } from "./world/geography.ts";

@@ -190,7 +190,7 @@ export class LocalWorld {
 }
 
 function runOptions(
-  { app, demo, geography: _file, folder: _folder, pops, ...options }: LocalWorldOptions,
+  { app, demo, geography: _file, folder: _folder, pops, jitter, mbit, variables, ...options }: LocalWorldOptions,
   folder: string,
   scenario: string | undefined,
 ): RunOptions {
@@ -199,6 +199,9 @@ function runOptions(
     ...options,
     scenario,
     runtimes: pops,
+    jitterSigma: jitter,
+    mbitPerSecond: mbit,
+    popVars: variables,
     cronMs: 0,
     app: own ?? (demo === undefined ? true : undefined),
     demo: demo && resolvePath(folder, demo),

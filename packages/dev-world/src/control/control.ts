@@ -2,11 +2,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { errorAnswer } from "@agarose/core/http";
 import { closeServer, listenLocally } from "../listen-locally.ts";
+import type { Uploader } from "../world/uploader.ts";
 import type { World } from "../world/world.ts";
-import { findRoute, type ControlContext } from "./routes.ts";
-
-/** What a control address can do beyond the world itself. */
-export type ControlOptions = Partial<Pick<ControlContext, "put" | "copy">>;
+import { findRoute, stateOf, type ControlContext } from "./routes.ts";
 
 /** A running control address. */
 export interface Control {
@@ -21,8 +19,8 @@ const CORS = {
 };
 
 /** Starts the control address of `world` on a free port of this machine. */
-export async function startControl(world: World, { put, copy }: ControlOptions = {}): Promise<Control> {
-  const context: ControlContext = { world, put, copy };
+export async function startControl(world: World, uploader: Pick<Uploader, "put" | "copy">): Promise<Control> {
+  const context: ControlContext = { world, ...uploader };
   const server = createServer((request, response) => {
     answer(context, request, response).catch((error: unknown) => {
       const { status, headers, body } = errorAnswer(error);
@@ -39,6 +37,6 @@ async function answer(context: ControlContext, request: IncomingMessage, respons
   }
   const { pathname } = new URL(request.url ?? "/", "http://control");
   const { route, name } = findRoute(request.method ?? "GET", pathname);
-  const result = await route.handle(context, name, request);
+  const result = (await route.handle(context, name, request)) ?? (await stateOf(context.world));
   response.writeHead(200, { ...CORS, "content-type": "application/json" }).end(`${JSON.stringify(result)}\n`);
 }

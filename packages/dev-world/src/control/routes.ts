@@ -9,26 +9,13 @@ import { AgaroseError } from "@agarose/core";
 import { HEADERS_ALLOWED, objectUrl } from "@agarose/core/format";
 import { keyOfPath } from "@agarose/core/http";
 import { popLatencyMs } from "../world/geography.ts";
+import type { Uploader } from "../world/uploader.ts";
 import type { World } from "../world/world.ts";
 import { ClientChange, PopChange, readChange, RegionChange } from "./changes.ts";
 
-/** A file to store as an object. */
-export interface PutRequest {
-  readonly key: string;
-  readonly path: string;
-  /** Undefined: by the extension of the key. */
-  readonly contentType: string | undefined;
-  /** Further response headers of the object, by lower-case name. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 /** What the routes work on. */
-export interface ControlContext {
+export interface ControlContext extends Pick<Uploader, "put" | "copy"> {
   readonly world: World;
-  /** Stores a file in the world's buckets. Undefined: `PUT /objects` is refused. */
-  readonly put: ((object: PutRequest) => Promise<unknown>) | undefined;
-  /** Stores a whole copy of an object in one region and returns its S3 name. Undefined: `POST /copies` is refused. */
-  readonly copy: ((key: string, region: string) => Promise<string>) | undefined;
 }
 
 /** One route. */
@@ -39,6 +26,7 @@ export interface Route {
   readonly does: string;
   /** Fields of the JSON body; all are optional unless the text says otherwise. */
   readonly fields?: Readonly<Record<string, string>>;
+  /** Resolves to the answer, or to undefined for the state of the world. */
   readonly handle: (context: ControlContext, name: string, request: IncomingMessage) => unknown;
 }
 
@@ -49,7 +37,7 @@ export const ROUTES: readonly Route[] = [
     method: "GET",
     path: "/state",
     does: "returns the client's place, the faults and latencies of every region and PoP, and the latest cron runs",
-    handle: ({ world }) => stateOf(world),
+    handle: () => undefined,
   },
   {
     method: "GET",
@@ -82,7 +70,6 @@ export const ROUTES: readonly Route[] = [
     async handle({ world }, name, request) {
       const region = knownName(world.options.geography.regions, name, "region");
       world.setRegionFaults(region, await readChange(request, RegionChange));
-      return stateOf(world);
     },
   },
   {
@@ -98,7 +85,6 @@ export const ROUTES: readonly Route[] = [
     async handle({ world }, name, request) {
       const pop = knownName(world.options.geography.pops, name, "PoP");
       await world.setPop(pop, await readChange(request, PopChange));
-      return stateOf(world);
     },
   },
   {
@@ -113,7 +99,6 @@ export const ROUTES: readonly Route[] = [
       const { near, mbit } = await readChange(request, ClientChange);
       if (near !== undefined) world.moveClient(knownName(world.options.geography.pops, near, "PoP"));
       if (mbit !== undefined) world.throttleClient(mbit);
-      return stateOf(world);
     },
   },
   {
@@ -129,10 +114,7 @@ export const ROUTES: readonly Route[] = [
     method: "POST",
     path: "/reset",
     does: "ends every fault, empties the log, gives the client its place and line back; stored objects and caches stay",
-    async handle({ world }) {
-      await world.reset();
-      return stateOf(world);
-    },
+    handle: ({ world }) => world.reset(),
   },
   {
     method: "PUT",
@@ -167,7 +149,8 @@ function listRoutes(): object {
   return { routes: ROUTES.map(({ handle: _handle, ...route }) => route) };
 }
 
-async function stateOf(world: World): Promise<object> {
+/** Faults and latencies of all places. */
+export async function stateOf(world: World): Promise<object> {
   const { near, clientMbit, regionFaults, pops } = world.state;
   const { code, scale, s3, geography } = world.options;
   return {
@@ -194,7 +177,6 @@ async function stateOf(world: World): Promise<object> {
 }
 
 async function putObject({ put }: ControlContext, key: string, request: IncomingMessage): Promise<unknown> {
-  if (!put) throw storesNothing();
   const folder = await mkdtemp(join(tmpdir(), "agarose-put-"));
   const path = join(folder, "object");
   try {
@@ -212,15 +194,10 @@ async function putObject({ put }: ControlContext, key: string, request: Incoming
 }
 
 async function copyObject({ world, copy }: ControlContext, key: string): Promise<object> {
-  if (!copy) throw storesNothing();
   const latencyMs = world.options.geography.regionLatencyMs[world.state.near]!;
   const [nearest] = world.regions.toSorted((a, b) => latencyMs[a.name]! - latencyMs[b.name]!);
   const { name: region, endpoint, bucket } = nearest!;
   return { region, url: objectUrl(`${endpoint}/${bucket}`, await copy(key, region)) };
-}
-
-function storesNothing(): AgaroseError {
-  return new AgaroseError("REQUEST_INVALID", "this world stores no objects: start it with `agarose dev`");
 }
 
 function knownName(names: readonly string[], name: string, what: string): string {

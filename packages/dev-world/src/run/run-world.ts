@@ -10,25 +10,15 @@ import { WORLDS, type WorldName, type WorldOptions } from "../world/world-option
 import { loadDemo, startPage } from "./page.ts";
 import { watchStarter } from "./starter.ts";
 
+/** What may differ from the world of that name; undefined is as good as left out. */
+type Changes<T> = { readonly [Field in keyof T]?: T[Field] | undefined };
+
 /** How a world is run. What is left out has the default of `agarose dev`. */
-export interface RunOptions {
+export interface RunOptions extends Changes<Omit<WorldOptions, "geography" | "progress">> {
   /** Default: `continental`. */
   readonly world?: WorldName | undefined;
   /** The path of a scenario, which sets places, latencies, code and cache. */
   readonly scenario?: string | undefined;
-  readonly s3?: "embedded" | "versitygw";
-  readonly code?: WorldOptions["code"] | undefined;
-  readonly scale?: number | undefined;
-  readonly jitter?: number | undefined;
-  readonly mbit?: number | undefined;
-  readonly lineMbit?: number | undefined;
-  readonly seed?: number | undefined;
-  readonly cacheBytes?: number | undefined;
-  /** Variables of every PoP. */
-  readonly variables?: Readonly<Record<string, string>> | undefined;
-  /** What runs each PoP, in their order. */
-  readonly runtimes?: readonly ("workerd" | "node")[] | undefined;
-  readonly peers?: boolean | undefined;
   /** From one Cron Trigger to the next; 0 is only on request. */
   readonly cronMs?: number;
   /** Of the page; 0 for any free one. */
@@ -49,12 +39,24 @@ export interface RunOptions {
 const CRON_MS = 60_000;
 
 /** Runs a world. Resolves once it has ended. */
-export async function runWorld(options: RunOptions): Promise<void> {
+export async function runWorld({
+  world: name = "continental",
+  scenario,
+  cronMs = CRON_MS,
+  port = 0,
+  app,
+  demo: demoPath,
+  samples = true,
+  page: isShown = true,
+  background = false,
+  json = false,
+  ...changes
+}: RunOptions): Promise<void> {
   const closers: (() => Promise<unknown>)[] = [];
   // The process that started the world may be gone, and then nobody reads stderr. The world still removes its files.
   process.stderr.on("error", () => {});
   const stop = stopSignal();
-  const unwatch = options.background ? () => {} : await watchStarter(stop.stop);
+  const unwatch = background ? () => {} : await watchStarter(stop.stop);
   try {
     const started = performance.now();
     // Loaded here, because Miniflare and esbuild take longer to load than any other verb takes to run.
@@ -62,21 +64,9 @@ export async function runWorld(options: RunOptions): Promise<void> {
       sayWhatToInstall,
     );
     const world = await startWorld({
-      ...WORLDS[options.world ?? "continental"],
-      ...(options.scenario === undefined ? {} : worldOf(await loadScenario(options.scenario))),
-      ...defined({
-        s3: options.s3,
-        code: options.code,
-        scale: options.scale,
-        jitterSigma: options.jitter,
-        mbitPerSecond: options.mbit,
-        lineMbit: options.lineMbit,
-        seed: options.seed,
-        cacheBytes: options.cacheBytes,
-        popVars: options.variables,
-        runtimes: options.runtimes,
-        peers: options.peers,
-      }),
+      ...WORLDS[name],
+      ...(scenario === undefined ? {} : worldOf(await loadScenario(scenario))),
+      ...defined(changes),
       progress,
     });
     closers.push(world.close);
@@ -85,8 +75,7 @@ export async function runWorld(options: RunOptions): Promise<void> {
     closers.push(async () => uploader.close());
     const control = await startControl(world, uploader);
     closers.push(control.close);
-    const { app, samples = true, page: isShown = true, cronMs = CRON_MS } = options;
-    const demo = options.demo === undefined || app !== undefined ? undefined : await loadDemo(resolve(options.demo));
+    const demo = demoPath === undefined || app !== undefined ? undefined : await loadDemo(resolve(demoPath));
     if (demo && samples) {
       progress("samples");
       await demo.storeSamples(uploader);
@@ -94,13 +83,12 @@ export async function runWorld(options: RunOptions): Promise<void> {
     const shown = app ?? (isShown ? demo : undefined);
     const kind = app === undefined ? "demo" : "app";
     if (shown !== undefined) progress(kind);
-    const port = options.port ?? 0;
     const page = shown === undefined ? undefined : await startPage(world, control.url, port, shown, uploader);
     if (page) closers.push(page.close);
     if (page?.problem !== undefined) process.stderr.write(`warning: ${page.problem}\n`);
     if (cronMs > 0) closers.push(everyCron(world, cronMs));
     const addresses = { [kind]: page?.url, control: control.url };
-    announce(world, addresses, options.json ?? false, performance.now() - started);
+    announce(world, addresses, json, performance.now() - started);
     stop.own();
     await stop.asked;
     progress("stopping");

@@ -5,9 +5,17 @@ import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
 /** Runs `agarose dev`. The command ends with exit code 0 on SIGINT, SIGTERM, or when its starter is gone. */
-export async function run({ demo, var: variables, cron, ...options }: Values<typeof args>): Promise<void> {
+export async function run({
+  demo,
+  var: variables,
+  cron,
+  jitter,
+  mbit,
+  ...options
+}: Values<typeof args>): Promise<void> {
   const page = { demo: await ownDemo(), page: demo };
-  await runWorld({ ...options, ...page, variables: Object.fromEntries(variables), cronMs: cron });
+  const links = { jitterSigma: jitter, mbitPerSecond: mbit };
+  await runWorld({ ...options, ...page, ...links, popVars: Object.fromEntries(variables), cronMs: cron });
 }
 
 /** The module that package.json of the working directory names as `agarose.demo`, as the repository does. */
