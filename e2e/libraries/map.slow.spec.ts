@@ -1,8 +1,7 @@
 /** `maplibre-gl`, as it is, draws a map from one file of `pmtiles` and from GeoJSON that its worker fetches. */
 import { mapFile } from "@agarose/core/testing";
 import type * as maplibre from "maplibre-gl";
-import type { Protocol } from "pmtiles";
-import { zxyToTileId } from "pmtiles";
+import { zxyToTileId, type Protocol } from "pmtiles";
 import { sha256 } from "../fixtures/app.ts";
 import { bitmap } from "../fixtures/bitmap.ts";
 import { fileOfPackage, showSame } from "../fixtures/same-app.ts";

@@ -1,5 +1,4 @@
 /** The examples of the README compile, run and print what the README says. */
-
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,5 +1,4 @@
 /** The reads that the page has seen, in the shape that lanes, waterfall and charts draw. */
-
 import { describeError } from "./api-error.ts";
 
 /** How a request ended. `gone`: the plan was older than the cache, which has dropped the chunk. The source is fine. */

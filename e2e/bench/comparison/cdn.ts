@@ -3,8 +3,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { Miniflare } from "miniflare";
-import type { Geography } from "@agarose/dev-world";
-import { NO_FAULTS, openLink, WORLD_DEFAULTS } from "@agarose/dev-world";
+import { NO_FAULTS, openLink, WORLD_DEFAULTS, type Geography } from "@agarose/dev-world";
 
 export interface CdnOptions {
   readonly geography: Geography;

@@ -6,8 +6,7 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import type { RemoteRequest } from "./remote-calls.ts";
-import { Unavailable } from "./subject.ts";
-import type { Contestant, Subject, Work } from "./subject.ts";
+import { Unavailable, type Contestant, type Subject, type Work } from "./subject.ts";
 
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"];
 /** A page that is isolated from other origins gets a clock of 5 us instead of 100. */

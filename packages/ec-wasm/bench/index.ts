@@ -9,8 +9,7 @@
 import { crateInNode, oursInNode, subspaceInNode } from "./node-contestants.ts";
 import { oursInChromium } from "./chromium-contestant.ts";
 import { isal, klauspost } from "./native-contestant.ts";
-import { Unavailable } from "./subject.ts";
-import type { Contestant, Op, Subject, Work } from "./subject.ts";
+import { Unavailable, type Contestant, type Op, type Subject, type Work } from "./subject.ts";
 import { oursInWorkerd } from "./workerd-contestant.ts";
 
 export type { Contestant, Op, Subject, Work } from "./subject.ts";

@@ -1,13 +1,11 @@
 /** Native codecs on one thread, each a child process that answers one measurement a line. */
-import { execFile, spawn } from "node:child_process";
-import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { execFile, spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-import { Unavailable } from "./subject.ts";
-import type { Contestant, Subject, Work } from "./subject.ts";
+import { Unavailable, type Contestant, type Subject, type Work } from "./subject.ts";
 
 const run = promisify(execFile);
 const NATIVE = fileURLToPath(new URL("../native/", import.meta.url));

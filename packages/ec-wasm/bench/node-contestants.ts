@@ -10,8 +10,7 @@ import { promisify } from "node:util";
 import { BUILDS, readBuild } from "../js/node.ts";
 import { kernelSupported } from "../js/load.ts";
 import { callsFor } from "./ours.ts";
-import { range, rowsOf, shardBytes, shardsOf, timed, Unavailable } from "./subject.ts";
-import type { Contestant } from "./subject.ts";
+import { range, rowsOf, shardBytes, shardsOf, timed, Unavailable, type Contestant } from "./subject.ts";
 
 const run = promisify(execFile);
 const RUNTIME = `node ${process.versions.node}`;

@@ -2,12 +2,10 @@
  * Our codec as calls to time, in any runtime: the kernel alone (blocks that lie in the staging area), a whole call
  * (with all copies and the inversion of the matrix) and a whole call whose loss pattern was seen before.
  */
-import { createCodec } from "../js/codec.ts";
-import type { Engine, KernelName, LoadedCodec } from "../js/codec.ts";
+import { createCodec, type Engine, type KernelName, type LoadedCodec } from "../js/codec.ts";
 import { javascriptCodec } from "../js/javascript-engine.ts";
 import { createWasmEngine } from "../js/wasm-engine.ts";
-import { rowsOf, shardBytes, shardsOf } from "./subject.ts";
-import type { Work } from "./subject.ts";
+import { rowsOf, shardBytes, shardsOf, type Work } from "./subject.ts";
 
 export interface Call {
   readonly implementation: string;

@@ -3,8 +3,7 @@
  */
 import { kernelSupported } from "../js/load.ts";
 import type { KernelName } from "../js/codec.ts";
-import { callsFor } from "./ours.ts";
-import type { Call } from "./ours.ts";
+import { callsFor, type Call } from "./ours.ts";
 import type { Work } from "./subject.ts";
 
 /** Asks for `iterations` of one implementation; without one, for the names of all. */

@@ -1,8 +1,7 @@
 /** Service worker of the bench page: times calls with its own clock, which Chromium never stops. */
 import relaxed from "../pkg/relaxed.wasm";
 import simd from "../pkg/simd.wasm";
-import { serve } from "./remote-calls.ts";
-import type { RemoteRequest } from "./remote-calls.ts";
+import { serve, type RemoteRequest } from "./remote-calls.ts";
 
 const modules = { relaxed: new WebAssembly.Module(relaxed), simd: new WebAssembly.Module(simd) };
 

@@ -4,8 +4,7 @@ import { fileURLToPath } from "node:url";
 
 import { readBuild } from "../js/node.ts";
 import type { RemoteRequest } from "./remote-calls.ts";
-import { Unavailable } from "./subject.ts";
-import type { Contestant, Subject, Work } from "./subject.ts";
+import { Unavailable, type Contestant, type Subject, type Work } from "./subject.ts";
 
 /** What an empty request takes, the fastest of a few, is taken off; more calls make it small beside them. */
 const CALLS_PER_ITERATION = 8;

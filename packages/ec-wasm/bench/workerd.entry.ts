@@ -1,8 +1,7 @@
 /** Worker of the bench: its clock stops while it computes, so the caller times it from outside. */
 import relaxed from "./relaxed.wasm";
 import simd from "./simd.wasm";
-import { serve } from "./remote-calls.ts";
-import type { RemoteRequest } from "./remote-calls.ts";
+import { serve, type RemoteRequest } from "./remote-calls.ts";
 
 export default {
   async fetch(request: Request): Promise<Response> {

@@ -6,8 +6,7 @@
  * bits. Blocks pass through buffers of fixed size, a word at a time. A typed array checks its bounds at every access,
  * so fewer and wider accesses are three times as fast as a loop over bytes.
  */
-import { createCodec } from "./codec.ts";
-import type { Engine, LoadedCodec } from "./codec.ts";
+import { createCodec, type Engine, type LoadedCodec } from "./codec.ts";
 import { decodeMatrix, multiply } from "./galois.ts";
 
 /** Rows whose products share one 32-bit entry of a table. */

@@ -1,6 +1,5 @@
 /** Chooses a build, instantiates it once, and falls back to plain JavaScript where WebAssembly is refused. */
-import { createCodec } from "./codec.ts";
-import type { KernelName, LoadedCodec } from "./codec.ts";
+import { createCodec, type KernelName, type LoadedCodec } from "./codec.ts";
 import { codecError } from "./error.ts";
 import { relaxedSimdSupported, simdSupported, withPlainSwizzle } from "./features.ts";
 import { javascriptCodec } from "./javascript-engine.ts";

@@ -1,9 +1,8 @@
 /** The same face for Node, where `loadCodec()` finds the committed builds by itself. */
 import { readFile } from "node:fs/promises";
 
-import { kernelSupported, loadCodec as loadCodecFrom } from "./load.ts";
+import { kernelSupported, loadCodec as loadCodecFrom, type CodecSource, type CodecSources } from "./load.ts";
 import type { LoadedCodec } from "./codec.ts";
-import type { CodecSource, CodecSources } from "./load.ts";
 
 export type { Codec, KernelName, LoadedCodec, Shard } from "./codec.ts";
 export { javascriptCodec } from "./javascript-engine.ts";

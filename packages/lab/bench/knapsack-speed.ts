@@ -2,7 +2,6 @@
  * How long the exact knapsack takes, with its proof: prints the table of docs/internals/benchmarks.md. Each instance
  * has nine options an object, the values of Zipf popularity, and room for a tenth of all chunks.
  */
-
 import { solveKnapsack } from "@agarose/solver/knapsack";
 import { seededRandom } from "@agarose/solver/random";
 import { drawInstance, FAMILIES } from "@agarose/solver/testing";

@@ -6,12 +6,10 @@
  * Zipf 0.9 over 200,000 objects of one MB at one PoP, whose cache holds a twentieth of them. Errors are in percentage
  * points of the ratio of full hits, and in percent of the mean; "reads" is the share of the reads that the sample has.
  */
-
 import { seededRandom } from "@agarose/solver/random";
 import { parseScenario, withCacheFactor } from "@agarose/solver/internal/simulator/scenario/scenario";
-import { simulate } from "@agarose/solver/internal/simulator/simulate";
+import { simulate, type SimulationRow } from "@agarose/solver/internal/simulator/simulate";
 import { sampleTrace } from "@agarose/solver/internal/traces/sample";
-import type { SimulationRow } from "@agarose/solver/internal/simulator/simulate";
 import type { Trace } from "@agarose/solver/internal/traces/trace";
 
 const READS = Number(process.argv[2] ?? 2_000_000);

@@ -1,7 +1,5 @@
 /** Reads fields of unknown JSON. A refusal names the field, what it should be and what it is. */
-
-import { SolverError } from "./errors.ts";
-import type { SolverErrorCode } from "./errors.ts";
+import { SolverError, type SolverErrorCode } from "./errors.ts";
 
 /** A JSON object whose fields are not checked yet. */
 export type Json = Readonly<Record<string, unknown>>;

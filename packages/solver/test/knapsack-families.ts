@@ -1,5 +1,4 @@
 /** Families of knapsack instances, easy and hard, by seed: shared by the tests and the benchmark. */
-
 import type { KnapsackInstance } from "../src/knapsack/index.ts";
 import type { Random } from "../src/random.ts";
 

@@ -1,5 +1,4 @@
 /** The textbook multiple-choice knapsack, with one table cell per unit of capacity: a test oracle. */
-
 import type { KnapsackInstance } from "../src/knapsack/index.ts";
 
 /**

@@ -1,5 +1,4 @@
 /** A cache for tests of policies: it records their decisions, and throws when they overfill it. */
-
 import type { PolicyCache } from "../src/policy/policy.ts";
 import { seededRandom } from "../src/random.ts";
 

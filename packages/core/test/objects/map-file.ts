@@ -2,7 +2,6 @@
  * A map as one file, which `pmtiles` reads by ranges
  * (https://github.com/protomaps/PMTiles/blob/main/spec/v3/spec.md). Nothing in it is compressed.
  */
-
 import { concat } from "../../src/format/hash-tree.ts";
 
 const HEADER_BYTES = 127;

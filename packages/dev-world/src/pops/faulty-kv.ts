@@ -1,5 +1,4 @@
 /** A KV namespace that fails on demand. Miniflare has none. */
-
 import type { ValueStore } from "@agarose/worker/ports";
 import type { KvState } from "./kv-fault.ts";
 

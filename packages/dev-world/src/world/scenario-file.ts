@@ -2,8 +2,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { parseScenario, resolveExtends } from "@agarose/solver/simulator";
-import type { Scenario } from "@agarose/solver/simulator";
+import { parseScenario, resolveExtends, type Scenario } from "@agarose/solver/simulator";
 
 /** Reads a scenario and the file beside it that it extends. Throws FILE_UNREADABLE or SCENARIO_INVALID. */
 export async function loadScenario(file: string, overrides: { seed?: number; runs?: number } = {}): Promise<Scenario> {

@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 
-import { createEncoderPool } from "./encoder-pool.ts";
-import type { EncoderPool } from "./encoder-pool.ts";
+import { createEncoderPool, type EncoderPool } from "./encoder-pool.ts";
 import { loadCodec } from "../node.ts";
 
 const MIB = 1 << 20;

@@ -8,8 +8,7 @@ import { availableParallelism } from "node:os";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 
-import type { CodecErrorCode } from "../error.ts";
-import { codecError } from "../error.ts";
+import { codecError, type CodecErrorCode } from "../error.ts";
 import { loadCodec } from "../node.ts";
 
 /** A stripe's shards. */

@@ -1,8 +1,7 @@
 /** A thread of the encoder pool. */
 import { parentPort } from "node:worker_threads";
 
-import { split } from "./encoder-pool.ts";
-import type { EncodeAnswer, EncodeRequest } from "./encoder-pool.ts";
+import { split, type EncodeAnswer, type EncodeRequest } from "./encoder-pool.ts";
 import type { CodecErrorCode } from "../error.ts";
 import { loadCodec } from "../node.ts";
 

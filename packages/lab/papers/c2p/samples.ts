@@ -1,5 +1,4 @@
 /** Random samples of the storage nodes' study. */
-
 import type { Random } from "@agarose/solver/random";
 
 /** Returns a function that samples an index with probability proportional to its weight. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CountedOic } from "./counted-oic.ts";
-import { simulateStorageNodes } from "./storage-nodes.ts";
-import type { StorageNodesStudy } from "./storage-nodes.ts";
+import { simulateStorageNodes, type StorageNodesStudy } from "./storage-nodes.ts";
 
 const STUDY: StorageNodesStudy = { replacement: "lru", seed: 1, clients: 1, zipfExponent: 0.8, delayMs: 50 };
 

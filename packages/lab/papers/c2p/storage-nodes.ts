@@ -7,7 +7,6 @@
  * or the 4 MB/s of a miss (Fig. 8b). A node counts an object as whole until statements about its latest read can have
  * arrived, as the paper sets OiC to 1 on each read.
  */
-
 import { seededRandom } from "@agarose/solver/random";
 import { CacheEvents } from "@agarose/solver/internal/cooperation/cache-events";
 import type { CacheMessage } from "@agarose/solver/internal/cooperation/cache-message";

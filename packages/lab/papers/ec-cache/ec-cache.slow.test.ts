@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { simulateReadCluster } from "./read-cluster.ts";
-import type { ReadClusterStudy } from "./read-cluster.ts";
+import { simulateReadCluster, type ReadClusterStudy } from "./read-cluster.ts";
 import { spreadRedundancy } from "./redundancy.ts";
 import { imbalancePercent } from "./load-balance.ts";
 

@@ -2,7 +2,6 @@
  * Parity by popularity (EC-Cache, section 6.1): the rows that the caches of PoPs give to popular objects within their
  * capacity, and the extra rows that a scrub stores in buckets near them. PoPs without peers plan by the true popularity.
  */
-
 import { choosePlaces } from "@agarose/solver/extra-places";
 import { Planner } from "@agarose/solver/internal/planner/planner";
 import type { RegionEstimate } from "@agarose/solver/internal/options/sources";

@@ -8,10 +8,8 @@
  * transfer that takes longer, for a split by as much as for a whole object (section 5.2). It does not delay the others
  * of its server.
  */
-
 import { imbalancePercent } from "./load-balance.ts";
-import { sampleIndex, seededRandom } from "@agarose/solver/random";
-import type { Random } from "@agarose/solver/random";
+import { sampleIndex, seededRandom, type Random } from "@agarose/solver/random";
 import { spreadRedundancy } from "./redundancy.ts";
 
 export interface ReadClusterStudy {

@@ -1,13 +1,11 @@
 /** Agar (ICDCS 2017), sections V-B to V-D. */
-
 import { configureExactly } from "@agarose/solver/internal/policy/configure";
 import { populate } from "@agarose/solver/internal/policies/papers/agar";
 import { parseScenario } from "@agarose/solver/internal/simulator/scenario/scenario";
 import { seededRandom } from "@agarose/solver/random";
 import { Caches, SinglePopCache } from "@agarose/solver/internal/simulator/cache-state";
 import { SimulatedWorld } from "@agarose/solver/internal/simulator/world";
-import { medianMs, meanOf, ms, percent, rowOf, run, scenario, share, table } from "./page.ts";
-import type { Json, Tables } from "./page.ts";
+import { medianMs, meanOf, ms, percent, rowOf, run, scenario, share, table, type Json, type Tables } from "./page.ts";
 
 const COMPARED = ["agar", "exact", "adaptive"];
 const LFUS = [1, 3, 5, 7, 9].map((chunks) => ({ name: "lfu", chunks }));

@@ -1,9 +1,6 @@
 /** C2P (ICDCN 2015), section 4.2. */
-
-import { simulateStorageNodes } from "../c2p/storage-nodes.ts";
-import type { StorageNodesResult, StorageNodesStudy } from "../c2p/storage-nodes.ts";
-import { change, ms, rowOf, run, share, table } from "./page.ts";
-import type { Tables } from "./page.ts";
+import { simulateStorageNodes, type StorageNodesResult, type StorageNodesStudy } from "../c2p/storage-nodes.ts";
+import { change, ms, rowOf, run, share, table, type Tables } from "./page.ts";
 
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 

@@ -1,10 +1,7 @@
 /** EC-Cache (OSDI 2016), sections 5 and 6. */
-
 import { popularRows } from "../ec-cache/popular-rows.ts";
-import { simulateReadCluster } from "../ec-cache/read-cluster.ts";
-import type { ReadClusterResult, ReadClusterStudy } from "../ec-cache/read-cluster.ts";
-import { change, ms, scenario, share, table } from "./page.ts";
-import type { Cells, Tables } from "./page.ts";
+import { simulateReadCluster, type ReadClusterResult, type ReadClusterStudy } from "../ec-cache/read-cluster.ts";
+import { change, ms, scenario, share, table, type Cells, type Tables } from "./page.ts";
 
 /** What section 6.1 prints; below, what it does not. */
 const PRINTED = {

@@ -1,5 +1,4 @@
 /** Liu et al., "Optimal Caching for Low Latency in Distributed Coded Storage Systems", section VI. */
-
 import { parseScenario } from "@agarose/solver/internal/simulator/scenario/scenario";
 import type { SimulationRow } from "@agarose/solver/internal/simulator/simulate";
 import { populate } from "@agarose/solver/internal/policies/papers/agar";

@@ -6,7 +6,6 @@
  *
  * Run `npm run format` afterwards.
  */
-
 import { readFileSync, writeFileSync } from "node:fs";
 import { PAGE } from "./page.ts";
 import { TABLES, withTables } from "./tables.ts";

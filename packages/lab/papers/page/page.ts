@@ -1,9 +1,7 @@
 /** What the tables of docs/internals/papers.md are made of: scenarios played, numbers and tables as text. */
-
 import { readFileSync } from "node:fs";
 import { parseScenario, resolveExtends } from "@agarose/solver/internal/simulator/scenario/scenario";
-import { simulate } from "@agarose/solver/internal/simulator/simulate";
-import type { SimulationRow } from "@agarose/solver/internal/simulator/simulate";
+import { simulate, type SimulationRow } from "@agarose/solver/internal/simulator/simulate";
 
 export type Json = Record<string, unknown>;
 export type Cells = readonly (string | number)[];

@@ -1,16 +1,11 @@
 /** Sprout (ToN 2017), section V. */
-
 import { exponentialServer, lognormalServer } from "@agarose/solver/internal/policies/papers/sprout/latency-bound";
 import type { Server } from "@agarose/solver/internal/policies/papers/sprout/latency-bound";
-import { optimizeSprout } from "@agarose/solver/internal/policies/papers/sprout/optimize";
-import type { SproutPlan } from "@agarose/solver/internal/policies/papers/sprout/optimize";
+import { optimizeSprout, type SproutPlan } from "@agarose/solver/internal/policies/papers/sprout/optimize";
 import type { SproutFile } from "@agarose/solver/internal/policies/papers/sprout/files";
-import { seededRandom } from "@agarose/solver/random";
-import type { Random } from "@agarose/solver/random";
-import { simulateQueues } from "../sprout/queue-simulation.ts";
-import type { QueueStudy } from "../sprout/queue-simulation.ts";
-import { change, share, table } from "./page.ts";
-import type { Cells, Tables } from "./page.ts";
+import { seededRandom, type Random } from "@agarose/solver/random";
+import { simulateQueues, type QueueStudy } from "../sprout/queue-simulation.ts";
+import { change, share, table, type Cells, type Tables } from "./page.ts";
 
 /** Service rates of the 12 servers; the paper prints eleven, the twelfth repeats the last. */
 const RATES = [0.1, 0.1, 0.1, 0.0909, 0.0909, 0.0667, 0.0667, 0.0769, 0.0769, 0.0588, 0.0588, 0.0588];

@@ -1,8 +1,6 @@
 /** All five papers' ideas in one system: a combination that none of them has. */
-
-import { change, ms, run, scenario, share, table } from "./page.ts";
+import { change, ms, run, scenario, share, table, type Json, type Tables } from "./page.ts";
 import type { SimulationRow } from "@agarose/solver/internal/simulator/simulate";
-import type { Json, Tables } from "./page.ts";
 
 export const together: Tables = { systems, ablation, regionStragglers };
 

@@ -2,9 +2,7 @@
  * Simulates the reads that Sprout's bound is about (ToN 2017, section III). Chunks queue in order of arrival, a read
  * waits for its last chunk, and cached chunks take no time.
  */
-
-import { seededRandom } from "@agarose/solver/random";
-import type { Random } from "@agarose/solver/random";
+import { seededRandom, type Random } from "@agarose/solver/random";
 import type { SproutFile } from "@agarose/solver/internal/policies/papers/sprout/files";
 import type { SproutPlan } from "@agarose/solver/internal/policies/papers/sprout/optimize";
 

@@ -3,8 +3,7 @@ import { seededRandom } from "@agarose/solver/random";
 import { exponentialServer } from "@agarose/solver/internal/policies/papers/sprout/latency-bound";
 import { optimizeSprout } from "@agarose/solver/internal/policies/papers/sprout/optimize";
 import type { SproutFile } from "@agarose/solver/internal/policies/papers/sprout/files";
-import { drawServers, simulateQueues } from "./queue-simulation.ts";
-import type { QueueStudy } from "./queue-simulation.ts";
+import { drawServers, simulateQueues, type QueueStudy } from "./queue-simulation.ts";
 
 const RATES = [1, 1.5, 2, 3, 1, 2];
 

@@ -1,7 +1,6 @@
 /** What a server can do to the process of a PoP by closing a connection. */
 import { execFile } from "node:child_process";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 

@@ -2,15 +2,13 @@
  * The advisor: which code, in which regions, with how much cache. It leaves out layouts that do not survive the
  * requested losses, rates the others by expected latency without cache, and simulates the best of them with caches.
  */
-
 import * as v from "valibot";
 import { checked, integer, number, refuse } from "../checked.ts";
 import { SolverError } from "../errors.ts";
 import { expectedReadMs } from "../options/latency.ts";
 import { simulate } from "../simulator/simulate.ts";
 import { parseScenario } from "../simulator/scenario/scenario.ts";
-import { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./durability.ts";
-import type { FailureModel } from "./durability.ts";
+import { FAILURES_DEFAULT, lossesPerYear, nines, unavailability, type FailureModel } from "./durability.ts";
 
 /** The regions, the audience, the data, and what the layout must survive. */
 export interface AdviceRequest {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { advise } from "./advise.ts";
+import { advise, type AdviceRequest } from "./advise.ts";
 import { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./durability.ts";
-import type { AdviceRequest } from "./advise.ts";
 
 const region = (name: string, provider: string, ms: number): AdviceRequest["regions"][number] => ({
   name,

@@ -1,9 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CacheEvents } from "./cache-events.ts";
-import { parseCacheMessage } from "./cache-message.ts";
+import { parseCacheMessage, type CacheMessage } from "./cache-message.ts";
 import { ObjectsInCache } from "./objects-in-cache.ts";
-import type { CacheMessage } from "./cache-message.ts";
 import { chooseVictim, compareC2p, compareLru } from "./replacement.ts";
 import { seededRandom } from "../random.ts";
 

@@ -7,7 +7,6 @@
  * never drops what a cache holds; that waits for the next message. It keeps counting hits of objects that have left the
  * cache.
  */
-
 import { asChunks, asInteger, asNumber } from "./checks.ts";
 import type { CacheMessage, CacheStatement } from "./cache-message.ts";
 import { decayedHits } from "./hit-decay.ts";

@@ -4,7 +4,6 @@
  * Departure: the paper's events are changes (add, hit, miss, replace, delete) over a reliable broker. Our messages
  * state how things are now. The next message repairs a lost one, and a late or repeated one changes nothing.
  */
-
 import { asChunks, asInteger, asList, asNumber, asObject, fail } from "./checks.ts";
 
 /** What one node (a PoP) holds of one object, and how it was read there. */

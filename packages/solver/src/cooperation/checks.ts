@@ -1,7 +1,5 @@
 /** The checks of this room: they throw REQUEST_INVALID, so that a peer that sends garbage changes nothing. */
-
-import { fieldReader } from "../json-fields.ts";
-import type { FieldReader } from "../json-fields.ts";
+import { fieldReader, type FieldReader } from "../json-fields.ts";
 
 const reader: FieldReader = fieldReader("REQUEST_INVALID", "cache events: ");
 

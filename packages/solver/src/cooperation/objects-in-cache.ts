@@ -10,7 +10,6 @@
  * the latest epoch of each node, and in it the latest statement about each object. It drops statements from before the
  * node's latest complete message, and all but the `objectsMax` latest ones.
  */
-
 import { asInteger, asNumber } from "./checks.ts";
 import type { CacheMessage, CacheStatement } from "./cache-message.ts";
 import { decayedHits } from "./hit-decay.ts";

@@ -4,7 +4,6 @@
  * Merging is a join: the same messages give the same table in any order and any number. The sender's epoch and time
  * order its messages (`CacheMessage`), so no two clocks are ever compared.
  */
-
 import { ObjectsInCache } from "./objects-in-cache.ts";
 import type { PeerMessage, PopularityDigest } from "./peer-message.ts";
 import type { Ticket } from "./turns.ts";

@@ -5,10 +5,8 @@
  * All PoPs maximise the same sum, the time that every PoP saves together. It never decreases as long as only one PoP
  * changes its cache at a time (block-coordinate ascent).
  */
-
 import { memoizedLateBinding } from "../options/late-binding.ts";
-import { chunkLatencies, DOWN_MS, nearer, priced } from "../options/sources.ts";
-import type { Placed, SourceLatency } from "../options/sources.ts";
+import { chunkLatencies, DOWN_MS, nearer, priced, type Placed, type SourceLatency } from "../options/sources.ts";
 import type { PopularityDigest } from "./peer-message.ts";
 
 /** A chunk in a peer's cache, and how far it is. */

@@ -7,7 +7,6 @@
  * transitive (a before b before c before a is possible), so it cannot sort. We pass over the candidates once and keep
  * the lesser of two. The outcome depends on their order, which should be least recently read first.
  */
-
 import { asNumber } from "./checks.ts";
 
 /** A cached object as the replacement sees it. */

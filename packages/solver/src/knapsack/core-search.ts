@@ -4,9 +4,7 @@
  * lighter one is worth as much and its bound beats the incumbent. A state may be overweight for a while, because a
  * later exchange can give weight back.
  */
-
-import { copyInto } from "./core.ts";
-import type { Core } from "./core.ts";
+import { copyInto, type Core } from "./core.ts";
 
 /** When a search stops, and whether its result is then complete. */
 export interface SearchLimits {

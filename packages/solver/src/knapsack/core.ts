@@ -5,7 +5,6 @@
  * - slope w_h) - (v_j - slope w_j) >= 0 against the relaxation, so no option with a loss of at least the gap between
  * bound and incumbent can be part of a better solution (Dembo & Hammer 1980).
  */
-
 import type { KnapsackInstance } from "./instance.ts";
 
 /** Exchanges grouped by object, cheapest object first. Options of entry c are `first[c] .. first[c+1]-1`. */

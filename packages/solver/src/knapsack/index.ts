@@ -9,14 +9,10 @@
  * Memory is linear in the options, plus a limited number of states in step 3. When that limit or the time limit comes
  * first, the solution has `optimal: false` and a bound above its value.
  */
-
 import { SolverError } from "../errors.ts";
-import { collectCore } from "./core.ts";
-import type { Core } from "./core.ts";
-import { searchCore } from "./core-search.ts";
-import type { SearchLimits, SearchResult } from "./core-search.ts";
-import { CAPACITY_MAX, commonDivisor, inspectInstance } from "./instance.ts";
-import type { InstanceFacts, KnapsackInstance } from "./instance.ts";
+import { collectCore, type Core } from "./core.ts";
+import { searchCore, type SearchLimits, type SearchResult } from "./core-search.ts";
+import { CAPACITY_MAX, commonDivisor, inspectInstance, type InstanceFacts, type KnapsackInstance } from "./instance.ts";
 import { searchPairs } from "./pair-search.ts";
 import { relax } from "./relaxation.ts";
 

@@ -1,5 +1,4 @@
 /** The multiple-choice knapsack as flat arrays, and the single pass that checks it. */
-
 import { SolverError } from "../errors.ts";
 
 /**

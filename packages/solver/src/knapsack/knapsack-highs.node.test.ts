@@ -1,9 +1,7 @@
 /** An independent mixed-integer solver must find the same optimum on the hard families. */
-
 import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
-import { solveKnapsack } from "./index.ts";
-import type { KnapsackInstance } from "./index.ts";
+import { solveKnapsack, type KnapsackInstance } from "./index.ts";
 import { seededRandom } from "../random.ts";
 import { drawInstance, FAMILIES } from "../../test/knapsack-families.ts";
 

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SolverError } from "../errors.ts";
-import { solveKnapsack } from "./index.ts";
-import type { KnapsackInstance, KnapsackSolution } from "./index.ts";
+import { solveKnapsack, type KnapsackInstance, type KnapsackSolution } from "./index.ts";
 import { solveKnapsackNaive } from "../../test/knapsack-oracle.ts";
 import { seededRandom } from "../random.ts";
 import { drawInstance, FAMILIES } from "../../test/knapsack-families.ts";

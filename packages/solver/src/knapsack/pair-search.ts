@@ -3,10 +3,8 @@
  * disjoint objects finds the best pair that fits (Horowitz & Sahni 1974). It finds the exact fill that strongly
  * correlated and byte-sized instances need, and with it a gap small enough for the proof.
  */
-
 import type { Core } from "./core.ts";
-import { CoreSearch } from "./core-search.ts";
-import type { SearchLimits, SearchResult } from "./core-search.ts";
+import { CoreSearch, type SearchLimits, type SearchResult } from "./core-search.ts";
 
 /** Partial solutions by rising weight and rising value. */
 interface Partials {

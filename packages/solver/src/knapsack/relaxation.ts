@@ -6,7 +6,6 @@
  * break edge. Objects that choose the same option at both ends of the bracket are decided; the others are sampled
  * again.
  */
-
 import type { InstanceFacts, KnapsackInstance } from "./instance.ts";
 
 /** The solution of the relaxation without its last, partial edge. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { cachingOptions } from "./caching-option.ts";
+import { cachingOptions, type ObjectToCache } from "./caching-option.ts";
 import { expectedReadMs } from "./latency.ts";
-import type { ObjectToCache } from "./caching-option.ts";
 import { seededRandom } from "../random.ts";
 
 /** Agar's Table I: two chunks in each of six regions, seen from Frankfurt. */

@@ -2,10 +2,8 @@
  * Caching options: what keeping d chunks of one object costs and saves (Agar, ICDCS 2017, section IV-A). The reader
  * asks for the best k + delta chunks and uses the first k to arrive.
  */
-
 import { SolverError } from "../errors.ts";
-import { lateBinding } from "./late-binding.ts";
-import type { AskedSource } from "./late-binding.ts";
+import { lateBinding, type AskedSource } from "./late-binding.ts";
 
 /** One chunk at the best source outside this cache: a region or a peer. */
 export interface ChunkLatency extends AskedSource {

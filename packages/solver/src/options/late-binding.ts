@@ -2,9 +2,7 @@
  * The expected time of a read that may request more chunks than it needs (EC-Cache, section 4.3). Where regions are
  * busy, a request beyond k delays other reads, so it must save more time than it costs them.
  */
-
-import { expectedReadMs } from "./latency.ts";
-import type { LatencyLaw } from "./latency.ts";
+import { expectedReadMs, type LatencyLaw } from "./latency.ts";
 
 /** A source that a read may ask, with what asking it costs as milliseconds of a reader's waiting. */
 export interface AskedSource extends LatencyLaw {

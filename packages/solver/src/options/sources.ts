@@ -1,7 +1,5 @@
 /** How far the sources of an object's chunks are: estimates of regions, and what they give for each stored chunk. */
-
-import { busyChargeMs } from "./late-binding.ts";
-import type { AskedSource } from "./late-binding.ts";
+import { busyChargeMs, type AskedSource } from "./late-binding.ts";
 
 /** What is known of one region, or of a peer PoP as a source of chunks. */
 export interface RegionEstimate {

@@ -5,8 +5,7 @@ import { PeerTable } from "../cooperation/peer-table.ts";
 import type { PeerMessage } from "../cooperation/peer-message.ts";
 import { Planner } from "./planner.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
-import { NO_PEERS, peerView } from "../cooperation/peer-view.ts";
-import type { PeerView } from "../cooperation/peer-view.ts";
+import { NO_PEERS, peerView, type PeerView } from "../cooperation/peer-view.ts";
 import { isFirst, nextTurn } from "../cooperation/turns.ts";
 
 const POPS = ["fra", "iad", "lhr"];

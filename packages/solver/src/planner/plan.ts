@@ -1,5 +1,4 @@
 /** What the planner takes and gives. */
-
 import type { PeerView } from "../cooperation/peer-view.ts";
 import type { RegionEstimate } from "../options/sources.ts";
 import type { PolicyDefinition } from "../policies/define-policy.ts";

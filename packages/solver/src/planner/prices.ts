@@ -2,7 +2,6 @@
  * Money beside milliseconds in one objective: an exchange rate says what an hour of readers' waiting is worth, and
  * every price counts as the milliseconds that it would buy. Pure.
  */
-
 import type { ObjectShape } from "./object-shape.ts";
 
 /** Prices in US dollars. */

@@ -1,5 +1,4 @@
 /** The estimates to plan by: the previous ones, until a region changes by more than estimates fluctuate. Pure. */
-
 import type { RegionEstimate } from "../options/sources.ts";
 
 /** A change of mean and deviation together that matters, as a share of the mean. */

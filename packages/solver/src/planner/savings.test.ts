@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { NO_PEERS } from "../cooperation/peer-view.ts";
-import type { PeerView } from "../cooperation/peer-view.ts";
+import { NO_PEERS, type PeerView } from "../cooperation/peer-view.ts";
 import { estimateSavings, imbalancePercent, type ServedObject, type ServedView } from "./savings.ts";
 
 /** A (2, 2) code in four regions, 10, 20, 40 and 80 ms away. */

@@ -3,12 +3,9 @@
  * what reads pay for egress, and would pay without the cache. These are estimates by the latencies that the PoP
  * measures; no read is made without an idea to compare. Pure.
  */
-
 import type { PeerView } from "../cooperation/peer-view.ts";
-import { cachingOptions, readMs } from "../options/caching-option.ts";
-import type { ReadConditions } from "../options/caching-option.ts";
-import { isFunctional, recoveredChunks } from "../options/sources.ts";
-import type { RegionEstimate } from "../options/sources.ts";
+import { cachingOptions, readMs, type ReadConditions } from "../options/caching-option.ts";
+import { isFunctional, recoveredChunks, type RegionEstimate } from "../options/sources.ts";
 import { nearestRegions, sourcesOf } from "./cache-options.ts";
 import type { ObjectShape } from "./object-shape.ts";
 

@@ -1,12 +1,9 @@
 /**
  * The oracle: it knows the true popularity at every moment, and solves exactly whenever popularity or latencies change.
  */
-
 import { configureExactly } from "../policy/configure.ts";
-import { applyConfiguration } from "../policy/policy.ts";
-import type { Policy, PolicyCache } from "../policy/policy.ts";
-import { packSnapshot } from "../policy/snapshot.ts";
-import type { SnapshotReader } from "../policy/snapshot.ts";
+import { applyConfiguration, type Policy, type PolicyCache } from "../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../policy/snapshot.ts";
 
 /** Creates the policy for `cache`, as new or from a snapshot. */
 export function clairvoyant(cache: PolicyCache, state?: SnapshotReader): Policy {

@@ -1,7 +1,6 @@
 /**
  * Policies that no PoP has, because they only show what PoPs are compared with: those of general caches, and bounds.
  */
-
 import { backend } from "./backend.ts";
 import { clairvoyant } from "./clairvoyant.ts";
 import { plain, withChunks, type PolicyDefinition } from "./define-policy.ts";

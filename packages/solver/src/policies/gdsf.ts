@@ -5,11 +5,8 @@
  *
  * Departure: an object enters only if its priority is above that of all objects that would have to leave.
  */
-
-import { keptObjects } from "../policy/policy.ts";
-import type { Policy, PolicyCache } from "../policy/policy.ts";
-import { packSnapshot } from "../policy/snapshot.ts";
-import type { SnapshotReader } from "../policy/snapshot.ts";
+import { keptObjects, type Policy, type PolicyCache } from "../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../policy/snapshot.ts";
 
 /** Creates the policy for `cache`, as new or from a snapshot. `chunksOf`: how many chunks of an object it keeps. */
 export function gdsf(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {

@@ -2,11 +2,8 @@
  * LFU-c: at the end of each period the cache keeps c chunks of the objects requested most often since the start (Agar,
  * section V-A: a proxy counts, and reconfigures the cache every 30 seconds).
  */
-
-import { applyConfiguration } from "../policy/policy.ts";
-import type { Policy, PolicyCache } from "../policy/policy.ts";
-import { packSnapshot } from "../policy/snapshot.ts";
-import type { SnapshotReader } from "../policy/snapshot.ts";
+import { applyConfiguration, type Policy, type PolicyCache } from "../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../policy/snapshot.ts";
 
 /** Creates the policy for `cache`, as new or from a snapshot. `chunksOf`: how many chunks of an object it keeps. */
 export function lfu(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {

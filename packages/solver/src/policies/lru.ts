@@ -2,11 +2,8 @@
  * LRU-c: each object read enters the cache with c chunks, and the least recently read objects leave. It is the baseline
  * of Agar (section V-A) and, with c = k, of Liu et al. (section VI).
  */
-
-import { keptObjects } from "../policy/policy.ts";
-import type { Policy, PolicyCache } from "../policy/policy.ts";
-import { packSnapshot } from "../policy/snapshot.ts";
-import type { SnapshotReader } from "../policy/snapshot.ts";
+import { keptObjects, type Policy, type PolicyCache } from "../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../policy/snapshot.ts";
 
 /** Creates the policy for `cache`, as new or from a snapshot. `chunksOf`: how many chunks of an object it keeps. */
 export function lru(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {

@@ -1,12 +1,10 @@
 /** The contract of all policies, as tests to run over each. */
-
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { COMPARED } from "./compared.ts";
 import { createPolicy } from "./registry.ts";
 import type { Policy } from "../policy/policy.ts";
-import { seededRandom } from "../random.ts";
-import type { Random } from "../random.ts";
+import { seededRandom, type Random } from "../random.ts";
 import { RecordingCache } from "../../test/recording-cache.ts";
 
 type Settings = Readonly<Record<string, unknown>>;

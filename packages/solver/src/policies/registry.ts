@@ -2,7 +2,6 @@
  * The policies of PoPs by name, with checked settings. A new one gets its name in `names.ts` and an entry here, or one
  * in `compared.ts` where no PoP shall have it.
  */
-
 import { SolverError } from "../errors.ts";
 import type { Policy, PolicyCache } from "../policy/policy.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";

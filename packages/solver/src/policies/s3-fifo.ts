@@ -4,11 +4,8 @@
  * others leave, and their names stay in the ghost queue. An object whose name is there enters the main queue at once,
  * where each read since the last look gives another round.
  */
-
-import { keptObjects } from "../policy/policy.ts";
-import type { Policy, PolicyCache } from "../policy/policy.ts";
-import { packSnapshot } from "../policy/snapshot.ts";
-import type { SnapshotReader } from "../policy/snapshot.ts";
+import { keptObjects, type Policy, type PolicyCache } from "../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../policy/snapshot.ts";
 import { Segment } from "./segment.ts";
 
 const SMALL_SHARE = 0.1;

@@ -3,11 +3,8 @@
  * its object. A hand moves from the oldest object to the newest and around again, takes marks away, and evicts the
  * first object without one.
  */
-
-import { keptObjects } from "../policy/policy.ts";
-import type { Policy, PolicyCache } from "../policy/policy.ts";
-import { packSnapshot } from "../policy/snapshot.ts";
-import type { SnapshotReader } from "../policy/snapshot.ts";
+import { keptObjects, type Policy, type PolicyCache } from "../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../policy/snapshot.ts";
 
 /** Creates the policy for `cache`, as new or from a snapshot. `chunksOf`: how many chunks of an object it keeps. */
 export function sieve(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {

@@ -5,11 +5,8 @@
  *
  * Departures: counts are exact instead of sketched, one per object; sizes are compared by one victim after the other.
  */
-
-import { keptObjects } from "../policy/policy.ts";
-import type { Policy, PolicyCache } from "../policy/policy.ts";
-import { packSnapshot } from "../policy/snapshot.ts";
-import type { SnapshotReader } from "../policy/snapshot.ts";
+import { keptObjects, type Policy, type PolicyCache } from "../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../policy/snapshot.ts";
 import { Segment } from "./segment.ts";
 
 /** Shares of the cache: the window, and of the main cache the protected segment. */

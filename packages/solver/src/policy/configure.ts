@@ -1,9 +1,7 @@
 /**
  * The best contents of a cache for given popularities: it turns caching options into a knapsack, and the solution back.
  */
-
-import { solveKnapsack } from "../knapsack/index.ts";
-import type { KnapsackSolution } from "../knapsack/index.ts";
+import { solveKnapsack, type KnapsackSolution } from "../knapsack/index.ts";
 import type { PolicyCache } from "./policy.ts";
 
 /** Contents of a cache, and the proof of their value. */

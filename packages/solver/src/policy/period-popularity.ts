@@ -1,5 +1,4 @@
 /** Popularity per period as an exponentially weighted moving average (Agar, ICDCS 2017, section IV-A). */
-
 import type { SnapshotReader } from "./snapshot.ts";
 
 /**

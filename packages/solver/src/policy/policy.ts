@@ -2,7 +2,6 @@
  * What a caching policy sees and may do. Each file in `policies/` implements one; `policies/registry.ts` lists them by
  * name.
  */
-
 import type { LatencyLaw } from "../options/latency.ts";
 
 /**

@@ -1,5 +1,4 @@
 /** Replays counted requests to a policy one by one. */
-
 import { SolverError } from "../errors.ts";
 import type { Random } from "../random.ts";
 import type { Policy } from "./policy.ts";

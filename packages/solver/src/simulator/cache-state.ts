@@ -1,5 +1,4 @@
 /** The caches of all PoPs in one run of one system: what they hold, whether it fits, how often they were written. */
-
 import { SolverError } from "../errors.ts";
 import type { LatencyLaw } from "../options/latency.ts";
 import type { PolicyCache, StorageView } from "../policy/policy.ts";

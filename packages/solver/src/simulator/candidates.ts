@@ -1,5 +1,4 @@
 /** The sources of a read outside its own cache, nearest first: regions and peers. */
-
 import type { Group } from "./scenario/catalogue.ts";
 import type { Conditions } from "./scenario/conditions.ts";
 import { bitCount } from "./numbers.ts";

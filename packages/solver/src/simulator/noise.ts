@@ -1,7 +1,5 @@
 /** The random part of latencies. One sample serves every system, so that all systems have the same luck. */
-
-import { seededRandom } from "../random.ts";
-import type { Random } from "../random.ts";
+import { seededRandom, type Random } from "../random.ts";
 import type { NoiseSpec } from "./scenario/scenario.ts";
 
 /** Factors on the latencies of one read. */

@@ -2,20 +2,15 @@
  * The simulator: plays one sequence of requests against every system of a scenario, and reports what the readers saw.
  * Equal scenarios give equal results. All systems get the same requests, placements and noise.
  */
-
 import { C2pDecider, EVENT_SETTINGS } from "./deciders/c2p.ts";
 import { Caches } from "./cache-state.ts";
-import { PeriodicDecider, SeparateDecider } from "./deciders/decider.ts";
-import type { Decider } from "./deciders/decider.ts";
+import { PeriodicDecider, SeparateDecider, type Decider } from "./deciders/decider.ts";
 import { TurnDecider } from "./deciders/turn-decider.ts";
-import { ReadLog } from "./statistics.ts";
-import type { ReadStatistics } from "./statistics.ts";
+import { ReadLog, type ReadStatistics } from "./statistics.ts";
 import type { Scenario, SystemSpec } from "./scenario/scenario.ts";
-import { GeneratedWorkload, TraceWorkload } from "./workload.ts";
-import type { Workload } from "./workload.ts";
+import { GeneratedWorkload, TraceWorkload, type Workload } from "./workload.ts";
 import { SimulatedWorld } from "./world.ts";
-import { seededRandom } from "../random.ts";
-import type { Random } from "../random.ts";
+import { seededRandom, type Random } from "../random.ts";
 import type { Trace } from "../traces/trace.ts";
 
 /**

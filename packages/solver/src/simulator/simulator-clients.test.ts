@@ -1,8 +1,7 @@
 /** What deployed PoPs and clients add to the plain model: when caches change, hedging, plans, transfer times. */
 import { describe, expect, test } from "vitest";
 import { parseScenario } from "./scenario/scenario.ts";
-import { simulate } from "./simulate.ts";
-import type { SimulationRow } from "./simulate.ts";
+import { simulate, type SimulationRow } from "./simulate.ts";
 
 const SMALL = {
   code: { k: 2, m: 2 },

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ALL_POLICY_NAMES } from "../policies/compared.ts";
 import { parseScenario, resolveExtends } from "./scenario/scenario.ts";
-import { simulate } from "./simulate.ts";
-import type { SimulationRow } from "./simulate.ts";
+import { simulate, type SimulationRow } from "./simulate.ts";
 
 /** Two regions near and far, one PoP: small enough to reason about. */
 const SMALL = {

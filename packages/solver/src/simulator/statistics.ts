@@ -1,5 +1,4 @@
 /** Summarises the reads of one system at one PoP, or at several together. */
-
 import type { ReadOutcome } from "./world.ts";
 
 /** Statistics of reads. Times are in milliseconds; ratios are from 0 to 1, of completed reads. */

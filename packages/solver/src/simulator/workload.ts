@@ -1,5 +1,4 @@
 /** The requests: drawn from a popularity that may shift or drift, or replayed from a log. */
-
 import { sampleIndex, type Random } from "../random.ts";
 import type { Trace } from "../traces/trace.ts";
 import type { PopularitySpec, Scenario } from "./scenario/scenario.ts";

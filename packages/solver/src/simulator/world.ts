@@ -1,5 +1,4 @@
 /** One system's world: where the chunks are, how far away, how large, and what a read with given caches takes. */
-
 import { SolverError } from "../errors.ts";
 import { busyChargeMs, memoizedLateBinding } from "../options/late-binding.ts";
 import type { LatencyLaw } from "../options/latency.ts";
@@ -7,11 +6,9 @@ import { firstFunctional } from "../planner/cache-options.ts";
 import type { Random } from "../random.ts";
 import { Candidates } from "./candidates.ts";
 import { Conditions } from "./scenario/conditions.ts";
-import { Noise } from "./noise.ts";
-import type { NoiseSample } from "./noise.ts";
+import { Noise, type NoiseSample } from "./noise.ts";
 import { bitCount, nthSmallest } from "./numbers.ts";
-import { groupObjects, nominalBytes, objectBytes } from "./scenario/catalogue.ts";
-import type { Group } from "./scenario/catalogue.ts";
+import { groupObjects, nominalBytes, objectBytes, type Group } from "./scenario/catalogue.ts";
 import type { ClientSpec, CodeShape, PopSpec, Scenario, SystemSpec } from "./scenario/scenario.ts";
 
 /** The outcome of a read. The next read reuses the same object. */

@@ -1,7 +1,5 @@
 /** Guesses the format of a log from its first lines. */
-
-import { LOG_FORMATS, lineParser, parseCsvRecord } from "./log-formats.ts";
-import type { LogFormat, LogRecord } from "./log-formats.ts";
+import { LOG_FORMATS, lineParser, parseCsvRecord, type LogFormat, type LogRecord } from "./log-formats.ts";
 
 /**
  * Returns the format that fits the most lines, if it fits at least half of them, and undefined otherwise. `records`:

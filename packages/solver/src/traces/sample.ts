@@ -1,5 +1,4 @@
 /** Samples a log that was read: all reads of some of its objects behave like the whole log with smaller caches. */
-
 import { placeOf, type Trace } from "./trace.ts";
 
 /**

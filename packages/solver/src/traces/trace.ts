@@ -5,7 +5,6 @@
  * such a sample behaves like the whole log with caches smaller by the same share (SHARDS, Waldspurger et al., FAST
  * 2015, section 3). The share halves whenever the reads outgrow their limit, so that one pass suffices.
  */
-
 import { SolverError } from "../errors.ts";
 import { lineParser, parseCsvRecord } from "./log-formats.ts";
 import type { LineParser, LogFormat, LogLine, LogRecord } from "./log-formats.ts";

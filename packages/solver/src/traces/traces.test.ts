@@ -3,13 +3,11 @@ import { describe, expect, test } from "vitest";
 import { dataOfLog } from "../advisor/log-data.ts";
 import { seededRandom } from "../random.ts";
 import { parseScenario, withCacheFactor } from "../simulator/scenario/scenario.ts";
-import { simulate } from "../simulator/simulate.ts";
+import { simulate, type SimulationRow } from "../simulator/simulate.ts";
 import { guessLogFormat } from "./guess-format.ts";
 import { sampleTrace } from "./sample.ts";
-import { TraceBuilder } from "./trace.ts";
-import type { SimulationRow } from "../simulator/simulate.ts";
+import { TraceBuilder, type Trace, type TraceOptions } from "./trace.ts";
 import type { LogFormat, LogRecord } from "./log-formats.ts";
-import type { Trace, TraceOptions } from "./trace.ts";
 
 function read(format: LogFormat, lines: string[], options: TraceOptions = {}): Trace {
   const builder = new TraceBuilder({ perSecond: 2, ...options });

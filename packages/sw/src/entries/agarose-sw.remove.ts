@@ -2,7 +2,6 @@
  * `agarose-sw.remove.js`: takes the place of a drop-in file that is in use, and ends it. It deletes what Agarose has
  * stored and unregisters itself. A worker that imports it gets a function `agarose` without effect.
  */
-import { removeWorker } from "../worker/remove-worker.ts";
-import type { RemovedScope } from "../worker/remove-worker.ts";
+import { removeWorker, type RemovedScope } from "../worker/remove-worker.ts";
 
 removeWorker(globalThis as unknown as RemovedScope);

@@ -7,8 +7,7 @@ import { REGIONS } from "../../test/objects.ts";
 import { startPeerLink, type PeerLink } from "../../test/peer-link.ts";
 import { PEER_KEY, type PeersStatus } from "../../test/peers-world.ts";
 import { ADMIN_TOKEN } from "../../test/world.ts";
-import type { PeerMessage } from "@agarose/solver/cooperation";
-import { NEAREST_MAX } from "@agarose/solver/cooperation";
+import { NEAREST_MAX, type PeerMessage } from "@agarose/solver/cooperation";
 
 const NAMES = Array.from({ length: 12 }, (_, i) => `pop-${String(i).padStart(2, "0")}`);
 /** The last three are so far from all others that the load of the machine does not decide who is near. */

@@ -1,7 +1,5 @@
 /** The objects that the adaptive policy keeps in the cache, and what each unit of their weight is worth. */
-
-import { keptObjects } from "../../policy/policy.ts";
-import type { PolicyCache } from "../../policy/policy.ts";
+import { keptObjects, type PolicyCache } from "../../policy/policy.ts";
 import { LeastFirst } from "./least-first.ts";
 
 /** Worth is request probability x milliseconds saved per unit of weight. */

@@ -4,11 +4,9 @@
  * From time to time the policy solves for the whole cache exactly. Every change must gain more than its cache write
  * costs.
  */
-
 import { configureSome } from "../../policy/configure.ts";
 import type { Policy, PolicyCache } from "../../policy/policy.ts";
-import { packSnapshot } from "../../policy/snapshot.ts";
-import type { SnapshotReader } from "../../policy/snapshot.ts";
+import { packSnapshot, type SnapshotReader } from "../../policy/snapshot.ts";
 import { Contents } from "./contents.ts";
 import { PopularityFilter } from "./popularity-filter.ts";
 

@@ -2,7 +2,6 @@
  * A filter that started from nothing a moment ago. While popularity stays the same, an object's posterior depends only
  * on the number of its requests since then, so a trial is a list of counts.
  */
-
 import type { PopularityGrid } from "./popularity-grid.ts";
 import type { SnapshotReader } from "../../policy/snapshot.ts";
 

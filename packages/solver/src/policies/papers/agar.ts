@@ -8,12 +8,9 @@
  * changed nothing as fit in the cache. Sizes are counted in chunks. Where chunks differ in size, or are bytes and more
  * than 250 fit, a cache has 100 units, because the work grows with objects x sizes^2.
  */
-
 import { PeriodPopularity } from "../../policy/period-popularity.ts";
-import { applyConfiguration } from "../../policy/policy.ts";
-import type { Policy, PolicyCache } from "../../policy/policy.ts";
-import { packSnapshot } from "../../policy/snapshot.ts";
-import type { SnapshotReader } from "../../policy/snapshot.ts";
+import { applyConfiguration, type Policy, type PolicyCache } from "../../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../../policy/snapshot.ts";
 
 /**
  * `alpha`: weight of the newest period in the average, above 0 and at most 1. `earlyStop`: see the head of this file.

@@ -5,14 +5,10 @@
  * Departures: an object leaves a cache with all its chunks there. Of the peers' reads only their number counts, not
  * their time, because PoPs state it once a period.
  */
-
 import { decayedHits } from "../../cooperation/hit-decay.ts";
-import { chooseVictim } from "../../cooperation/replacement.ts";
-import type { ReplacementCandidate } from "../../cooperation/replacement.ts";
-import { keptObjects } from "../../policy/policy.ts";
-import type { Policy, PolicyCache } from "../../policy/policy.ts";
-import { packSnapshot } from "../../policy/snapshot.ts";
-import type { SnapshotReader } from "../../policy/snapshot.ts";
+import { chooseVictim, type ReplacementCandidate } from "../../cooperation/replacement.ts";
+import { keptObjects, type Policy, type PolicyCache } from "../../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../../policy/snapshot.ts";
 
 /** The settings of the policy. */
 export interface C2pSettings {

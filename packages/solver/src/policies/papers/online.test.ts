@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { createPolicy } from "../registry.ts";
-import type { PolicyCache } from "../../policy/policy.ts";
+import { applyConfiguration, type PolicyCache } from "../../policy/policy.ts";
 import { configureExactly } from "../../policy/configure.ts";
-import { applyConfiguration } from "../../policy/policy.ts";
 import { seededRandom } from "../../random.ts";
 
 /** A cache of objects of k chunks each, which save more milliseconds the more of them are kept. */

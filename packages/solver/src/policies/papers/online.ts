@@ -6,12 +6,9 @@
  * Departures: our exact knapsack solves the small problem of lines 11-12. It finds the same optimum as Algorithms 1-2,
  * against which a test compares it. Room is counted in weight, so that objects may differ in size.
  */
-
 import { solveKnapsack } from "../../knapsack/index.ts";
-import { keptObjects } from "../../policy/policy.ts";
-import type { Policy, PolicyCache } from "../../policy/policy.ts";
-import { packSnapshot } from "../../policy/snapshot.ts";
-import type { SnapshotReader } from "../../policy/snapshot.ts";
+import { keptObjects, type Policy, type PolicyCache } from "../../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../../policy/snapshot.ts";
 
 /** How fast counts fade: every `everySeconds` seconds they are multiplied by `decay` (0 to 1). */
 export interface OnlineSettings {

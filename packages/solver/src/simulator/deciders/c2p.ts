@@ -8,14 +8,12 @@
  * its chunks there. Peers exchange all that they hold every `digestSeconds`, because their network may lose messages;
  * the paper's broker loses none.
  */
-
 import { asInteger, asNumber, refuseUnknown } from "../../json-fields.ts";
 import type { Random } from "../../random.ts";
 import type { Caches } from "../cache-state.ts";
 import { bitCount } from "../numbers.ts";
 import type { Decider } from "./decider.ts";
-import { parseWire, Wire } from "./wire.ts";
-import type { WireSettings } from "./wire.ts";
+import { parseWire, Wire, type WireSettings } from "./wire.ts";
 import { CacheEvents } from "../../cooperation/cache-events.ts";
 import type { CacheMessage } from "../../cooperation/cache-message.ts";
 import { ObjectsInCache } from "../../cooperation/objects-in-cache.ts";

@@ -1,11 +1,9 @@
 /** Decides what all caches of a system keep: one policy per PoP, or PoPs in turn. */
-
 import type { Policy } from "../../policy/policy.ts";
 import { COMPARED } from "../../policies/compared.ts";
 import { createPolicy } from "../../policies/registry.ts";
 import type { Random } from "../../random.ts";
-import { SinglePopCache } from "../cache-state.ts";
-import type { Caches } from "../cache-state.ts";
+import { SinglePopCache, type Caches } from "../cache-state.ts";
 import type { SystemSpec } from "../scenario/scenario.ts";
 
 /** What the simulator calls to change the caches of a system. */

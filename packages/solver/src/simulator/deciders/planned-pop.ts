@@ -2,13 +2,10 @@
  * One simulated PoP that plans as deployed ones do: the same planner, the same messages and the same view of its peers.
  * Only what it plans by is simulated: latencies, requests, and the messages' way.
  */
-
 import { PeerTable } from "../../cooperation/peer-table.ts";
 import type { PeerMessage } from "../../cooperation/peer-message.ts";
-import { peerView } from "../../cooperation/peer-view.ts";
-import type { PeerReport, PeerView } from "../../cooperation/peer-view.ts";
-import { isFirst, nextTurn } from "../../cooperation/turns.ts";
-import type { Ticket } from "../../cooperation/turns.ts";
+import { peerView, type PeerReport, type PeerView } from "../../cooperation/peer-view.ts";
+import { isFirst, nextTurn, type Ticket } from "../../cooperation/turns.ts";
 import type { RegionEstimate } from "../../options/sources.ts";
 import type { CachedObject, ObjectShape } from "../../planner/object-shape.ts";
 import { Planner, SLOTS } from "../../planner/planner.ts";

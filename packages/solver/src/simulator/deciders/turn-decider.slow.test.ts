@@ -2,8 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { THREE_POPS } from "../../../test/three-pops.ts";
 import { parseScenario } from "../scenario/scenario.ts";
-import { simulate } from "../simulate.ts";
-import type { SimulationRow } from "../simulate.ts";
+import { simulate, type SimulationRow } from "../simulate.ts";
 
 const SCENARIO = { ...THREE_POPS, requests: { perSecond: 10, count: 3_000 }, periodSeconds: 30 };
 

@@ -3,7 +3,6 @@
  * period it sends its peers a digest, waits for its turn, plans by what it has received, and sends what it holds then.
  * Messages take their time, so a view may be outdated.
  */
-
 import { asInteger, refuseUnknown } from "../../json-fields.ts";
 import { ALL_POLICY_NAMES } from "../../policies/compared.ts";
 import { SolverError } from "../../errors.ts";

@@ -1,5 +1,4 @@
 /** The network between simulated PoPs: messages take time, and some are lost. */
-
 import { asNumber } from "../../json-fields.ts";
 import type { Random } from "../../random.ts";
 import type { PopSpec } from "../scenario/scenario.ts";

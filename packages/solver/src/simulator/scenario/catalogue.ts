@@ -1,5 +1,4 @@
 /** The stored objects: their sizes, and the regions of their chunks. */
-
 import type { Random } from "../../random.ts";
 import type { Scenario } from "./scenario.ts";
 

@@ -1,5 +1,4 @@
 /** The state of the regions at a moment, slow or down, by the scenario's events. */
-
 import type { EventSpec } from "./scenario.ts";
 
 /** Moves through the events of a scenario. */

@@ -1,5 +1,4 @@
 /** How much cache is worth buying: the same requests with caches of several sizes, and what each costs per month. */
-
 import { simulate, withCacheFactor, type Scenario } from "@agarose/solver/simulator";
 import { sampleTrace, type Trace } from "@agarose/solver/traces";
 import { formatBytes } from "../../../ui/output.ts";

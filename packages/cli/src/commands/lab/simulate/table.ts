@@ -1,5 +1,4 @@
 /** Simulation results as text. */
-
 import type { Scenario, SimulationRow } from "@agarose/solver/simulator";
 
 /** Column title, width, and what it shows. */

@@ -1,8 +1,6 @@
 /** How many chunks of each file to cache for given queues at the servers: a multiple-choice knapsack. */
-
 import { solveKnapsack } from "../../../knapsack/index.ts";
-import { excess, latencyBound } from "./latency-bound.ts";
-import type { QueueMoments, Server } from "./latency-bound.ts";
+import { excess, latencyBound, type QueueMoments, type Server } from "./latency-bound.ts";
 import type { SproutFile } from "./files.ts";
 import { crowdingOf } from "./requests.ts";
 

@@ -3,11 +3,9 @@
  * (Birgin, Martínez and Raydan 2000). Plain gradient steps need thousands where queues are short at some servers
  * and long at others.
  */
-
 import type { SproutFile } from "./files.ts";
 import type { Server } from "./latency-bound.ts";
-import { costOf, crowdingOf, loadsOf } from "./requests.ts";
-import type { Probabilities } from "./requests.ts";
+import { costOf, crowdingOf, loadsOf, type Probabilities } from "./requests.ts";
 import { projectOnto } from "./project.ts";
 
 /** Probabilities per file and server, and the mean bound in seconds that they give. */

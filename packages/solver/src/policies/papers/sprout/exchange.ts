@@ -2,9 +2,7 @@
  * Moves single cached chunks from one file to another. The knapsack sees the queues as they are, and near saturation
  * one chunk more or less changes them: its choice can be one chunk away from a better one.
  */
-
-import { descend } from "./descend.ts";
-import type { Requests } from "./descend.ts";
+import { descend, type Requests } from "./descend.ts";
 import type { SproutFile } from "./files.ts";
 import type { Server } from "./latency-bound.ts";
 import { projectOnto } from "./project.ts";

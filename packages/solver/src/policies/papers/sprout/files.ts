@@ -1,5 +1,4 @@
 /** The files that Sprout's optimiser plans for. */
-
 import { SolverError } from "../../../errors.ts";
 
 /** What is read, how often, and where its chunks are. */

@@ -9,18 +9,14 @@
  * optimiser finds beside d. A cache without regions has fixed latencies and no queues. The bound is then the time of
  * the slowest chunk, and the problem is the knapsack of `exact`.
  */
-
 import type { LatencyLaw } from "../../../options/latency.ts";
-import { lognormalServer } from "./latency-bound.ts";
-import type { Server } from "./latency-bound.ts";
+import { lognormalServer, type Server } from "./latency-bound.ts";
 import { optimizeSprout } from "./optimize.ts";
 import type { SproutFile } from "./files.ts";
 import { configureExactly } from "../../../policy/configure.ts";
 import { PeriodPopularity } from "../../../policy/period-popularity.ts";
-import { applyConfiguration } from "../../../policy/policy.ts";
-import type { Policy, PolicyCache, StorageView } from "../../../policy/policy.ts";
-import { packSnapshot } from "../../../policy/snapshot.ts";
-import type { SnapshotReader } from "../../../policy/snapshot.ts";
+import { applyConfiguration, type Policy, type PolicyCache, type StorageView } from "../../../policy/policy.ts";
+import { packSnapshot, type SnapshotReader } from "../../../policy/snapshot.ts";
 
 /** The plan leaves out objects with fewer requests per period. */
 const POPULARITY_MIN = 1e-2;

@@ -4,7 +4,6 @@
  *
  * The printed Gamma^4 of equation (4) is (E[X^2])^2, by the Pollaczek-Khinchine formula.
  */
-
 import { SolverError } from "../../../errors.ts";
 
 /** Moments of the time one chunk takes at a server, in seconds and their powers. */

@@ -7,16 +7,12 @@
  * other; the probabilities follow by spectral projected gradient steps. The objective is not convex in all variables
  * once files of different z share a server, so the best round is kept, and single chunks are exchanged at the end.
  */
-
 import { SolverError } from "../../../errors.ts";
 import { chooseCached } from "./choose-cached.ts";
-import { descend } from "./descend.ts";
-import type { Requests } from "./descend.ts";
-import { checkFiles } from "./files.ts";
+import { descend, type Requests } from "./descend.ts";
+import { checkFiles, type SproutFile } from "./files.ts";
 import { exchange } from "./exchange.ts";
-import type { SproutFile } from "./files.ts";
-import { checkServers } from "./latency-bound.ts";
-import type { Server } from "./latency-bound.ts";
+import { checkServers, type Server } from "./latency-bound.ts";
 import { projectOnto } from "./project.ts";
 import { loadsOf } from "./requests.ts";
 

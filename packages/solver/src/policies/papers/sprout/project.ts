@@ -1,5 +1,4 @@
 /** Projection onto the probabilities that ask for a given number of chunks. */
-
 import type { SproutFile } from "./files.ts";
 
 /**

@@ -1,7 +1,5 @@
 /** What requests cost: the mean bound of given probabilities, its gradient, and the queues that they cause. */
-
-import { excess, latencyBound, queueMoments, queueSlopes } from "./latency-bound.ts";
-import type { QueueMoments, Server } from "./latency-bound.ts";
+import { excess, latencyBound, queueMoments, queueSlopes, type QueueMoments, type Server } from "./latency-bound.ts";
 import type { SproutFile } from "./files.ts";
 
 /** Per file: the probability of asking each server. */

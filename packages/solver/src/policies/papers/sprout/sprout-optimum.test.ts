@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../../random.ts";
-import type { Random } from "../../../random.ts";
-import { latencyBound, lognormalServer, queueMoments } from "./latency-bound.ts";
-import type { Server } from "./latency-bound.ts";
+import { seededRandom, type Random } from "../../../random.ts";
+import { latencyBound, lognormalServer, queueMoments, type Server } from "./latency-bound.ts";
 import { optimizeSprout } from "./optimize.ts";
 import { projectOnto } from "./project.ts";
 import type { SproutFile } from "./files.ts";

@@ -1,10 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseScenario } from "../../../simulator/scenario/scenario.ts";
-import { simulate } from "../../../simulator/simulate.ts";
+import { simulate, type SimulationRow } from "../../../simulator/simulate.ts";
 import { createPolicy } from "../../registry.ts";
 import type { StorageView } from "../../../policy/policy.ts";
-import type { SimulationRow } from "../../../simulator/simulate.ts";
 import { seededRandom } from "../../../random.ts";
 import { RecordingCache } from "../../../../test/recording-cache.ts";
 
