@@ -19,7 +19,7 @@ import { claimGeneration, isCopied, isPassed } from "./claim.ts";
 import { AWAKENING_MS } from "./lease.ts";
 import { PROBE, probe } from "./probe.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
-import { surveyAgain, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
+import { holds, surveyAgain, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { majorityOf, sleep, type WriteContext } from "./write-context.ts";
 
 /** A region without the record, and why. */
@@ -119,6 +119,36 @@ function commitOf<T extends ManifestRecord>(record: T, writes: readonly RegionWr
       region: store.region.name,
       problem: problem?.message ?? "has a newer version",
     })),
+  };
+}
+
+/**
+ * Writes a record that a majority has to the regions of `survey` that lack it. Undefined where no majority has it: its
+ * writer may be undoing it at this moment.
+ *
+ * @throws REPLACED_MEANWHILE, or what the fence throws.
+ */
+export async function completeRecord<T extends ManifestRecord>(
+  record: T,
+  { regions }: Survey,
+  context: WriteContext,
+): Promise<(Commit<T> & { readonly isWritten: boolean }) | undefined> {
+  const bytes = encodeManifest(record);
+  const silent = regions.filter(({ state }) => state === "unreachable");
+  const lacking = regions.filter((region) => region.state !== "unreachable" && !holds(region, bytes));
+  if (regions.length - silent.length - lacking.length < majorityOf(regions)) return undefined;
+  if (lacking.length > 0) await context.fence?.check();
+  const writes = await writeRecord(record, lacking, context);
+  if (writes.some(({ outcome }) => outcome === "superseded")) throw replacedMeanwhile(record.key);
+  const failed = [...silent, ...writes.filter(({ outcome }) => outcome === "failed")];
+  return {
+    record,
+    replaced: writes.flatMap(({ replaced }) => replaced ?? []),
+    regionsWithout: failed.map(({ store, problem }) => ({
+      region: store.region.name,
+      problem: problem?.message ?? "did not answer",
+    })),
+    isWritten: writes.some(({ outcome }) => outcome === "written"),
   };
 }
 

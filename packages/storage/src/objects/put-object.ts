@@ -6,7 +6,6 @@ import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { shownBytes } from "@agarose/core/content";
 import {
   BLOCK_BYTES,
-  encodeManifest,
   HASH_BYTES,
   isTombstone,
   PAGE_BYTES_MAX,
@@ -24,15 +23,14 @@ import { findGoneChunks } from "./chunk-heads.ts";
 import {
   commitAgain,
   commitRecord,
-  replacedMeanwhile,
+  completeRecord,
   type Commit,
   type CommitInput,
   type RegionProblem,
 } from "../commit/commit.ts";
 import type { BatchLease } from "../commit/batches.ts";
 import { keepMsOf } from "../commit/history.ts";
-import { writeRecord } from "../commit/manifest-write.ts";
-import { emptySurvey, holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
+import { emptySurvey, surveyRegions, type Survey } from "../regions/region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
@@ -464,28 +462,14 @@ async function keepStored(
     const commit = await commitCopy({ ...newest, contentType, headers }, survey, context);
     return commit && finish("stored", commit, context);
   }
-  const bytes = encodeManifest(newest);
-  const silent = survey.regions.filter(({ state }) => state === "unreachable");
-  const lacking = survey.regions.filter((region) => region.state !== "unreachable" && !holds(region, bytes));
-  const holders = survey.regions.length - silent.length - lacking.length;
-  if (holders < majorityOf(survey.regions)) {
-    // Its writer may be undoing it at this moment, so it gets a generation that is ours.
+  const completed = await completeRecord(newest, survey, context);
+  if (!completed) {
+    // It gets a generation that is ours.
     const commit = await commitCopy(newest, survey, context);
     return commit && finish("completed", commit, context);
   }
-  if (lacking.length > 0) await context.fence?.check();
-  const writes = await writeRecord(newest, lacking, context);
-  if (writes.some(({ outcome }) => outcome === "superseded")) {
-    throw replacedMeanwhile(key);
-  }
-  const failed = [...silent, ...writes.filter(({ outcome }) => outcome === "failed")];
-  const regionsWithout = failed.map(({ store, problem }) => ({
-    region: store.region.name,
-    problem: problem?.message ?? "did not answer",
-  }));
-  const isCompleted = writes.some(({ outcome }) => outcome === "written");
-  const outcome = isCompleted ? "completed" : failed.length > 0 ? "kept" : "unchanged";
-  return finish(outcome, { record: newest, regionsWithout, replaced: [] }, context);
+  const { isWritten, regionsWithout } = completed;
+  return finish(isWritten ? "completed" : regionsWithout.length > 0 ? "kept" : "unchanged", completed, context);
 }
 
 /** Undefined when another writer came between, so that the object must be stored again. */

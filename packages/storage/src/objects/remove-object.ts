@@ -17,10 +17,9 @@ import {
 import { regionsOf, withCurrentNames } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions } from "../regions/ask-regions.ts";
-import { commitRecord, replacedMeanwhile, type Commit, type RegionProblem } from "../commit/commit.ts";
+import { commitRecord, completeRecord, type Commit, type RegionProblem } from "../commit/commit.ts";
 import { keepMsOf } from "../commit/history.ts";
-import { writeRecord } from "../commit/manifest-write.ts";
-import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
+import { holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
@@ -92,39 +91,13 @@ async function commitTombstone(
   if (isUnknown && !context.config.origin) return undefined;
   if (newest && isTombstone(newest)) {
     const bytes = encodeManifest(newest);
-    const silent = regions.filter(({ state }) => state === "unreachable");
-    const lacking = regions.filter((region) => region.state !== "unreachable" && !holds(region, bytes));
-    if (lacking.length === 0) return undefined;
-    if (regions.length - silent.length - lacking.length >= majorityOf(regions)) {
-      return completeTombstone(newest, lacking, silent, context);
-    }
+    if (regions.every((region) => region.state === "unreachable" || holds(region, bytes))) return undefined;
+    const completed = await completeRecord(newest, survey, context);
+    if (completed) return completed;
   }
   const seal = (generation: number, modified: string): Promise<Tombstone> =>
     sealTombstone({ key, generation, modified }, context.sign);
   return commitRecord({ key, upload: context.newUpload(), survey, copies, seal }, context);
-}
-
-/** Writes a committed tombstone to the regions that lack it. */
-async function completeTombstone(
-  record: Tombstone,
-  lacking: readonly RegionManifest[],
-  silent: readonly RegionManifest[],
-  context: WriteContext,
-): Promise<Commit<Tombstone>> {
-  await context.fence?.check();
-  const writes = await writeRecord(record, lacking, context);
-  if (writes.some(({ outcome }) => outcome === "superseded")) {
-    throw replacedMeanwhile(record.key);
-  }
-  const failed = [...silent, ...writes.filter(({ outcome }) => outcome === "failed")];
-  return {
-    record,
-    replaced: writes.flatMap(({ replaced }) => replaced ?? []),
-    regionsWithout: failed.map(({ store, problem }) => ({
-      region: store.region.name,
-      problem: problem?.message ?? "did not answer",
-    })),
-  };
 }
 
 async function removeChunks(
