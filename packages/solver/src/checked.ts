@@ -1,6 +1,6 @@
 /** JSON of people, checked by a schema. */
 import * as v from "valibot";
-import { SolverError } from "./errors.ts";
+import { SolverError, type SolverErrorCode } from "./errors.ts";
 
 /** A finite number between bounds, both included. */
 export const number = (min = -Number.MAX_VALUE, max = Number.MAX_VALUE) =>
@@ -8,8 +8,13 @@ export const number = (min = -Number.MAX_VALUE, max = Number.MAX_VALUE) =>
 /** A whole number from `min` on. */
 export const integer = (min: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(min));
 
-/** What `json` is by `schema`, with defaults. Throws SCENARIO_INVALID with the path of the field, as `pops[0].name`. */
-export function checked<T>(schema: v.GenericSchema<unknown, T>, json: unknown): T {
+/**
+ * What `json` is by `schema`, with defaults. Throws SCENARIO_INVALID, or another code, with the path of the field, as
+ * `pops[0].name`.
+ *
+ * @param at the path of `json` itself. Default: it has none.
+ */
+export function checked<T>(schema: v.GenericSchema<unknown, T>, json: unknown, at = "", code?: SolverErrorCode): T {
   const result = v.safeParse(schema, json);
   if (result.success) return result.output;
   const { path = [], expected, received, message } = result.issues[0];
@@ -17,10 +22,15 @@ export function checked<T>(schema: v.GenericSchema<unknown, T>, json: unknown): 
   const isUnknown = expected === "never";
   const wrong = received === "undefined" ? "is missing" : `must be ${expected}, got ${received}`;
   const problem = isUnknown ? "is not a known field" : expected === null ? message : wrong;
-  return refuse(field.replace(/^\./, ""), problem);
+  return refuse(`${at}${field}`.replace(/^\./, ""), problem, code);
 }
 
-/** Throws SCENARIO_INVALID. */
-export function refuse(field: string, problem: string): never {
-  throw new SolverError("SCENARIO_INVALID", `${field}: ${problem}`, { field });
+/** A finite number from `min` on. Throws SCENARIO_INVALID. */
+export function asNumber(value: unknown, field: string, min: number): number {
+  return checked(number(min), value, field);
+}
+
+/** Throws SCENARIO_INVALID, or another code. */
+export function refuse(field: string, problem: string, code: SolverErrorCode = "SCENARIO_INVALID"): never {
+  throw new SolverError(code, `${field}: ${problem}`, { field });
 }

@@ -8,7 +8,7 @@
  * budget (Everett's Lagrange multipliers, 1963). Objects that fit in their manifest travel in it.
  */
 import { SolverError } from "../errors.ts";
-import { asNumber } from "../json-fields.ts";
+import { asNumber } from "../checked.ts";
 import { expectedReadMs } from "../options/latency.ts";
 import { WEB_SIZES, type SizeCount } from "./web-sizes.ts";
 

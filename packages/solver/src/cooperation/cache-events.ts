@@ -7,8 +7,9 @@
  * never drops what a cache holds; that waits for the next message. It keeps counting hits of objects that have left the
  * cache.
  */
-import { asChunks, asInteger, asNumber } from "./checks.ts";
-import type { CacheMessage, CacheStatement } from "./cache-message.ts";
+import { checked } from "../checked.ts";
+import { asInteger, asNumber } from "./checks.ts";
+import { chunksSchema, type CacheMessage, type CacheStatement } from "./cache-message.ts";
 import { decayedHits } from "./hit-decay.ts";
 
 /** How a node gathers its events. Numbers out of range throw REQUEST_INVALID. */
@@ -73,7 +74,10 @@ export class CacheEvents {
   /** Records that the cache holds these chunks (ascending) from now on; none when the object has left. */
   recordHeld(key: string, chunks: readonly number[], nowMs: number): void {
     const now = asNumber(nowMs, "nowMs");
-    this.#store(key, { ...this.#entryOf(key, now), chunks: [...asChunks(chunks, "chunks")] });
+    this.#store(key, {
+      ...this.#entryOf(key, now),
+      chunks: checked(chunksSchema, chunks, "chunks", "REQUEST_INVALID"),
+    });
     this.#changed.add(key);
     this.#announce(key, true, now);
   }

@@ -4,7 +4,8 @@
  * Departure: the paper's events are changes (add, hit, miss, replace, delete) over a reliable broker. Our messages
  * state how things are now. The next message repairs a lost one, and a late or repeated one changes nothing.
  */
-import { asChunks, asInteger, asList, asNumber, asObject, fail } from "./checks.ts";
+import * as v from "valibot";
+import { integer, number } from "../checked.ts";
 
 /** What one node (a PoP) holds of one object, and how it was read there. */
 export interface CacheStatement {
@@ -29,35 +30,24 @@ export interface CacheMessage {
   readonly statements: readonly CacheStatement[];
 }
 
-/** Turns unknown JSON into a message. Throws REQUEST_INVALID with the field's name for anything else. */
-export function parseCacheMessage(input: unknown): CacheMessage {
-  const { node, epoch, statedMs, isComplete, statements } = asObject(input, "message");
-  if (typeof node !== "string" || node === "") return refuse("node", "a name", node);
-  if (typeof isComplete !== "boolean") return refuse("isComplete", "true or false", isComplete);
-  const seen = new Set<string>();
-  return {
-    node,
-    epoch: asInteger(epoch, "epoch", 0),
-    statedMs: asNumber(statedMs, "statedMs"),
-    isComplete,
-    statements: asList(statements, "statements").map((statement, i) =>
-      parseStatement(statement, `statements[${i}]`, seen),
-    ),
-  };
-}
+const CHUNK_MAX = 2 ** 31 - 1;
 
-function parseStatement(input: unknown, at: string, seen: Set<string>): CacheStatement {
-  const { key, chunks, hits, readMs } = asObject(input, at);
-  if (typeof key !== "string" || seen.has(key)) return refuse(`${at}.key`, "a key that comes once", key);
-  seen.add(key);
-  return {
-    key,
-    chunks: asChunks(chunks, `${at}.chunks`),
-    hits: asNumber(hits, `${at}.hits`, 0),
-    readMs: asNumber(readMs, `${at}.readMs`),
-  };
-}
+/** Different indices of chunks, ascending. */
+export const chunksSchema = v.pipe(
+  v.array(v.pipe(integer(0), v.maxValue(CHUNK_MAX))),
+  v.check((chunks) => chunks.every((chunk, i) => i === 0 || chunk > chunks[i - 1]!), "must be ascending"),
+);
 
-function refuse(field: string, wanted: string, got: unknown): never {
-  return fail(field, `must be ${wanted}, got ${String(JSON.stringify(got)).slice(0, 60)}`);
-}
+const statementSchema = v.object({ key: v.string(), chunks: chunksSchema, hits: number(0), readMs: number() });
+
+/** What another node may say. */
+export const cacheMessageSchema: v.GenericSchema<unknown, CacheMessage> = v.object({
+  node: v.pipe(v.string(), v.nonEmpty()),
+  epoch: integer(0),
+  statedMs: number(),
+  isComplete: v.boolean(),
+  statements: v.pipe(
+    v.array(statementSchema),
+    v.check((all) => new Set(all.map(({ key }) => key)).size === all.length, "names a key twice"),
+  ),
+});

@@ -1,19 +1,14 @@
-/** The checks of this room: they throw REQUEST_INVALID, so that a peer that sends garbage changes nothing. */
-import { fieldReader, type FieldReader } from "../json-fields.ts";
+/** The checks of this room: they throw REQUEST_INVALID, so that what is no number changes nothing. */
+import { refuse } from "../checked.ts";
 
-const reader: FieldReader = fieldReader("REQUEST_INVALID", "cache events: ");
+/** A finite number from `min` on. */
+export function asNumber(value: number, field: string, min = -Number.MAX_VALUE): number {
+  if (Number.isFinite(value) && value >= min) return value;
+  return refuse(field, `must be a finite number >= ${min}, got ${value}`, "REQUEST_INVALID");
+}
 
-/** Readers of fields that throw REQUEST_INVALID, naming the field. */
-export const { fail, asObject, asList, asNumber, asInteger } = reader;
-
-const CHUNK_MAX = 2 ** 31 - 1;
-
-/** Different chunk indices from 0 to 2^31 - 1 in ascending order. Throws REQUEST_INVALID. */
-export function asChunks(input: unknown, field: string): readonly number[] {
-  const chunks: number[] = [];
-  for (const [i, chunk] of asList(input, field).entries()) {
-    chunks.push(asInteger(chunk, `${field}[${i}]`, i === 0 ? 0 : chunks[i - 1]! + 1));
-  }
-  const last = chunks.at(-1) ?? 0;
-  return last <= CHUNK_MAX ? chunks : reader.fail(field, `must be indices up to ${CHUNK_MAX}, got ${last}`);
+/** An integer from `min` to 2^53 - 1. */
+export function asInteger(value: number, field: string, min: number): number {
+  if (Number.isSafeInteger(value) && value >= min) return value;
+  return refuse(field, `must be an integer >= ${min}, got ${value}`, "REQUEST_INVALID");
 }

@@ -1,7 +1,7 @@
 /** The messages between PoPs as they come over the network: their limits, and their checks. Pure. */
-import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
 import {
-  parseCacheMessage,
+  cacheMessageSchema,
   type CacheMessage,
   type PeerMessage,
   type PopularityDigest,
@@ -47,7 +47,14 @@ const messageSchema = v.object({
   to: v.string(),
   turn: count,
   configuration: count,
-  cache: v.unknown(),
+  cache: v.pipe(
+    cacheMessageSchema,
+    v.check(({ statements }) => statements.length <= STATEMENTS_MAX, `has more than ${STATEMENTS_MAX} statements`),
+    v.check(
+      ({ statements }) => statements.every(({ chunks }) => (chunks.at(-1) ?? 0) < CHUNK_INDICES),
+      `has a chunk beyond ${CHUNK_INDICES - 1}`,
+    ),
+  ),
   base: v.optional(v.pipe(v.number(), v.finite())),
   lacksDigest: v.optional(v.boolean()),
   isNear: v.optional(v.boolean()),
@@ -66,27 +73,7 @@ const messageSchema = v.object({
 /** Returns the text as a message. Throws REQUEST_INVALID, which names the wrong field. */
 export function parsePeerMessage(text: string): PeerMessage {
   const result = v.safeParse(v.pipe(v.string(), v.parseJson(undefined, "is not JSON"), messageSchema), text);
-  if (!result.success) throw invalid(problemOf(result.issues[0]));
-  const { popularity, ...message } = result.output;
-  return { ...message, cache: parseCache(message.cache), ...(popularity ? { popularity } : {}) };
-}
-
-function parseCache(input: unknown): CacheMessage {
-  let cache: CacheMessage;
-  try {
-    cache = parseCacheMessage(input);
-  } catch (error) {
-    throw toAgaroseError(error);
-  }
-  const { statements } = cache;
-  if (statements.length > STATEMENTS_MAX) {
-    throw invalid(`has ${statements.length} statements: at most ${STATEMENTS_MAX} are accepted`);
-  }
-  const beyond = statements.find(({ chunks }) => (chunks.at(-1) ?? 0) >= CHUNK_INDICES);
-  if (beyond) throw invalid(`has chunk ${beyond.chunks.at(-1)}: chunk indices end at ${CHUNK_INDICES - 1}`);
-  return cache;
-}
-
-function invalid(problem: string): AgaroseError {
-  return new AgaroseError("REQUEST_INVALID", `message of a peer ${problem}: nothing of it is accepted`);
+  if (result.success) return result.output;
+  const problem = problemOf(result.issues[0]);
+  throw new AgaroseError("REQUEST_INVALID", `message of a peer ${problem}: nothing of it is accepted`);
 }

@@ -8,34 +8,36 @@
  * its chunks there. Peers exchange all that they hold every `digestSeconds`, because their network may lose messages;
  * the paper's broker loses none.
  */
-import { asInteger, asNumber, refuseUnknown } from "../../json-fields.ts";
+import * as v from "valibot";
+import { checked, integer, number } from "../../checked.ts";
 import type { Random } from "../../random.ts";
 import type { Caches } from "../cache-state.ts";
 import { bitCount } from "../numbers.ts";
 import type { Decider } from "./decider.ts";
-import { parseWire, Wire, type WireSettings } from "./wire.ts";
+import { Wire, WIRE_SETTINGS } from "./wire.ts";
 import { CacheEvents } from "../../cooperation/cache-events.ts";
 import type { CacheMessage } from "../../cooperation/cache-message.ts";
 import { ObjectsInCache } from "../../cooperation/objects-in-cache.ts";
 import { decayedHits } from "../../cooperation/hit-decay.ts";
 import { chooseVictim } from "../../cooperation/replacement.ts";
 
-/** The settings of the exchange of cache events, which PoPs that decide by periods do not have. */
-export const EVENT_SETTINGS = ["affinitySeconds", "gatherMs", "statementsMax", "digestSeconds"];
-
-interface Settings extends WireSettings {
+const eventSettings = {
   /** Algorithm 1's temporal affinity threshold, which the paper does not print. */
-  readonly affinitySeconds: number;
-  readonly gatherMs: number;
-  readonly statementsMax: number;
-  readonly digestSeconds: number;
-}
+  affinitySeconds: v.optional(number(0), 30),
+  gatherMs: v.optional(number(1), 200),
+  statementsMax: v.optional(integer(1), 256),
+  digestSeconds: v.optional(number(0.1), 60),
+};
+const settingsSchema = v.strictObject({ ...eventSettings, ...WIRE_SETTINGS });
+
+/** The settings of the exchange of cache events, which PoPs that decide by periods do not have. */
+export const EVENT_SETTINGS: readonly string[] = Object.keys(eventSettings);
 
 /** Decides for all PoPs of a system by C2P. */
 export class C2pDecider implements Decider {
   readonly wantsTruth = false;
   readonly #caches: Caches;
-  readonly #settings: Settings;
+  readonly #settings: v.InferOutput<typeof settingsSchema>;
   readonly #wire: Wire<CacheMessage>;
   readonly #events: CacheEvents[];
   readonly #tables: ObjectsInCache[];
@@ -46,7 +48,7 @@ export class C2pDecider implements Decider {
   constructor(caches: Caches, settings: Readonly<Record<string, unknown>>, random: Random) {
     const { pops } = caches.world;
     this.#caches = caches;
-    this.#settings = parseSettings(settings);
+    this.#settings = checked(settingsSchema, settings, "c2p");
     this.#wire = new Wire(pops, this.#settings, random);
     const { gatherMs, statementsMax, digestSeconds } = this.#settings;
     this.#events = pops.map(({ name }) => new CacheEvents(name, { gatherMs, statementsMax }));
@@ -173,17 +175,4 @@ interface Candidate {
   readonly oic: number;
   readonly hits: number;
   readonly readMs: number;
-}
-
-function parseSettings(json: Readonly<Record<string, unknown>>): Settings {
-  const number = (field: string, preset: number, min: number, max?: number): number =>
-    asNumber(json[field] ?? preset, `c2p.${field}`, min, max);
-  refuseUnknown(json, [...EVENT_SETTINGS, "delayMs", "lossProbability"], "c2p.");
-  return {
-    affinitySeconds: number("affinitySeconds", 30, 0),
-    gatherMs: number("gatherMs", 200, 1),
-    statementsMax: asInteger(json["statementsMax"] ?? 256, "c2p.statementsMax", 1),
-    digestSeconds: number("digestSeconds", 60, 0.1),
-    ...parseWire(json, "c2p"),
-  };
 }

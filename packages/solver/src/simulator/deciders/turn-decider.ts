@@ -3,7 +3,8 @@
  * period it sends its peers a digest, waits for its turn, plans by what it has received, and sends what it holds then.
  * Messages take their time, so a view may be outdated.
  */
-import { asInteger, refuseUnknown } from "../../json-fields.ts";
+import * as v from "valibot";
+import { checked, integer } from "../../checked.ts";
 import { ALL_POLICY_NAMES } from "../../policies/compared.ts";
 import { SolverError } from "../../errors.ts";
 import { NEAREST_MAX, nearestPeers } from "../../cooperation/neighbours.ts";
@@ -13,7 +14,7 @@ import type { Caches } from "../cache-state.ts";
 import type { SystemSpec } from "../scenario/scenario.ts";
 import type { Decider } from "./decider.ts";
 import { PlannedPop, shapesOf } from "./planned-pop.ts";
-import { parseWire, Wire } from "./wire.ts";
+import { Wire, WIRE_SETTINGS } from "./wire.ts";
 
 /** A PoP that has waited so long for its turn goes in the next period. */
 const TURN_WAIT_MS = 25_000;
@@ -21,6 +22,8 @@ const TURN_WAIT_MS = 25_000;
 const GATHER_MS = 200;
 /** How often an oracle lets every PoP improve its cache. */
 const ORACLE_ROUNDS = 3;
+
+const settingsSchema = v.strictObject({ nearest: v.optional(integer(1), NEAREST_MAX), ...WIRE_SETTINGS });
 
 /** Decides for all PoPs of a system, in turns. */
 export class TurnDecider implements Decider {
@@ -44,14 +47,13 @@ export class TurnDecider implements Decider {
         },
       );
     }
-    refuseUnknown(settings, ["delayMs", "lossProbability", "nearest"], `${policy}.`);
+    const { nearest, ...wire } = checked(settingsSchema, settings, policy);
     const { pops } = caches.world;
     const shapes = shapesOf(caches);
     this.wantsTruth = policy === "clairvoyant";
-    const { nearest = NEAREST_MAX } = settings;
-    const neighbours = neighboursIn(caches, asInteger(nearest, `${policy}.nearest`, 1));
+    const neighbours = neighboursIn(caches, nearest);
     this.#pops = pops.map((_, pop) => new PlannedPop(pop, caches, { policy, shapes, neighbours: neighbours[pop]! }));
-    this.#wire = new Wire(pops, parseWire(settings, policy), random, neighbours);
+    this.#wire = new Wire(pops, wire, random, neighbours);
   }
 
   /** Messages sent so far, by sender, counting each recipient. */

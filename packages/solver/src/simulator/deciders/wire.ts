@@ -1,14 +1,18 @@
 /** The network between simulated PoPs: messages take time, and some are lost. */
-import { asNumber } from "../../json-fields.ts";
+import * as v from "valibot";
+import { number } from "../../checked.ts";
 import type { Random } from "../../random.ts";
 import type { PopSpec } from "../scenario/scenario.ts";
 
 /** How messages travel. */
 export interface WireSettings {
   /** How long a message travels. Default: half of the latency between the two PoPs. */
-  readonly delayMs: number | undefined;
+  readonly delayMs?: number | undefined;
   readonly lossProbability: number;
 }
+
+/** The settings of a system that say how. */
+export const WIRE_SETTINGS = { delayMs: v.optional(number(0)), lossProbability: v.optional(number(0, 1), 0) };
 
 /** A message at its destination. */
 export interface Arrival<M> {
@@ -68,13 +72,4 @@ export class Wire<M> {
     if (arrived.length > 0) this.#travelling = this.#travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
     return arrived;
   }
-}
-
-/** Reads the two settings of a system named `policy`. Throws SCENARIO_INVALID for a number out of range. */
-export function parseWire(json: Readonly<Record<string, unknown>>, policy: string): WireSettings {
-  const { delayMs, lossProbability = 0 } = json;
-  return {
-    delayMs: delayMs === undefined ? undefined : asNumber(delayMs, `${policy}.delayMs`, 0),
-    lossProbability: asNumber(lossProbability, `${policy}.lossProbability`, 0, 1),
-  };
 }
