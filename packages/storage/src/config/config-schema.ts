@@ -17,6 +17,14 @@ function optional<S extends v.GenericSchema, const D extends v.Default<S, undefi
   return v.optional(about(description, schema), fallback as D);
 }
 
+/** Rules for the keys of different prefixes. */
+function rules<S extends v.GenericSchema<unknown, { readonly prefix: string }>>(rule: S) {
+  return v.pipe(
+    v.array(rule),
+    v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
+  );
+}
+
 /** Whether one of these alternatives is given, and no more. */
 function isOnlyOne(...ways: readonly unknown[]): boolean {
   return ways.filter((way) => way !== undefined).length === 1;
@@ -49,7 +57,8 @@ const time = v.pipe(
   v.regex(/^\d{1,6}[hd]$/, "must be hours or days, such as 12h or 30d"),
   v.transform((written) => Number.parseInt(written, 10) * (written.endsWith("d") ? 24 * HOUR_MS : HOUR_MS)),
 );
-const milliseconds = v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative"));
+const amount = v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative"));
+const program = v.pipe(v.array(text), v.minLength(1, "is empty: name a program"));
 const variable = v.pipe(
   v.string(),
   v.title("variable name"),
@@ -77,7 +86,7 @@ const credentials = v.pipe(
     command: optional(
       "Program and arguments, run without a shell. It prints the JSON of an AWS `credential_process`: " +
         '`{"Version": 1, "AccessKeyId", "SecretAccessKey", "SessionToken"?, "Expiration"?}`.',
-      v.pipe(v.array(text), v.minLength(1, "is empty: name a program")),
+      program,
     ),
   }),
   v.check(
@@ -100,7 +109,7 @@ const signing = v.pipe(
     command: optional(
       "Program and arguments, run without a shell. It gets the bytes to sign on stdin and prints the base64 of the " +
         "signature by the first of `publicKeys`.",
-      v.pipe(v.array(text), v.minLength(1, "is empty: name a program")),
+      program,
     ),
   }),
   v.check(
@@ -113,10 +122,7 @@ const secretSource = v.pipe(
   v.strictObject({
     file: optional("File that holds the secret. Relative to this file's folder.", text),
     environment: optional("Variable that holds the secret.", variable),
-    command: optional(
-      "Program and arguments, run without a shell, that print the secret.",
-      v.pipe(v.array(text), v.minLength(1, "is empty: name a program")),
-    ),
+    command: optional("Program and arguments, run without a shell, that print the secret.", program),
   }),
   v.check(
     ({ file, environment, command }) => isOnlyOne(file, environment, command),
@@ -164,15 +170,12 @@ const region = v.pipe(
     binding: optional("R2 binding that PoPs at Cloudflare read `bucket` through, without HTTP requests.", variable),
     egressUsdPerGb: optional(
       "Price of reading a GB in US dollars. PoPs cache more of what is dear to read, and fill from cheap regions.",
-      v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative")),
+      amount,
     ),
-    storageUsdPerGbMonth: optional(
-      "Price of storing a GB for a month in US dollars, for `agarose du --cost`.",
-      v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative")),
-    ),
+    storageUsdPerGbMonth: optional("Price of storing a GB for a month in US dollars, for `agarose du --cost`.", amount),
     latencyMs: optional(
       "Milliseconds to the first byte, as your users see it. `auto` codes and placement use it.",
-      milliseconds,
+      amount,
     ),
     drain: optional(
       "Whether the region is being emptied: nothing new is put in it but manifests. `recode` moves the rest.",
@@ -267,7 +270,7 @@ export const configSchema = v.pipe(
       v.strictObject({
         storage: about(
           "The most that all extra chunks may be of the stored bytes. 0 for none.",
-          v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative"), v.maxValue(1, "is above 1")),
+          v.pipe(amount, v.maxValue(1, "is above 1")),
         ),
       }),
       { storage: 0.05 },
@@ -333,50 +336,41 @@ export const configSchema = v.pipe(
     keep: optional(
       "Keys that have a history. Of several rules for a key, that of the longest prefix decides. Without one, `gc` " +
         "deletes versions that were replaced, and `rm` deletes the object.",
-      v.pipe(
-        v.array(
-          v.strictObject({
-            prefix: optional("Begins the keys that the rule is for.", v.string(), ""),
-            time: about("How long a version stays after another one or `rm` has taken its place, such as `30d`.", time),
-          }),
-        ),
-        v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
+      rules(
+        v.strictObject({
+          prefix: optional("Begins the keys that the rule is for.", v.string(), ""),
+          time: about("How long a version stays after another one or `rm` has taken its place, such as `30d`.", time),
+        }),
       ),
       [],
     ),
     expire: optional(
       "Keys that `agarose expire` removes. Of several rules for a key, that of the longest prefix decides. The age " +
         "counts from when the manifest was last stored, by the clocks of the regions.",
-      v.pipe(
-        v.array(
-          v.strictObject({
-            prefix: about("Begins the keys that expire.", v.pipe(v.string(), v.minLength(1, "is empty"))),
-            time: about("How old an object may become, such as `30d`, before it is removed.", time),
-          }),
-        ),
-        v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
+      rules(
+        v.strictObject({
+          prefix: about("Begins the keys that expire.", v.pipe(v.string(), v.minLength(1, "is empty"))),
+          time: about("How old an object may become, such as `30d`, before it is removed.", time),
+        }),
       ),
       [],
     ),
     encryption: optional(
       "Keys whose objects are encrypted before they are coded. Of several rules for a key, that of the longest " +
         "prefix encrypts, and the secrets of all of them decrypt.",
-      v.pipe(
-        v.array(
-          v.strictObject({
-            prefix: optional("Begins the keys that the rule is for.", v.string(), ""),
-            secrets: about(
-              "One secret, `aes256:` and base64 of 32 bytes, or two while one replaces the other. The first encrypts, " +
-                "both decrypt.",
-              v.pipe(
-                v.array(secretSource),
-                v.minLength(1, "is empty: `agarose keys secret` makes one"),
-                v.maxLength(2, "has more than 2 secrets"),
-              ),
+      rules(
+        v.strictObject({
+          prefix: optional("Begins the keys that the rule is for.", v.string(), ""),
+          secrets: about(
+            "One secret, `aes256:` and base64 of 32 bytes, or two while one replaces the other. The first encrypts, " +
+              "both decrypt.",
+            v.pipe(
+              v.array(secretSource),
+              v.minLength(1, "is empty: `agarose keys secret` makes one"),
+              v.maxLength(2, "has more than 2 secrets"),
             ),
-          }),
-        ),
-        v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
+          ),
+        }),
       ),
       [],
     ),
