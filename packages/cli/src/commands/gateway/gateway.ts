@@ -12,7 +12,7 @@ import { withContext, WRITING } from "../../lib/context.ts";
 import { closeParts, openParts, type DeploymentParts } from "@agarose/storage/parts";
 import { logLine, printResult } from "../../ui/output.ts";
 import { repairLines } from "../../ui/verdict-lines.ts";
-import { readKeyPairs } from "./key-pairs.ts";
+import { followKeyPairs, readKeyPairs } from "./key-pairs.ts";
 import type { Values } from "../../command.ts";
 import { KEY_ID, SECRET, type args } from "./index.ts";
 
@@ -21,7 +21,8 @@ const GRACE_MS = 30_000;
 
 /** Runs `agarose gateway`. The command ends with exit code 0 on SIGINT and SIGTERM; a second signal ends it at once. */
 export async function gateway(options: Values<typeof args>): Promise<void> {
-  const pairs = options.keys === undefined ? ([pairOf(process.env)] as const) : await readKeyPairs(options.keys);
+  const pairs =
+    options.keys === undefined ? ([pairOf(process.env)] satisfies [KeyPair]) : await readKeyPairs(options.keys);
   await withContext(options, WRITING, async (context) => {
     const opened: DeploymentParts[] = [];
     const reload = async (): Promise<DeploymentParts> => {
@@ -32,6 +33,11 @@ export async function gateway(options: Values<typeof args>): Promise<void> {
     const log = (repaired: RepairOutcome): void => {
       if (!context.quiet) repairLines(repaired).forEach(logLine);
     };
+    if (options.keys !== undefined) {
+      followKeyPairs(options.keys, pairs, context.signal, ({ message }) =>
+        logLine(`warning: the pairs of keys stay as they were: ${message}`),
+      );
+    }
     const running = await startGateway({
       ...options,
       ...options.listen,

@@ -1,7 +1,8 @@
 /** The file of the pairs of keys that clients of the gateway sign with. */
+import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import * as v from "valibot";
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import type { KeyPair } from "@agarose/s3-server";
 import { checkedBy } from "@agarose/storage/config/config";
@@ -23,7 +24,7 @@ const keyPairs = v.pipe(
 );
 
 /** Reads the file. Throws CONFIG_INVALID naming the field, and never a value: they are secrets. */
-export async function readKeyPairs(path: string): Promise<readonly [KeyPair, ...KeyPair[]]> {
+export async function readKeyPairs(path: string): Promise<[KeyPair, ...KeyPair[]]> {
   const problem = (what: string, cause?: unknown): AgaroseError =>
     new AgaroseError("CONFIG_INVALID", `${path} ${what}`, { path }, cause);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -37,6 +38,28 @@ export async function readKeyPairs(path: string): Promise<readonly [KeyPair, ...
     throw problem("is not JSON: it holds a list of pairs of keys");
   }
   return checkedBy(keyPairs, json, path, true);
+}
+
+const LOOK_MS = 1_000;
+
+/**
+ * Keeps `pairs` as the file says until `signal` aborts. A file that is gone or has a mistake leaves them as they are,
+ * and `onProblem` hears of it.
+ */
+export function followKeyPairs(
+  path: string,
+  pairs: KeyPair[],
+  signal: AbortSignal,
+  onProblem: (error: AgaroseError) => void,
+): void {
+  const read = (): void =>
+    void readKeyPairs(path).then(
+      (next) => pairs.splice(0, pairs.length, ...next),
+      (error: unknown) => onProblem(toAgaroseError(error)),
+    );
+  // Looks at the path again and again: editors and mounted secrets put another file there.
+  watchFile(path, { interval: LOOK_MS, persistent: false }, read);
+  signal.addEventListener("abort", () => unwatchFile(path, read), { once: true });
 }
 
 function isFolder(prefix: string): boolean {
