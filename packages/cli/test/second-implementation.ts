@@ -36,7 +36,7 @@ export interface Content {
 }
 
 /** Chunks, leaf list and hashes of an object. */
-export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 65_536, ...more }: Content) {
+export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 16_384, ...more }: Content) {
   const { hasChunks = true, gzip } = more;
   const rows = rowsOver(indices(k), indices(k + m));
   const chunks: Buffer[][] = indices(k + m).map(() => []);

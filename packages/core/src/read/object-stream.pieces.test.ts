@@ -7,7 +7,7 @@ import { sampleObject } from "../../test/objects/sample-object.ts";
 import { BlockMemory } from "./block-memory.ts";
 import { piecesOf, wholeName } from "./pieces.ts";
 
-/** Two stripes of 4 + 2 chunks, chunk i in region r<i>. A shard of the first has 5 blocks and a part of one. */
+/** Two stripes of 4 + 2 chunks, chunk i in region r<i>. A shard of the first has 21 blocks and a part of one. */
 const shape = { k: 4, m: 2, stripeBytes: 1_400_000, bytes: 2_000_000 };
 const object = await sampleObject({ ...shape, leaves: true });
 const old = await sampleObject(shape);
@@ -23,7 +23,7 @@ const asked = (world: ReadWorld) =>
 describe("a small range", () => {
   test("requests one block of one chunk, and the leaf list of one region", async () => {
     const world = new ReadWorld(object);
-    const range = rangeAt(shardBytes + 70_000, 16 * KIB);
+    const range = rangeAt(shardBytes + 70_000, 4 * KIB);
     expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
     expect(asked(world)).toEqual([{ source: "r1", chunk: 1, bytes: BLOCK_BYTES }]);
     expect(world.requests()).toBe(2);
@@ -144,7 +144,7 @@ describe("a small object in memory", () => {
 });
 
 describe("when the chunk of a small range", () => {
-  const range = rangeAt(70_000, 16 * KIB);
+  const range = rangeAt(70_000, 4 * KIB);
 
   test.each(["error", "missing", "corrupt", "truncate", "lengthen"] as const)(
     "is in trouble (%s), the same block of k others replaces it",

@@ -16,8 +16,8 @@ import type { ChunkOrder, StripeReader } from "./stripe-reader.ts";
 
 /** A stripe of at most so many bytes waits for no turn: large reads hold up no small one. */
 const TURN_BYTES_MIN = 1024 * 1024;
-/** Of a stripe, so few bytes are read at once: they take hardly longer than one block. */
-const FLOW_BYTES_MIN = 128 * 1024;
+/** Behind the first block come as many at a time as fit in so many bytes, because each request has a cost. */
+const STEP_BYTES = 64 * 1024;
 /** Before the first block has come, this share of what keeps the line busy is under way. */
 const START_SHARE = 1 / 2;
 /**
@@ -48,10 +48,10 @@ interface InOrder {
   /** Ends the requests to their own regions. */
   readonly stop: AbortController;
   readonly signal: AbortSignal;
-  /** Blocks from their own regions, by where they begin in their shards and by chunk. A row requests the others. */
-  readonly blocks: Map<number, Map<number, Promise<Uint8Array>>>;
-  /** All data blocks of rows that were decoded, or will be, by where they begin in their shards. */
-  readonly rows: Map<number, Promise<readonly Uint8Array[]>>;
+  /** Blocks from their own regions, by their place in the shards and by chunk. A row requests the others. */
+  readonly blocks: Map<string, Map<number, Promise<Uint8Array>>>;
+  /** All data blocks of rows that were decoded, or will be, by their place in the shards. */
+  readonly rows: Map<string, Promise<readonly Uint8Array[]>>;
 }
 
 /** The range of one read. */
@@ -159,7 +159,8 @@ export class RangeReader {
 
   /** Whether to read a stripe, or its rest, as blocks in order. */
   #flows(stripe: StripeShape): boolean {
-    if (this.#inOrder?.stripe.index === stripe.index) return true;
+    // Until its first block is requested, what happens to the blocks before may still change how it is read.
+    if (this.#inOrder?.stripe.index === stripe.index && this.#inOrder.blocks.size > 0) return true;
     const { manifest } = this.#target;
     const { line } = this.#context;
     const { start, end } = this.#range;
@@ -168,8 +169,6 @@ export class RangeReader {
     const from = Math.max(start, stripe.start);
     // Behind a seek to the end of a stripe comes as much of the next one.
     const wanted = Math.min(end - from, stripe.dataBytes);
-    // Few bytes come as soon by all their blocks at once.
-    if (wanted <= FLOW_BYTES_MIN) return false;
     const isSought = this.#isSeek && from === start;
     const isInOrder = isSought || !line.isWide(wanted, this.#stripes.regions);
     const rowsFrom =
@@ -189,16 +188,19 @@ export class RangeReader {
     return this.#context.line!.aheadBytes >= 2 * this.#target.manifest.stripeBytes;
   }
 
-  /** Reads the next block from the region that has it, by the GET that has brought the one before, or decodes it. */
+  /** Reads the next blocks from the region that has them, by the GET that has brought the ones before, or decodes them. */
   #nextBlock(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
     const { manifest } = this.#target;
     const line = this.#context.line!;
     const inOrder = this.#inOrder!;
     const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
     const { stripe: wanted, blockBytes, chunk, start, end } = piece!;
-    const shardBytes = Math.min(blockBytes, wanted.shardBytes);
-    const others = manifest.k - (inOrder.blocks.get(wanted.from)?.size ?? 0);
-    const isRow = chunk >= inOrder.rowsFrom && !inOrder.rows.has(wanted.from);
+    const most = ahead.length === 0 && this.came === 0 ? blockBytes : stepBytes(wanted.from, blockBytes);
+    const part = { ...wanted, shardBytes: Math.min(most, wanted.shardBytes) };
+    const { shardBytes } = part;
+    const place = `${part.from}+${shardBytes}`;
+    const others = manifest.k - (inOrder.blocks.get(place)?.size ?? 0);
+    const isRow = chunk >= inOrder.rowsFrom && !inOrder.rows.has(place);
     const bytes = isRow ? others * shardBytes : shardBytes;
     // The first block must not share the line with many others. The next row is requested before this one has come.
     const window = Math.max(
@@ -206,9 +208,9 @@ export class RangeReader {
       isRow ? 2 * bytes : 0,
     );
     // What has come may wait for a block before it, which is no reason to leave the line idle.
-    const most = Math.min(bytesMax, 2 * window) - bytes;
+    const mostAhead = Math.min(bytesMax, 2 * window) - bytes;
     const awaited = sumOf(ahead.filter(({ hasCome }) => !hasCome));
-    if (ahead.length > 0 && (awaited + bytes > window || sumOf(ahead) > most)) return undefined;
+    if (ahead.length > 0 && (awaited + bytes > window || sumOf(ahead) > mostAhead)) return undefined;
     const range = { start: this.#at, end: Math.min(end, start + shardBytes) };
     this.#at = range.end;
     this.hasFlowed = true;
@@ -216,9 +218,9 @@ export class RangeReader {
     const aheadBytes = Math.floor(line.aheadBytes / blockBytes) * blockBytes;
     const until = wanted.chunkOffset + Math.min(wanted.shardBytes, aheadBytes);
     const order = { until, patienceMs: line.queueMs(bytes) };
-    const block = { ...piece!, stripe: { ...wanted, shardBytes } };
+    const block = { ...piece!, stripe: part };
     const read = async (): Promise<Uint8Array[]> => {
-      const own = (): Promise<Uint8Array> => this.#readBlock(block, order, inOrder);
+      const own = (): Promise<Uint8Array> => this.#readBlock(block, place, order, inOrder);
       // Other reads want the blocks of a small range again, as the index of a file.
       const content = await (this.#isInPieces
         ? this.#stripes.remembered(blockNames(manifest, block), blockBytes, own, this.#signal)
@@ -232,11 +234,11 @@ export class RangeReader {
    * Reads a block from its own region. Where that fails or is late, this and all further blocks of the stripe come by
    * rows: the blocks at the same place in any k chunks, which bring those of the following chunks, too.
    */
-  async #readBlock(piece: Piece, order: ChunkOrder, inOrder: InOrder): Promise<Uint8Array> {
-    const { stripe, chunk } = piece;
+  async #readBlock(piece: Piece, place: string, order: ChunkOrder, inOrder: InOrder): Promise<Uint8Array> {
+    const { chunk } = piece;
     const { blocks, rows } = inOrder;
-    const own = blocks.get(stripe.from) ?? new Map<number, Promise<Uint8Array>>();
-    blocks.set(stripe.from, own);
+    const own = blocks.get(place) ?? new Map<number, Promise<Uint8Array>>();
+    blocks.set(place, own);
     if (chunk < inOrder.rowsFrom) {
       const block = this.#readPiece(piece, inOrder.signal, order);
       own.set(chunk, block);
@@ -252,8 +254,8 @@ export class RangeReader {
       inOrder.rowsFrom = Math.min(inOrder.rowsFrom, chunk);
       inOrder.stop.abort(UNWANTED);
     }
-    const row = rows.get(stripe.from) ?? this.#readRow(piece, order, own);
-    rows.set(stripe.from, row);
+    const row = rows.get(place) ?? this.#readRow(piece, order, own);
+    rows.set(place, row);
     return (await row)[chunk]!;
   }
 
@@ -333,6 +335,12 @@ export class RangeReader {
     const whole = await memory.read([wholeName(manifest)], manifest.k * stripe.shardBytes, read, signal);
     return [whole.subarray(range.start, range.end)];
   }
+}
+
+/** How many bytes of blocks are read at once from byte `from` of a shard on. Those of all shards are alike. */
+function stepBytes(from: number, blockBytes: number): number {
+  const most = Math.max(1, Math.floor(STEP_BYTES / blockBytes)) * blockBytes;
+  return most - (from % most);
 }
 
 function sumOf(steps: readonly Step[]): number {
