@@ -16,6 +16,8 @@ import type { ChunkOrder, StripeReader } from "./stripe-reader.ts";
 
 /** A stripe of at most so many bytes waits for no turn: large reads hold up no small one. */
 const TURN_BYTES_MIN = 1024 * 1024;
+/** Of a stripe, so few bytes are read at once: they take hardly longer than one block. */
+const FLOW_BYTES_MIN = 128 * 1024;
 /** Behind the first block come as many at a time as fit in so many bytes, because each request has a cost. */
 const STEP_BYTES = 64 * 1024;
 /** Before the first block has come, this share of what keeps the line busy is under way. */
@@ -169,6 +171,8 @@ export class RangeReader {
     const from = Math.max(start, stripe.start);
     // Behind a seek to the end of a stripe comes as much of the next one.
     const wanted = Math.min(end - from, stripe.dataBytes);
+    // Few bytes come as soon by all their blocks at once.
+    if (wanted <= FLOW_BYTES_MIN) return false;
     const isSought = this.#isSeek && from === start;
     const isInOrder = isSought || !line.isWide(wanted, this.#stripes.regions);
     const rowsFrom =
@@ -195,10 +199,10 @@ export class RangeReader {
     const inOrder = this.#inOrder!;
     const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
     const { stripe: wanted, blockBytes, chunk, start, end } = piece!;
-    const most = ahead.length === 0 && this.came === 0 ? blockBytes : stepBytes(wanted.from, blockBytes);
-    const part = { ...wanted, shardBytes: Math.min(most, wanted.shardBytes) };
-    const { shardBytes } = part;
-    const place = `${part.from}+${shardBytes}`;
+    // Steps end at the same places in all shards.
+    const step = Math.ceil(STEP_BYTES / blockBytes) * blockBytes;
+    const shardBytes = Math.min(wanted.shardBytes, this.hasFlowed ? step - (wanted.from % step) : blockBytes);
+    const place = `${wanted.from}+${shardBytes}`;
     const others = manifest.k - (inOrder.blocks.get(place)?.size ?? 0);
     const isRow = chunk >= inOrder.rowsFrom && !inOrder.rows.has(place);
     const bytes = isRow ? others * shardBytes : shardBytes;
@@ -218,7 +222,7 @@ export class RangeReader {
     const aheadBytes = Math.floor(line.aheadBytes / blockBytes) * blockBytes;
     const until = wanted.chunkOffset + Math.min(wanted.shardBytes, aheadBytes);
     const order = { until, patienceMs: line.queueMs(bytes) };
-    const block = { ...piece!, stripe: part };
+    const block = { ...piece!, stripe: { ...wanted, shardBytes } };
     const read = async (): Promise<Uint8Array[]> => {
       const own = (): Promise<Uint8Array> => this.#readBlock(block, place, order, inOrder);
       // Other reads want the blocks of a small range again, as the index of a file.
@@ -335,12 +339,6 @@ export class RangeReader {
     const whole = await memory.read([wholeName(manifest)], manifest.k * stripe.shardBytes, read, signal);
     return [whole.subarray(range.start, range.end)];
   }
-}
-
-/** How many bytes of blocks are read at once from byte `from` of a shard on. Those of all shards are alike. */
-function stepBytes(from: number, blockBytes: number): number {
-  const most = Math.max(1, Math.floor(STEP_BYTES / blockBytes)) * blockBytes;
-  return most - (from % most);
 }
 
 function sumOf(steps: readonly Step[]): number {
