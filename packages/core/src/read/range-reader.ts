@@ -18,8 +18,8 @@ import type { ChunkOrder, StripeReader } from "./stripe-reader.ts";
 const TURN_BYTES_MIN = 1024 * 1024;
 /** Of a stripe, so few bytes are read at once: they take hardly longer than one block. */
 const FLOW_BYTES_MIN = 128 * 1024;
-/** Behind the first block come as many at a time as fit in so many bytes, because each request has a cost. */
-const STEP_BYTES = 64 * 1024;
+/** Behind the first block come so many at a time, because each request has a cost. */
+const STEP_BLOCKS = 4;
 /** Before the first block has come, this share of what keeps the line busy is under way. */
 const START_SHARE = 1 / 2;
 /**
@@ -200,7 +200,7 @@ export class RangeReader {
     const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
     const { stripe: wanted, blockBytes, chunk, start, end } = piece!;
     // Steps end at the same places in all shards.
-    const step = Math.ceil(STEP_BYTES / blockBytes) * blockBytes;
+    const step = STEP_BLOCKS * blockBytes;
     const shardBytes = Math.min(wanted.shardBytes, this.hasFlowed ? step - (wanted.from % step) : blockBytes);
     const place = `${wanted.from}+${shardBytes}`;
     const others = manifest.k - (inOrder.blocks.get(place)?.size ?? 0);
