@@ -192,7 +192,7 @@ export class RangeReader {
     return this.#context.line!.aheadBytes >= 2 * this.#target.manifest.stripeBytes;
   }
 
-  /** Reads the next blocks from the region that has them, by the GET that has brought the ones before, or decodes them. */
+  /** Reads the next blocks from their region, by the GET that has brought the ones before, or decodes them. */
   #nextBlock(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
     const { manifest } = this.#target;
     const line = this.#context.line!;
