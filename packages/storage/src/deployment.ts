@@ -2,7 +2,7 @@
  * A deployment, and what is done with its objects.
  */
 import { AgaroseError, type Clock, type Random } from "@agarose/core";
-import type { Manifest } from "@agarose/core/format";
+import type { Manifest, ManifestRecord } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
 import { replacedMeanwhile } from "./commit/commit.ts";
@@ -208,10 +208,11 @@ export class Deployment {
    */
   remove(key: string, ifSame?: Pick<ObjectInfo, "version" | "modified">): Promise<RemoveResult | undefined> {
     if (!ifSame) return removeOverOrigin(key, this.#parts);
-    return removeObject(key, this.#parts, (newest) => {
+    const onlyIf = (newest: ManifestRecord | undefined): void => {
       const { version, modified } = (newest ?? {}) as Partial<Manifest>;
       if (version !== ifSame.version || modified !== ifSame.modified) throw replacedMeanwhile(key, {}, "it stays");
-    });
+    };
+    return removeObject(key, this.#parts, { onlyIf });
   }
 
   /** Checks every byte that is stored of an object, or with `quick` its listings. Throws only when aborted. */

@@ -4,10 +4,15 @@ import { MemoryBucket } from "../../test/memory-bucket.ts";
 import type { Store } from "../buckets/store.ts";
 import { batchesIn, claimBatch } from "./batches.ts";
 import { singleAfter } from "./generations.ts";
+import { emptySurvey } from "../regions/region-survey.ts";
 import { BATCH_PREFIX } from "./names.ts";
 import { writeContextOf, type WriteContext } from "./write-context.ts";
 
 const KEYS = ["a", "b/ü", "c"];
+
+/** What no region listed. */
+const wish = (key: string) => ({ key, survey: emptySurvey([]) });
+const WISHES = KEYS.map(wish);
 const { signal } = new AbortController();
 
 let buckets: MemoryBucket[];
@@ -21,7 +26,7 @@ beforeEach(() => {
 const names = (): string[] => [...new Set(buckets.flatMap(({ batches }) => batches))];
 
 test("claims a generation of each key that no claim of its own takes, once, and is removed at its end", async () => {
-  const batch = await claimBatch(KEYS, context);
+  const batch = await claimBatch(WISHES, context);
   for (const key of KEYS) {
     const { generation, isFresh } = batch!.take(key)!;
     expect([generation, isFresh]).toEqual([10, true]);
@@ -35,7 +40,7 @@ test("claims a generation of each key that no claim of its own takes, once, and 
 
 test("of two batches that claim the same keys at once, one gets each key at most", async () => {
   for (let round = 0; round < 20; round++) {
-    const claimed = await Promise.all([claimBatch(KEYS, context), claimBatch([...KEYS, "d"], context)]);
+    const claimed = await Promise.all([claimBatch(WISHES, context), claimBatch([...WISHES, wish("d")], context)]);
     for (const key of KEYS) {
       const taken = claimed.flatMap((batch) => batch?.take(key)?.generation ?? []);
       expect(new Set(taken).size).toBe(taken.length);
@@ -45,13 +50,13 @@ test("of two batches that claim the same keys at once, one gets each key at most
 });
 
 test("passes over the batch of a writer that died", async () => {
-  await claimBatch(KEYS, context);
-  const batch = await claimBatch(KEYS, context);
+  await claimBatch(WISHES, context);
+  const batch = await claimBatch(WISHES, context);
   expect(KEYS.map((key) => batch!.take(key)?.generation)).toEqual([20, 20, 20]);
 });
 
 test("stays where a write by it may still arrive", async () => {
-  const batch = await claimBatch(KEYS, context);
+  const batch = await claimBatch(WISHES, context);
   const lease = batch!.take("a")!;
   lease.isOpen = true;
   await batch!.end();
@@ -66,7 +71,7 @@ test("leaves a key to a claim of its own that a majority lists by now", async ()
   // A minority that is not asked may have what was never acknowledged.
   for (const region of buckets.slice(3)) region.objects.set(manifestName("c"), Buffer.from("{}"));
   buckets[0]!.onPut = () => buckets.slice(0, 3).forEach(put);
-  const batch = await claimBatch(KEYS, context);
+  const batch = await claimBatch(WISHES, context);
   expect(KEYS.map((key) => batch!.take(key)?.generation)).toEqual([10, undefined, 10]);
 });
 
@@ -87,7 +92,7 @@ test.each([
 ])("claims nothing where %s", async (_, count, spoil) => {
   buckets.slice(0, count).forEach(spoil);
   const before = names();
-  expect(await claimBatch(KEYS, context)).toBeUndefined();
+  expect(await claimBatch(WISHES, context)).toBeUndefined();
   expect(names()).toEqual(before);
 });
 
@@ -97,5 +102,5 @@ test("claims by the other regions where one lies in its list, and reads what is 
   for (const { objects } of buckets) objects.set(`${BATCH_PREFIX}other`, Buffer.from('{"claims":[1]}'));
   expect(await batchesIn(buckets[1] as unknown as Store, signal)).toMatchObject([{ entries: new Map() }]);
   liar!.fails = true;
-  expect((await claimBatch(KEYS, context))!.take("a")).toMatchObject({ generation: 10 });
+  expect((await claimBatch(WISHES, context))!.take("a")).toMatchObject({ generation: 10 });
 });

@@ -1,6 +1,6 @@
 /**
  * Batches: one claim to a generation of each of many keys, in place of a claim for each (docs/reference/format.md,
- * "Batches"). It is one object in each region, so that many new keys are claimed by a few requests.
+ * "Batches"). It is one object in each region, so that many keys are claimed by a few requests.
  *
  * The name of a batch is its writer's alone, so no condition keeps two of them apart. A writer stores its batch in a
  * majority, and then looks for those of others there: of two that claim one generation of a key, the later one sees the
@@ -10,7 +10,9 @@ import { manifestName } from "@agarose/core/format";
 import { AgaroseError } from "@agarose/core";
 import { recordText } from "../buckets/small-record.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
+import { listedSurvey } from "../listing/listed-object.ts";
 import { askRegions, type Outcome } from "../regions/ask-regions.ts";
+import { emptySurvey, type Survey } from "../regions/region-survey.ts";
 import { batchAfter } from "./generations.ts";
 import { FRESH_MS, instantOf, isPast, LEASE_MS, type HeldClaim, type Lease } from "./lease.ts";
 import { BATCH_PREFIX } from "./names.ts";
@@ -25,6 +27,21 @@ const BATCHES_MAX = 1_000;
 const NAMES_MAX = 10_000;
 /** Nothing is signed. A generation that is further ahead is no writer's. */
 const AHEAD_MAX = 1_000_000;
+
+/** A key to claim. */
+export interface BatchKey {
+  readonly key: string;
+  /** Of the manifest that all regions listed shortly before. Without one, none listed it. */
+  readonly etag?: string | undefined;
+  /** What that manifest says. */
+  readonly survey: Survey;
+}
+
+/** What a writer of one key has of its batch, which is claimed once one of its keys is to be written. */
+export interface BatchClaim extends Pick<BatchKey, "survey"> {
+  /** The right to write the key, once. Undefined where it needs a claim of its own. */
+  readonly take: () => Promise<BatchLease | undefined>;
+}
 
 /** What a batch says of a key. */
 export interface BatchEntry {
@@ -41,7 +58,7 @@ export interface ListedBatch extends ListedObject {
 /** What a writer works under: a claim of its own, or its part of a batch. */
 export type Ownership = Pick<Lease, "generation" | "isExpired" | "isFresh" | "refresh" | "withdraw" | "end">;
 
-/** The right to write one generation of a key once, by a batch. Nobody had written the key when it was claimed. */
+/** The right to write one generation of a key once, by a batch. */
 export class BatchLease implements Ownership, BatchEntry {
   readonly generation: number;
   readonly upload: string;
@@ -113,32 +130,51 @@ async function removeBatch(name: string, context: WriteContext): Promise<void> {
 }
 
 /**
- * Claims a generation of each key that no region listed shortly before. Its caller ends the batch. Undefined where too
- * few regions answer: then each key needs a claim of its own.
+ * Claims a generation of each key that is as it was listed. Its caller ends the batch. Undefined where too few regions
+ * answer: then each key needs a claim of its own.
  */
-export async function claimBatch(keys: readonly string[], context: WriteContext): Promise<Batch | undefined> {
+export async function claimBatch(keys: readonly BatchKey[], context: WriteContext): Promise<Batch | undefined> {
   const needed = majorityOf(context.stores);
   const isGood = (): boolean => true;
   const before = valuesOf(await askRegions(context.stores, batchesIn, { enough: needed, isGood }, context));
   if (before.length < needed) return undefined;
-  const entries = new Map(keys.map((key) => [key, entryOf(key, before.flat(), context)]));
+  const entries = new Map(keys.map(({ key, survey }) => [key, entryOf(key, survey, before.flat(), context)]));
   const name = `${BATCH_PREFIX}${context.newUpload()}`;
   const start = instantOf(context);
   const holders = await storeBatch(name, entries, context);
   const isOurs = await unclaimed(name, entries, holders, context);
-  const isAbsent = isOurs && (await unlisted([...entries.keys()], context));
-  if (!isOurs || !isAbsent) {
+  const isUnchanged = isOurs && (await unchanged(keys, context));
+  if (!isOurs || !isUnchanged) {
     await removeBatch(name, context);
     return undefined;
   }
-  const own = [...entries].filter(([key, entry]) => isOurs(key, entry) && isAbsent(key));
-  return new Batch(name, new Map(own.map(([key, entry]) => [key, new BatchLease(entry, start, context)])), context);
+  const own = [...entries].filter(([key, entry]) => isOurs(key, entry) && isUnchanged(key));
+  const leases = own.map(([key, entry]) => [key, new BatchLease(entry, start, context)] as const);
+  return new Batch(name, new Map(leases), context);
+}
+
+/** What the regions hold under keys, by one request for each that they listed. It leaves out what no region sends. */
+export async function batchKeys(
+  keys: readonly Omit<BatchKey, "survey">[],
+  context: WriteContext,
+): Promise<readonly BatchKey[]> {
+  const read = async ({ key, etag }: Omit<BatchKey, "survey">): Promise<BatchKey[]> => {
+    const survey = etag === undefined ? emptySurvey(context.stores) : await listedSurvey(etag, key, context);
+    return survey ? [{ key, etag, survey }] : [];
+  };
+  return (await Promise.all(keys.map(read))).flat();
 }
 
 /** Batches of writers that died stay, so their generations are passed over. */
-function entryOf(key: string, others: readonly ListedBatch[], { newUpload }: WriteContext): BatchEntry {
+function entryOf(
+  key: string,
+  { generation }: Survey,
+  others: readonly ListedBatch[],
+  { newUpload }: WriteContext,
+): BatchEntry {
   const claimed = others.flatMap(({ entries }) => entries.get(key)?.generation ?? []);
-  return { generation: batchAfter(Math.max(0, ...claimed.filter((other) => other < AHEAD_MAX))), upload: newUpload() };
+  const passed = claimed.filter((other) => other < generation + AHEAD_MAX);
+  return { generation: batchAfter(Math.max(generation, ...passed)), upload: newUpload() };
 }
 
 /** Returns the regions that have it. An interruption waits for the answers, because it has to take it back. */
@@ -178,31 +214,36 @@ async function unclaimed(
 }
 
 /**
- * Whether no region of a majority lists a manifest of a key. A batch goes once its manifests are in a majority, so one
- * that was gone before the look at the batches shows here. Undefined where no majority answers, or too much else is
- * there.
+ * Whether each region of a majority lists of a key what was seen of it. A batch goes once its manifests are in a
+ * majority, so one that was gone before the look at the batches shows here. Undefined where no majority answers, or too
+ * much else is there.
  */
-async function unlisted(
-  keys: readonly string[],
+async function unchanged(
+  keys: readonly BatchKey[],
   context: WriteContext,
 ): Promise<((key: string) => boolean) | undefined> {
   const needed = majorityOf(context.stores);
-  const names = keys.map(manifestName).toSorted();
+  const names = keys.map(({ key }) => manifestName(key)).toSorted();
   const [first, last] = [names[0]!, names.at(-1)!];
-  const list = async (store: Store, signal: AbortSignal): Promise<ReadonlySet<string>> => {
-    const found = new Set<string>();
+  const list = async (store: Store, signal: AbortSignal): Promise<ReadonlyMap<string, string>> => {
+    const found = new Map<string, string>();
     let count = 0;
-    for await (const { name } of store.list(commonStart(first, last), signal, first.slice(0, first.lastIndexOf("@")))) {
+    for await (const { name, etag = "" } of store.list(
+      commonStart(first, last),
+      signal,
+      first.slice(0, first.lastIndexOf("@")),
+    )) {
       if (name > last) break;
       if (++count > NAMES_MAX)
-        throw new AgaroseError("SOURCE_FAILED", `more than ${NAMES_MAX} names among ${keys.length}`);
-      found.add(name);
+        throw new AgaroseError("SOURCE_FAILED", `more than ${NAMES_MAX} names among ${names.length}`);
+      found.set(name, etag);
     }
     return found;
   };
   const listings = valuesOf(await askRegions(context.stores, list, { enough: needed, isGood: () => true }, context));
   if (listings.length < needed) return undefined;
-  return (key) => listings.every((found) => !found.has(manifestName(key)));
+  const etags = new Map(keys.map(({ key, etag }) => [key, etag]));
+  return (key) => listings.every((found) => found.get(manifestName(key)) === etags.get(key));
 }
 
 function commonStart(a: string, b: string): string {

@@ -40,7 +40,7 @@ export interface CommitInput<T extends ManifestRecord> {
    * only if no other writer came between.
    */
   readonly copies?: boolean;
-  /** The right to a generation that a batch has claimed, of a key that had no record then. Default: it is claimed. */
+  /** The right to a generation that a batch has claimed, of `survey`. Default: it is claimed. */
   readonly lease?: BatchLease | undefined;
   /** Whether the record brings new content, which has to be encrypted where a rule says so. */
   readonly isContent?: boolean;

@@ -15,7 +15,8 @@ export function singleAfter(generation: number): number {
   return (generation + 1) % BATCH_STEP === 0 ? generation + 2 : generation + 1;
 }
 
-/** The first generation after `generation` that a batch may take. */
+/** The first generation after `generation` that a batch may take. The first one of all is of a key that had none. */
 export function batchAfter(generation: number): number {
-  return (Math.floor(generation / BATCH_STEP) + 1) * BATCH_STEP;
+  const passed = generation > 0 ? Math.max(generation, BATCH_STEP) : 0;
+  return (Math.floor(passed / BATCH_STEP) + 1) * BATCH_STEP;
 }

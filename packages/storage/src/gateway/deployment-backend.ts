@@ -261,7 +261,7 @@ export class DeploymentBackend implements Backend {
       if (!onlyIf) await removeOverOrigin(key, context);
       else {
         await this.#adopt(key);
-        await removeObject(key, context, check);
+        await removeObject(key, context, { onlyIf: check });
       }
     } catch (error) {
       if (!isImpossibleKey(error)) throw error;

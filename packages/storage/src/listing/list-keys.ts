@@ -6,7 +6,7 @@ import { keyName } from "@agarose/core/format";
 import { majorityOf, type RegionParts } from "../commit/write-context.ts";
 import type { Store } from "../buckets/store.ts";
 import { keyGroups } from "./key-groups.ts";
-import { commonEtag } from "./listed-object.ts";
+import { etagOfAll } from "./listed-object.ts";
 
 /** Below it, looking at each key is as quick. */
 const KEYS_MIN = 10;
@@ -41,8 +41,8 @@ export async function listKeys(keys: readonly string[], context: RegionParts): P
   let listed = 0;
   const options = { kinds: ["manifests"], clock, onFailure } as const;
   for await (const group of keyGroups(stores, commonPrefix(keys), signal, options)) {
-    const { key, manifests } = group;
-    const etag = manifests.length === stores.length ? commonEtag(group, context) : undefined;
+    const { key } = group;
+    const etag = etagOfAll(group, context);
     if (absent.delete(key) && etag !== undefined) etags.set(key, etag);
     if (++listed < LISTED_PER_KEY * keys.length) continue;
     // Listings are in the order of the names, so nothing is known of what follows.

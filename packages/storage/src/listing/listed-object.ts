@@ -15,6 +15,11 @@ export function commonEtag({ manifests }: KeyGroup, { stores }: RegionParts): st
   return isCommon ? etag : undefined;
 }
 
+/** The ETag that all regions list. */
+export function etagOfAll(group: KeyGroup, context: RegionParts): string | undefined {
+  return group.manifests.length === context.stores.length ? commonEtag(group, context) : undefined;
+}
+
 /**
  * The current manifest of a listed key: one request where the regions list one ETag, else a strong read, which throws
  * as `readRecord` does. Undefined when the object was removed.

@@ -65,7 +65,7 @@ export async function expireObject(
       if ((newest as Partial<Manifest>).version !== version || newest.generation !== generation)
         throw replacedMeanwhile(key, {}, "it stays");
     };
-    const removal = await removeObject(key, context, onlyIf);
+    const removal = await removeObject(key, context, { onlyIf });
     if (!removal) return undefined;
     const { generation: tombstone, regionsWithoutTombstone } = removal;
     return { key, ageMs, outcome: "removed", bytes, generation: tombstone, regionsWithoutTombstone };

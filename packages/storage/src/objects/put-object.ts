@@ -28,7 +28,7 @@ import {
   type CommitInput,
   type RegionProblem,
 } from "../commit/commit.ts";
-import type { BatchLease } from "../commit/batches.ts";
+import type { BatchClaim } from "../commit/batches.ts";
 import { keepMsOf } from "../commit/history.ts";
 import { emptySurvey, surveyRegions, type Survey } from "../regions/region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
@@ -76,8 +76,8 @@ export interface PutObject {
   readonly isAbsent?: boolean;
   /** The ETag by which all regions listed its manifest shortly before. Then one of them is read in place of all. */
   readonly etag?: string | undefined;
-  /** The right to a generation that a batch has claimed for it, of a key that had none. Default: it claims one. */
-  readonly lease?: BatchLease | undefined;
+  /** What a batch has of its key. Default: it looks at the key, and claims a generation of it. */
+  readonly claim?: BatchClaim | undefined;
   /** Rejects when the content is not to be stored any more. It is called right before a manifest of it is written. */
   readonly beforeCommit?: () => Promise<void>;
   /** When its content was read, by ISO 8601, of what others may have replaced since. Default: when it is claimed. */
@@ -155,7 +155,7 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
     const { asOf, beforeCommit } = object;
     const storing = {
       copies,
-      lease: copies ? undefined : object.lease,
+      claim: copies ? undefined : object.claim,
       ...(asOf && { asOf }),
       ...(beforeCommit && { beforeCommit }),
       ...(onBytes && { onBytes }),
@@ -211,9 +211,10 @@ function memoized<T>(make: () => Promise<T>): () => Promise<T> {
   return () => (made ??= make());
 }
 
-async function surveyFor({ key, onlyIf, isAbsent, etag }: PutObject, context: WriteContext): Promise<Survey> {
+async function surveyFor({ key, onlyIf, isAbsent, etag, claim }: PutObject, context: WriteContext): Promise<Survey> {
   // A condition that what only a minority holds meets or fails would be one by what nobody has acknowledged.
   if (onlyIf) return settledSurvey(key, context);
+  if (claim) return claim.survey;
   if (isAbsent) return emptySurvey(context.stores);
   const listed = etag === undefined ? undefined : await listedSurvey(etag, key, context);
   return listed ?? surveyRegions(key, context);
@@ -267,12 +268,14 @@ async function storeNew(
   source: Pick<UploadInput, "file" | "expected" | "onHashed">,
   {
     onBytes,
+    claim,
     ...storing
-  }: Pick<PutObject, "onBytes" | "lease" | "asOf" | "beforeCommit"> & Required<Pick<CommitInput<Manifest>, "copies">>,
+  }: Pick<PutObject, "onBytes" | "claim" | "asOf" | "beforeCommit"> & Required<Pick<CommitInput<Manifest>, "copies">>,
   context: PutParts,
 ): Promise<PutResult> {
   const { key, placement, inline } = draft;
-  const upload = storing.lease?.upload ?? context.newUpload();
+  const lease = await claim?.take();
+  const upload = lease?.upload ?? context.newUpload();
   const input: UploadInput = {
     ...source,
     key,
@@ -290,7 +293,7 @@ async function storeNew(
     restore: (manifest, list) => restoreChunks(manifest, { ...input, expected: manifest.sha256, list }, context),
   };
   const sha256 = source.expected as string;
-  return commitDraft(draft, { ...storing, upload, survey, sha256 }, chunks, context);
+  return commitDraft(draft, { ...storing, lease, upload, survey, sha256 }, chunks, context);
 }
 
 /** How the chunks of a put come to their regions. */
@@ -302,8 +305,8 @@ export interface ChunksOfPut {
 }
 
 /** What a manifest needs beside its draft. */
-export type DraftCommit = Pick<PutObject, "lease" | "asOf" | "beforeCommit"> &
-  Pick<CommitInput<Manifest>, "upload" | "survey" | "copies"> & {
+export type DraftCommit = Pick<PutObject, "asOf" | "beforeCommit"> &
+  Pick<CommitInput<Manifest>, "lease" | "upload" | "survey" | "copies"> & {
     /** Of what is inline, which is not read any more. */
     readonly sha256?: string;
   };

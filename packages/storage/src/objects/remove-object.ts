@@ -17,6 +17,7 @@ import {
 import { regionsOf, withCurrentNames } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions } from "../regions/ask-regions.ts";
+import type { BatchClaim } from "../commit/batches.ts";
 import { commitRecord, completeRecord, type Commit, type RegionProblem } from "../commit/commit.ts";
 import { keepMsOf } from "../commit/history.ts";
 import { holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
@@ -45,24 +46,30 @@ export async function isRemovable(key: string, context: WriteContext): Promise<b
   return !isGone && verdicts.some(({ state }) => state !== "missing" && state !== "unreachable");
 }
 
+/** How an object is removed. */
+export interface RemoveHow {
+  /** Throws unless the newest record is what the caller wants to remove. What another writer commits then stays. */
+  readonly onlyIf?: (newest: ManifestRecord | undefined) => void;
+  /** What a batch has of its key, without a condition. Default: it looks at the key, and claims a generation of it. */
+  readonly claim?: BatchClaim | undefined;
+}
+
 /**
  * Removes an object; undefined when no region holds anything of it, and no origin may. Chunks of older versions are
  * left to `agarose gc`.
  *
- * @param onlyIf throws unless the newest record is what the caller wants to remove. What another writer commits
- *   meanwhile then stays.
  * @throws KEY_INVALID, KEY_TOO_LONG, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN,
  *   CREDENTIALS_REFUSED or ABORTED.
  */
 export async function removeObject(
   key: string,
   context: WriteContext,
-  onlyIf?: (newest: ManifestRecord | undefined) => void,
+  { onlyIf, claim }: RemoveHow = {},
 ): Promise<RemoveResult | undefined> {
   parseKey(key);
-  const survey = await (onlyIf ? settledSurvey : surveyRegions)(key, context);
+  const survey = claim?.survey ?? (await (onlyIf ? settledSurvey : surveyRegions)(key, context));
   onlyIf?.(survey.newest);
-  const commit = await commitTombstone(key, survey, context, onlyIf !== undefined);
+  const commit = await commitTombstone(key, survey, context, onlyIf !== undefined, claim);
   if (!commit) return undefined;
   const { record, replaced, regionsWithout } = commit;
   const manifests = [...survey.regions, ...replaced].flatMap(({ record: named }) =>
@@ -84,6 +91,7 @@ async function commitTombstone(
   survey: Survey,
   context: WriteContext,
   copies: boolean,
+  claim: BatchClaim | undefined,
 ): Promise<Commit<Tombstone> | undefined> {
   const { regions, newest } = survey;
   const isUnknown = regions.every(({ state }) => state === "absent" || state === "unreachable");
@@ -97,7 +105,8 @@ async function commitTombstone(
   }
   const seal = (generation: number, modified: string): Promise<Tombstone> =>
     sealTombstone({ key, generation, modified }, context.sign);
-  return commitRecord({ key, upload: context.newUpload(), survey, copies, seal }, context);
+  const lease = await claim?.take();
+  return commitRecord({ key, upload: lease?.upload ?? context.newUpload(), survey, copies, lease, seal }, context);
 }
 
 async function removeChunks(

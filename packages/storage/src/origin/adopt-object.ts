@@ -98,7 +98,8 @@ async function adopt(
     const now = await listedNow(key, how.origin, context.signal);
     if (!now) {
       await requireGone(key, how.origin, context.signal);
-      if (own !== undefined) await removeObject(key, context, (newest) => requireGeneration(own, newest, key));
+      if (own !== undefined)
+        await removeObject(key, context, { onlyIf: (newest) => requireGeneration(own, newest, key) });
       return { key, bytes: listed.bytes, outcome: "gone" };
     }
     const isSame = now.etag === listed.etag && now.bytes === listed.bytes;

@@ -6,7 +6,7 @@ import { parseKey } from "@agarose/core/format";
 import { keepMsOf } from "../commit/history.ts";
 import { readRecord } from "../objects/manifests.ts";
 import { putObject, type PutObject, type PutResult } from "../objects/put-object.ts";
-import { removeObject, type RemoveResult } from "../objects/remove-object.ts";
+import { removeObject, type RemoveHow, type RemoveResult } from "../objects/remove-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { adoptTogether } from "./read-through.ts";
 
@@ -15,17 +15,22 @@ import { adoptTogether } from "./read-through.ts";
  * origin does not say or give what it has, and nothing is put then.
  */
 export async function putOverOrigin(object: PutObject, context: DeploymentParts): Promise<PutResult> {
-  const { isAbsent, lease: _lease, ...others } = object;
+  const { isAbsent, claim, ...others } = object;
   // A condition is on what the regions have, and its caller has looked at the origin.
-  const isKnown = object.onlyIf !== undefined || object.etag !== undefined;
+  const isKnown = object.onlyIf !== undefined || object.etag !== undefined || claim?.survey.newest !== undefined;
   const isAdopted = !isKnown && (await adoptKept(object.key, isAbsent === true, context));
   return putObject(isAdopted ? others : object, context);
 }
 
 /** `removeObject` without a condition, over the origin. It throws as `putOverOrigin` and `removeObject` do. */
-export async function removeOverOrigin(key: string, context: DeploymentParts): Promise<RemoveResult | undefined> {
-  await adoptKept(key, false, context);
-  return removeObject(key, context);
+export async function removeOverOrigin(
+  key: string,
+  context: DeploymentParts,
+  how: Pick<RemoveHow, "claim"> = {},
+): Promise<RemoveResult | undefined> {
+  // A batch claims what the regions have.
+  if (!how.claim) await adoptKept(key, false, context);
+  return removeObject(key, context, how);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
+import type { BatchClaim } from "../commit/batches.ts";
 import { ClaimRemovals } from "../commit/claim-removals.ts";
 import { replacedMeanwhile } from "../commit/commit.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
@@ -18,10 +19,18 @@ import { fileSource } from "../upload/file-source.ts";
 import { headersOf } from "../upload/header-rules.ts";
 import type { Described } from "../upload/object-headers.ts";
 import { contentTypeOf, isDescribedAs } from "../upload/content-type.ts";
+import { Batches } from "../upload/batches-of-keys.ts";
 import { storeFiles, type KnownKey, type StoreOutcome } from "../upload/transfers.ts";
 import { checkManifests } from "../objects/verify-object.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
-import { commonEtag, currentManifest, majorityEtag, majorityRecord, namesContent } from "../listing/listed-object.ts";
+import {
+  commonEtag,
+  currentManifest,
+  etagOfAll,
+  majorityEtag,
+  majorityRecord,
+  namesContent,
+} from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import { Absences } from "./absences.ts";
 import { areKnown, knownOf, signatureOf, type Known } from "./known-equal.ts";
@@ -36,8 +45,8 @@ interface Difference {
   readonly extra: readonly KeyGroup[];
   /** How many objects have a file, equal or not. */
   readonly matched: number;
-  /** Keys of `changed` that some region lists. */
-  readonly listed: ReadonlySet<string>;
+  /** Keys of `changed` that some region lists, and their ETags where all regions list one. */
+  readonly listed: ReadonlyMap<string, string | undefined>;
   /** Whether the other keys of `changed` have no object for certain. */
   readonly isAbsenceKnown: boolean;
   readonly isComplete: boolean;
@@ -108,7 +117,7 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
   const { prefix, filter } = job;
   const listing = new KeyListing(prefix, context);
   const changed: LocalFile[] = [];
-  const listed = new Set<string>();
+  const listed = new Map<string, string | undefined>();
   const found: KeyGroup[] = [];
   let equal = 0;
   let kept = 0;
@@ -135,7 +144,7 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
     if (verdict !== "changed") continue;
     changed.push(file!);
     // Those of removed objects too: their generations count.
-    if (group) listed.add(key);
+    if (group) listed.set(key, etagOfAll(group, context));
   }
   listing.warn(context.onWarning);
   const isLeft = ({ key }: KeyGroup): boolean =>
@@ -259,6 +268,7 @@ async function storeAll(
       progress,
       bytesOf: ({ status }) => status.size,
       isAbsent: ({ key }) => isAbsenceKnown && !listed.has(key),
+      etagOf: ({ key }) => listed.get(key),
       store: (file, parts, known) => storeSettled(file, known, job, { ...context, ...parts }),
       onOutcome: async (outcome) => {
         const { key } = outcome;
@@ -321,10 +331,17 @@ async function storeSettled(file: LocalFile, known: KnownKey, job: SyncJob, cont
 
 async function removeAll(job: SyncJob, groups: readonly KeyGroup[], context: SyncContext): Promise<void> {
   const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
+  // A condition is looked at under a claim of its own.
+  const claimed = job.dryRun || job.deleteAfter > 0 ? [] : groups;
+  const keys = claimed.map((group) => ({ key: group.key, etag: etagOfAll(group, context) }));
+  const batches = new Batches(
+    keys.filter(({ etag }) => etag !== undefined),
+    context,
+  );
   const removing = mapOrdered(groups, REMOVED_AT_A_TIME, async (group) => {
     const { key } = group;
     try {
-      if (!job.dryRun) await removeOne(group, job, parts);
+      if (!job.dryRun) await batches.write(key, (claim) => removeOne(group, job, parts, claim));
       await context.report({ key, outcome: "removed" });
     } catch (error) {
       context.signal.throwIfAborted();
@@ -337,13 +354,19 @@ async function removeAll(job: SyncJob, groups: readonly KeyGroup[], context: Syn
   try {
     for await (const _ of removing);
   } finally {
+    await batches.end();
     await parts.claimRemovals.flush();
   }
 }
 
-async function removeOne(group: KeyGroup, { deleteAfter }: SyncJob, context: SyncContext): Promise<unknown> {
-  if (deleteAfter === 0) return removeOverOrigin(group.key, context);
-  return removeObject(group.key, context, await onlyListed(group, context));
+async function removeOne(
+  group: KeyGroup,
+  { deleteAfter }: SyncJob,
+  context: SyncContext,
+  claim: BatchClaim | undefined,
+): Promise<unknown> {
+  if (deleteAfter === 0) return removeOverOrigin(group.key, context, { claim });
+  return removeObject(group.key, context, { onlyIf: await onlyListed(group, context) });
 }
 
 /**

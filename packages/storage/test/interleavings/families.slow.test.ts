@@ -5,7 +5,7 @@ import {
   besideHostileRegion,
   besideRegionsThatComeAndGo,
   expiredBesideWriters,
-  firstPutsByBatches,
+  manyByBatches,
   heatedBesideWriters,
   renamedBesideWriters,
   restoredBesideWriters,
@@ -96,9 +96,9 @@ test(`a region that gets another name beside writers, faults and kills keeps eve
   expect(Math.min(faults, kills)).toBeGreaterThan(0);
 });
 
-test(`batches of new keys that meet each other and other writers keep every promise, from seed ${SEED}`, async () => {
+test(`batches of keys that meet each other and other writers keep every promise, from seed ${SEED}`, async () => {
   const few = { engines: await loadEngines(), firstSeed: SEED, schedules: BATCH_SCHEDULES };
-  const result = await search({ ...few, scheduleOf: firstPutsByBatches });
+  const result = await search({ ...few, scheduleOf: manyByBatches });
   console.log(result.text);
   expect(result.failure, result.text).toBeUndefined();
   const { batches, acknowledged, faults, kills, suspensions } = result.events;

@@ -217,7 +217,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "expire removes what another writer has put since it was listed",
-    edits: [[EXPIRE, "await removeObject(key, context, onlyIf);", "await removeObject(key, context);"]],
+    edits: [[EXPIRE, "await removeObject(key, context, { onlyIf });", "await removeObject(key, context);"]],
   },
   {
     name: "expire goes by the oldest time that a region lists",
@@ -280,11 +280,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a batch does not look at manifests after its claim",
-    edits: [[BATCHES, "listings.every((found) => !found.has(manifestName(key)))", "listings.length > 0"]],
+    edits: [
+      [BATCHES, "listings.every((found) => found.get(manifestName(key)) === etags.get(key))", "listings.length > 0"],
+    ],
   },
   {
     name: "a batch takes the next generation, as a claim of its own does",
-    edits: [["commit/generations.ts", "(Math.floor(generation / BATCH_STEP) + 1) * BATCH_STEP", "generation + 1"]],
+    edits: [["commit/generations.ts", "(Math.floor(passed / BATCH_STEP) + 1) * BATCH_STEP", "generation + 1"]],
   },
   {
     name: "a page's upload goes by a claim that another writer has won",

@@ -5,6 +5,10 @@ import { createHash, hash } from "node:crypto";
 import { AgaroseError, toAgaroseError, type Codec } from "@agarose/core";
 import type { Code, Manifest } from "@agarose/core/format";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
+import type { BatchLease } from "../../src/commit/batches.ts";
+import { keyGroups } from "../../src/listing/key-groups.ts";
+import { etagOfAll } from "../../src/listing/listed-object.ts";
+import type { RemoveResult } from "../../src/objects/remove-object.ts";
 import type { ExpireOutcome } from "../../src/maintenance/expire-object.ts";
 import type { Config } from "../../src/config/config.ts";
 import type { RepairOutcome } from "../../src/repair/repair-outcome.ts";
@@ -88,8 +92,11 @@ export async function runOperation(operation: Operation, context: OperationConte
   switch (operation.verb) {
     case "put":
       return write({ verb: "put", sha256: sha256Of(operation.content) }, () => put(operation, context), context);
-    case "bulk":
-      return write({ verb: "put", sha256: sha256Of(operation.content) }, () => bulk(operation, context), context);
+    case "bulk": {
+      const { content } = operation;
+      const intent: Intent = content === undefined ? { verb: "rm" } : { verb: "put", sha256: sha256Of(content) };
+      return write(intent, () => bulk(operation, context), context);
+    }
     case "rm":
       return write({ verb: "rm" }, () => remove(context), context);
     case "upload":
@@ -265,23 +272,43 @@ async function put(
   return putResult(await context.engines.putObject(object, naming(context)), context);
 }
 
-/** As a put of many files: the key is one of several in a batch, and the last file ends it. */
-async function bulk({ content }: Operation & { verb: "bulk" }, context: OperationContext): Promise<Result> {
+/** As a put or a removal of many: the key is one of several in a batch, and the last one ends it. */
+async function bulk(
+  { content, lists = false }: Operation & { verb: "bulk" },
+  context: OperationContext,
+): Promise<Result> {
   const { engines, process, note } = context;
   const options = naming(context);
-  const batch = await engines.claimBatch(["folder/a", KEY, "folder/z"], options).catch(() => undefined);
+  const etag = lists ? await listedEtag(options).catch(() => undefined) : undefined;
+  const keys = await engines.batchKeys([{ key: "folder/a" }, { key: KEY, etag }, { key: "folder/z" }], options);
+  const seen = keys.find(({ key }) => key === KEY);
+  const batch = await engines.claimBatch(keys, options).catch(() => undefined);
   const lease = batch?.take(KEY);
   note(lease ? `claimed generation ${lease.generation} in a batch` : "claims nothing in a batch");
-  const described = { contentType: "text/plain", headers: {}, force: false, isAbsent: true };
-  const object = { key: KEY, source: sourceOf(content, 0, process), ...described };
+  const act = async (own: BatchLease | undefined): Promise<Result> => {
+    const claim = own && { survey: seen!.survey, take: async () => own };
+    if (content === undefined) return removeResult(await engines.removeObject(KEY, options, { claim }), context);
+    const described = { contentType: "text/plain", headers: {}, force: false, isAbsent: !lists, etag, claim };
+    const object = { key: KEY, source: sourceOf(content, 0, process), ...described };
+    return putResult(await engines.putObject(object, options), context);
+  };
   try {
-    return putResult(await engines.putObject({ ...object, lease }, options), context);
+    return await act(lease);
   } catch (error) {
     if (!lease || toAgaroseError(error).code !== "REPLACED_MEANWHILE") throw error;
-    return putResult(await engines.putObject(object, options), context);
+    return await act(undefined);
   } finally {
     await batch?.end();
   }
+}
+
+/** The ETag that all regions list. */
+async function listedEtag(options: DeploymentParts): Promise<string | undefined> {
+  const { stores, signal, clock } = options;
+  for await (const group of keyGroups(stores, KEY, signal, { kinds: ["manifests"], clock })) {
+    return etagOfAll(group, options);
+  }
+  return undefined;
 }
 
 /** To the model, a restore is a put of what the version that it has chosen holds. */
@@ -359,7 +386,10 @@ function putResult(done: PutResult, context: OperationContext): Result {
 }
 
 async function remove(context: OperationContext): Promise<Result> {
-  const done = await context.engines.removeObject(KEY, storing(context));
+  return removeResult(await context.engines.removeObject(KEY, storing(context)), context);
+}
+
+function removeResult(done: RemoveResult | undefined, context: OperationContext): Result {
   if (!done) return { state: "nothing" };
   const regions = done.regionsWithoutTombstone.map(({ region }) => region);
   return { state: "done", generation: done.generation, regionsWithout: indices(regions, context) };

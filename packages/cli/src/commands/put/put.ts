@@ -49,11 +49,12 @@ export async function put({ paths, ...options }: Options): Promise<number> {
       const { absent, etags } = await listKeys(keys, context);
       const store = (file: InputFile, parts: DeploymentParts, known: KnownKey): Promise<PutResult> => {
         const own = headersOf(file.key, context.config.headers, headers);
-        return putFile(file, { headers: own, etag: etags.get(file.key), ...known }, options, parts, progress);
+        return putFile(file, { headers: own, ...known }, options, parts, progress);
       };
+      const etagOf = ({ key }: InputFile): string | undefined => etags.get(key);
       const isAbsent = ({ key }: InputFile): boolean => absent.has(key);
       const reports = await withTransfers(options.jobs, context, (transfer) =>
-        storeFiles(files, { transfer, progress, bytesOf: (file) => sizes.get(file), isAbsent, store }, context),
+        storeFiles(files, { transfer, progress, bytesOf: (file) => sizes.get(file), isAbsent, etagOf, store }, context),
       );
       const pops = options.purge ? await purgePops(context.config, replacedOf(reports)) : [];
       progress.stop();
@@ -126,7 +127,7 @@ async function planPut(
 
 async function putFile(
   { path, key }: InputFile,
-  own: Pick<PutObject, "headers" | "etag"> & KnownKey,
+  own: Pick<PutObject, "headers"> & KnownKey,
   options: Omit<Options, "paths">,
   context: DeploymentParts,
   progress: Progress,

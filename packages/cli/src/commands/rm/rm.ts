@@ -5,7 +5,9 @@ import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
+import { listKeys } from "@agarose/storage/listing/list-keys";
 import { removableKeys } from "@agarose/storage/listing/keys";
+import { Batches } from "@agarose/storage/upload/batches-of-keys";
 import { isRemovable, type RemoveResult } from "@agarose/storage/objects/remove-object";
 import { removeOverOrigin } from "@agarose/storage/origin/over-origin";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../ui/output.ts";
@@ -44,10 +46,16 @@ export async function rm({ keys: names, ...options }: Options): Promise<number> 
     if (isMany && keys.length > 0) await confirm(dangerOf(keys, names, all), options, context.signal);
     const found: (RmReport | undefined)[] = [];
     const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
-    const removing = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, (key) => act(key, dryRun, parts));
+    const { etags } = await listKeys(dryRun ? [] : keys, context);
+    const batches = new Batches(
+      [...etags].map(([key, etag]) => ({ key, etag })),
+      context,
+    );
+    const removing = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, (key) => act(key, dryRun, batches, parts));
     try {
       for await (const report of removing) found.push(report);
     } finally {
+      await batches.end();
       await parts.claimRemovals.flush();
     }
     const reports = found.flatMap((report) => report ?? []);
@@ -127,10 +135,15 @@ async function keysBelow(prefixes: readonly string[], context: CommandContext): 
 }
 
 /** Removes one object, or says that there is one. A failure does not keep the others from being removed. */
-async function act(key: string, dryRun: boolean, context: CommandContext): Promise<RmReport | undefined> {
+async function act(
+  key: string,
+  dryRun: boolean,
+  batches: Batches,
+  context: CommandContext,
+): Promise<RmReport | undefined> {
   try {
     if (dryRun) return (await isRemovable(key, context)) ? { key, outcome: "due" } : undefined;
-    const result = await removeOverOrigin(key, context);
+    const result = await batches.write(key, (claim) => removeOverOrigin(key, context, { claim }));
     return result && { ...result, outcome: "removed" };
   } catch (error) {
     context.signal.throwIfAborted();

@@ -3,6 +3,7 @@ import { encodeManifest, manifestName, sealTombstone } from "@agarose/core/forma
 import { MemoryBucket } from "../../../test/memory-bucket.ts";
 import type { Store } from "../../buckets/store.ts";
 import { claimBatch } from "../../commit/batches.ts";
+import { emptySurvey } from "../../regions/region-survey.ts";
 import { writeContextOf } from "../../commit/write-context.ts";
 import { cleanBatches } from "./clean-batches.ts";
 import { collectGarbage, NOTHING_FOUND } from "./collect-garbage.ts";
@@ -22,7 +23,10 @@ beforeEach(async () => {
   const search = { prefix: "", olderThanMs: HOUR_MS, removes: true, onUpload: () => {} };
   context = { ...parts, ...search, ageOf: ({ modifiedMs }) => 3 * HOUR_MS - modifiedMs };
   // Its writer dies.
-  await claimBatch(KEYS, parts);
+  await claimBatch(
+    KEYS.map((key) => ({ key, survey: emptySurvey([]) })),
+    parts,
+  );
 });
 
 async function commit(keys: readonly string[], generation: number, count = 2): Promise<void> {

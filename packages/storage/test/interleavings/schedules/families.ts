@@ -265,8 +265,11 @@ export function afterCrashedConditionalWriter(seed: number): Schedule {
   };
 }
 
-/** Puts of many new files meet each other and everything else at the first version of a key, and die at any await. */
-export function firstPutsByBatches(seed: number): Schedule {
+/**
+ * Puts and removals of many meet each other and everything else, in half of the schedules at the first version of a key
+ * only. They die at any await.
+ */
+export function manyByBatches(seed: number): Schedule {
   const dice = new Dice(seed, 34);
   const layout = dice.pick([
     { regions: 3, code: { k: 2, m: 1 } },
@@ -276,6 +279,7 @@ export function firstPutsByBatches(seed: number): Schedule {
   const others = ["bulk", "bulk", "bulk", "put", "put", "replace", "rm", "repair", "gc", "read", "apply"];
   const next = (id: number): Operation => {
     const verb = id < 2 ? "bulk" : dice.pick(others);
+    if (verb === "bulk" && seed % 2 === 1) return { verb, lists: true, ...(dice.chance(0.7) && { content: id }) };
     if (verb === "bulk" || verb === "put" || verb === "replace") return { verb, content: id };
     if (verb === "repair") return repairOf(id, dice);
     if (verb === "gc") return { verb, olderThanHours: 1 };
@@ -480,7 +484,7 @@ export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
   cleanedUnderReader,
   cleanedUnderWriter,
   expiredBesideWriters,
-  firstPutsByBatches,
+  manyByBatches,
   heatedBesideWriters,
   killedAndRepeated,
   killedBesideHostileRegion,

@@ -19,8 +19,11 @@ export type Operation =
    * read of its file takes `readMs`.
    */
   | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean; readonly readMs?: number }
-  /** Puts by a batch that claims the key beside others. It goes by a listing that did not have the key. */
-  | { readonly verb: "bulk"; readonly content: number }
+  /**
+   * Puts by a batch that claims the key beside others, or removes where there is no content. It goes by a listing, and
+   * one that did not have the key unless it `lists`.
+   */
+  | { readonly verb: "bulk"; readonly content?: number; readonly lists?: boolean }
   /**
    * A page begins an upload, stores its chunks, waits, and commits unless it is abandoned. Uploads of one `token` begin
    * the same upload.
