@@ -3,7 +3,7 @@ import { manifestName } from "@agarose/core/format";
 import { MemoryBucket } from "../../test/memory-bucket.ts";
 import type { Store } from "../buckets/store.ts";
 import { batchesIn, claimBatch } from "./batches.ts";
-import { singleAfter } from "./generations.ts";
+import { batchAfter, isFirst, singleAfter } from "./generations.ts";
 import { emptySurvey } from "../regions/region-survey.ts";
 import { BATCH_PREFIX } from "./names.ts";
 import { writeContextOf, type WriteContext } from "./write-context.ts";
@@ -36,6 +36,17 @@ test("claims a generation of each key that no claim of its own takes, once, and 
   expect(names()).toHaveLength(1);
   await batch!.end();
   expect(names()).toEqual([]);
+});
+
+test("goes above what a key has, by a generation that no first version has", async () => {
+  expect([0, 1, 9, 10, 19, 20].map(batchAfter)).toEqual([10, 20, 20, 20, 20, 30]);
+  expect([batchAfter(0), batchAfter(1)].map(isFirst)).toEqual([true, false]);
+  for (const { objects } of buckets) objects.set(manifestName("a"), Buffer.from("{}"));
+  const survey = { ...emptySurvey([]), generation: 13 };
+  const listed = { key: "a", etag: "", survey };
+  expect((await claimBatch([listed], context))!.take("a")).toMatchObject({ generation: 20 });
+  const batch = await claimBatch([{ ...listed, etag: "another" }, wish("b/ü")], context);
+  expect(["a", "b/ü"].map((key) => batch!.take(key)?.generation)).toEqual([undefined, 10]);
 });
 
 test("of two batches that claim the same keys at once, one gets each key at most", async () => {

@@ -10,9 +10,8 @@ import { manifestName } from "@agarose/core/format";
 import { AgaroseError } from "@agarose/core";
 import { recordText } from "../buckets/small-record.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
-import { listedSurvey } from "../listing/listed-object.ts";
 import { askRegions, type Outcome } from "../regions/ask-regions.ts";
-import { emptySurvey, type Survey } from "../regions/region-survey.ts";
+import type { Survey } from "../regions/region-survey.ts";
 import { batchAfter } from "./generations.ts";
 import { FRESH_MS, instantOf, isPast, LEASE_MS, type HeldClaim, type Lease } from "./lease.ts";
 import { BATCH_PREFIX } from "./names.ts";
@@ -151,18 +150,6 @@ export async function claimBatch(keys: readonly BatchKey[], context: WriteContex
   const own = [...entries].filter(([key, entry]) => isOurs(key, entry) && isUnchanged(key));
   const leases = own.map(([key, entry]) => [key, new BatchLease(entry, start, context)] as const);
   return new Batch(name, new Map(leases), context);
-}
-
-/** What the regions hold under keys, by one request for each that they listed. It leaves out what no region sends. */
-export async function batchKeys(
-  keys: readonly Omit<BatchKey, "survey">[],
-  context: WriteContext,
-): Promise<readonly BatchKey[]> {
-  const read = async ({ key, etag }: Omit<BatchKey, "survey">): Promise<BatchKey[]> => {
-    const survey = etag === undefined ? emptySurvey(context.stores) : await listedSurvey(etag, key, context);
-    return survey ? [{ key, etag, survey }] : [];
-  };
-  return (await Promise.all(keys.map(read))).flat();
 }
 
 /** Batches of writers that died stay, so their generations are passed over. */

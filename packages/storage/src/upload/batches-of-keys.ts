@@ -2,7 +2,6 @@
 import { toAgaroseError } from "@agarose/core";
 import {
   BATCH_KEYS_MAX,
-  batchKeys,
   claimBatch,
   type Batch,
   type BatchClaim,
@@ -10,11 +9,14 @@ import {
   type BatchLease,
 } from "../commit/batches.ts";
 import type { WriteContext } from "../commit/write-context.ts";
+import { listedSurvey } from "../listing/listed-object.ts";
+import { emptySurvey } from "../regions/region-survey.ts";
 
 /** With fewer keys, a claim to each takes no more requests. */
 const BATCH_KEYS_MIN = 10;
 
-type ListedKey = Omit<BatchKey, "survey">;
+/** A key, and the ETag by which all regions listed it. */
+export type ListedKey = Omit<BatchKey, "survey">;
 
 interface Slice {
   readonly keys: readonly ListedKey[];
@@ -86,4 +88,13 @@ export class Batches {
     };
     return (slice.claimed ??= claim().catch(() => undefined));
   }
+}
+
+/** What the regions hold under keys, by one request for each that they listed. It leaves out what no region sends. */
+export async function batchKeys(keys: readonly ListedKey[], context: WriteContext): Promise<readonly BatchKey[]> {
+  const read = async ({ key, etag }: ListedKey): Promise<BatchKey[]> => {
+    const survey = etag === undefined ? emptySurvey(context.stores) : await listedSurvey(etag, key, context);
+    return survey ? [{ key, etag, survey }] : [];
+  };
+  return (await Promise.all(keys.map(read))).flat();
 }

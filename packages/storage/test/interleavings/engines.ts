@@ -9,7 +9,8 @@ import type { renameRegions } from "../../src/maintenance/rename.ts";
 import type { findRecodable, recodeVersion } from "../../src/maintenance/recode-object.ts";
 import type { storeExtra } from "../../src/maintenance/scrub/store-extra.ts";
 import type { scrubObjects } from "../../src/maintenance/scrub/scrub-objects.ts";
-import type { batchKeys, claimBatch } from "../../src/commit/batches.ts";
+import type { claimBatch } from "../../src/commit/batches.ts";
+import type { batchKeys } from "../../src/upload/batches-of-keys.ts";
 import type { announce, Fence, untilFenced } from "../../src/commit/fence.ts";
 import type { repairObject } from "../../src/repair/repair-object.ts";
 import type { applyKeys } from "../../src/maintenance/apply-keys.ts";
@@ -50,7 +51,7 @@ export interface Engines {
 
 const FILES: Record<keyof Engines, string> = {
   putObject: "objects/put-object.ts",
-  batchKeys: "commit/batches.ts",
+  batchKeys: "upload/batches-of-keys.ts",
   claimBatch: "commit/batches.ts",
   removeObject: "objects/remove-object.ts",
   expireObjects: "maintenance/expire-objects.ts",
