@@ -21,13 +21,16 @@ const PAGES = execFileSync("git", ["ls-files", "README.md", "CONTRIBUTING.md", "
 /** The first words of a comment that begins another file within a block. */
 const FILE_COMMENT = /^\/\/ (?:vite\.config\.js|in the page)\n/m;
 /** What examples take from the app around them. */
-const AROUND = `import type { ClientConfig } from "@agarose/sw";
+const AROUND = `import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ClientConfig } from "@agarose/sw";
 declare global {
   const image: HTMLImageElement, video: HTMLVideoElement;
   const pops: NonNullable<ClientConfig["pops"]>, regions: NonNullable<ClientConfig["regions"]>;
   const publicKeys: readonly string[];
   function show(bytes: number): void;
   function report(line: { key: string; ms: number }): void;
+  const app: { get(path: RegExp, handle: (request: IncomingMessage, response: ServerResponse) => unknown): void };
+  const pop: { fetch(request: Request): Promise<Response> };
   function importScripts(url: string): void;
   const agarose: typeof import("@agarose/sw/sw").agarose;
   const register: typeof import("@agarose/sw").register;
