@@ -17,7 +17,7 @@ import { expect, test } from "../fixtures/test.ts";
 
 /** Of one range while a region is down, with 9+3: the PoP and k others. */
 const REQUESTS_MAX = 10;
-const BLOCK_BYTES = 16 * 1024;
+const BLOCK_BYTES = 32 * 1024;
 /** Columns and rows at zoom 5, far from each other in the file. */
 const NEW_TILES: readonly (readonly [x: number, y: number])[] = [
   [10, 10],

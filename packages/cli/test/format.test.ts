@@ -16,6 +16,7 @@ import { loadCodec } from "@agarose/storage/parts";
 import { storeExtra } from "@agarose/storage/maintenance/scrub/store-extra";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import {
+  blockBytesOf,
   blocksOfShard,
   combine,
   crcOf,
@@ -234,7 +235,7 @@ test.each([0, 1, 16_384])("an inline object of %i bytes is read by the second im
   const manifest = JSON.parse((await world.read("tokyo", "manifests/second/inline!.json")).toString());
   expect(Buffer.from(manifest.inline, "base64").equals(body)).toBe(true);
   const none = sha256(Buffer.alloc(0)).toString("hex");
-  const content = ["agarose/2", "second/inline", sha256(body).toString("hex"), bytes, "1+0", "65536/16384", none];
+  const content = ["agarose/2", "second/inline", sha256(body).toString("hex"), bytes, "1+0", "65536/65536", none];
   expect(manifest).toMatchObject({
     bytes,
     k: 1,
@@ -498,7 +499,7 @@ test("bundles and batches of a PoP are read by the second implementation", async
     const isShard = (shard: Buffer, stripe: number, chunk: number): boolean =>
       Buffer.from(hashes[stripe]!, "base64")
         .subarray(chunk * 32, chunk * 32 + 32)
-        .equals(shardHash(shard, 16_384));
+        .equals(shardHash(shard, 65_536));
     let whole = await bundle(read, {});
     // The configuration of a period is read some seconds later.
     await expect
@@ -521,7 +522,7 @@ test("bundles and batches of a PoP are read by the second implementation", async
     expect(some.slice(1, -1).map(({ stripe }) => stripe)).toEqual(cached.map(() => 1));
 
     // Bytes of the second block of data shard 0 in stripe 1.
-    const start = 300_000 + 16_384;
+    const start = 300_000 + 65_536;
     const pieces = await bundle(read, { range: `bytes=${start + 10}-${start + 20}` });
     expect(pieces.map(({ type, chunk, stripe }) => [type, chunk, stripe])).toEqual([
       [1, 2, 0],
@@ -530,10 +531,10 @@ test("bundles and batches of a PoP are read by the second implementation", async
       [4, 0, 0],
     ]);
     const leaves = pieces[1]!.payload;
-    expect(sha256(leaves.subarray(0, 320)).equals(Buffer.from(hashes[1]!, "base64").subarray(0, 32))).toBe(true);
+    expect(sha256(leaves.subarray(0, 96)).equals(Buffer.from(hashes[1]!, "base64").subarray(0, 32))).toBe(true);
     expect(sha256(pieces[2]!.payload).equals(leaves.subarray(32, 64))).toBe(true);
     const shard = object.body.subarray(300_000, 450_000);
-    expect(pieces[2]!.payload.equals(blocksOfShard(shard, 16_384)[1]!)).toBe(true);
+    expect(pieces[2]!.payload.equals(blocksOfShard(shard, 65_536)[1]!)).toBe(true);
 
     const keys = [object.key, "written/absent", small.key].map((key) => ["key", key]);
     const response = await fetch(`${pop.url}/v1/plans?${new URLSearchParams([...keys, ["bodies", "1"]])}`);
@@ -554,7 +555,7 @@ test("bundles and batches of a PoP are read by the second implementation", async
 
 /** The fields of a manifest, without those of the hashes. */
 function manifestOf(
-  { key, body, k, m, stripeBytes, upload, blockBytes = 16_384, gzip }: Content,
+  { key, body, k, m, stripeBytes, upload, blockBytes = blockBytesOf(body.length, k, stripeBytes), gzip }: Content,
   generation: number,
   placement: readonly string[],
 ) {

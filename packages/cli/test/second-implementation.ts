@@ -31,12 +31,18 @@ export interface Content {
   readonly hasChunks?: boolean;
   /** Set if `body` is segments of gzip. */
   readonly gzip?: CompressedFields | undefined;
-  /** Default: 65,536. */
+  /** Default: that of a new object. */
   readonly blockBytes?: number;
 }
 
+/** The bytes of a block of a new object. */
+export function blockBytesOf(bytes: number, k: number, stripeBytes: number): number {
+  return Math.ceil(Math.min(bytes, stripeBytes) / k) > 262_144 ? 32_768 : 65_536;
+}
+
 /** Chunks, leaf list and hashes of an object. */
-export function encode({ key, body, k, m, stripeBytes, upload, blockBytes = 16_384, ...more }: Content) {
+export function encode({ key, body, k, m, stripeBytes, upload, ...more }: Content) {
+  const { blockBytes = blockBytesOf(body.length, k, stripeBytes) } = more;
   const { hasChunks = true, gzip } = more;
   const rows = rowsOver(indices(k), indices(k + m));
   const chunks: Buffer[][] = indices(k + m).map(() => []);

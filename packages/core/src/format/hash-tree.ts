@@ -3,8 +3,8 @@ import type { Sha256 } from "../ports.ts";
 
 /** Length of a hash: SHA-256. */
 export const HASH_BYTES = 32;
-/** Bytes of a shard that one leaf covers. A range inside a shard can be verified in units of it. */
-export const BLOCK_BYTES = 16 * 1024;
+/** Bytes of a long shard that one leaf covers. A range inside a shard can be verified in units of it. */
+export const BLOCK_BYTES = 32 * 1024;
 
 /**
  * The hash of a shard (32 bytes). A shard of one block has the SHA-256 of its bytes. A longer one has the SHA-256 of

@@ -7,7 +7,7 @@ import { sampleObject } from "../../test/objects/sample-object.ts";
 import { BlockMemory } from "./block-memory.ts";
 import { piecesOf, wholeName } from "./pieces.ts";
 
-/** Two stripes of 4 + 2 chunks, chunk i in region r<i>. A shard of the first has 21 blocks and a part of one. */
+/** Two stripes of 4 + 2 chunks, chunk i in region r<i>. A shard of the first has 10 blocks and a part of one. */
 const shape = { k: 4, m: 2, stripeBytes: 1_400_000, bytes: 2_000_000 };
 const object = await sampleObject({ ...shape, leaves: true });
 const old = await sampleObject(shape);

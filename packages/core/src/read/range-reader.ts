@@ -19,7 +19,7 @@ const TURN_BYTES_MIN = 1024 * 1024;
 /** Of a stripe, so few bytes are read at once: they take hardly longer than one block. */
 const FLOW_BYTES_MIN = 128 * 1024;
 /** Behind the first block come so many at a time, because each request has a cost. */
-const STEP_BLOCKS = 4;
+const STEP_BLOCKS = 2;
 /** Before the first block has come, this share of what keeps the line busy is under way. */
 const START_SHARE = 1 / 2;
 /**

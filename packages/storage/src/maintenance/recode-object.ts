@@ -3,7 +3,7 @@
  * and headers stay.
  */
 import {
-  BLOCK_BYTES,
+  blockBytesOf,
   encodeManifest,
   isTombstone,
   parseKey,
@@ -68,7 +68,7 @@ export async function isLaidOut(manifest: Manifest, layout: ObjectLayout, config
     manifest.k === k &&
     manifest.m === m &&
     manifest.stripeBytes === config.stripeBytes &&
-    manifest.blockBytes === BLOCK_BYTES &&
+    manifest.blockBytes === blockBytesOf(manifest) &&
     (manifest.inline !== undefined) === layout.inline &&
     currentNames(manifest.placement, config.regions).join() === placement.join() &&
     !hasDrainedLeaves(manifest, config) &&

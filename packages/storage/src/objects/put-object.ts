@@ -5,7 +5,7 @@
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { shownBytes } from "@agarose/core/content";
 import {
-  BLOCK_BYTES,
+  blockBytesOf,
   HASH_BYTES,
   isTombstone,
   PAGE_BYTES_MAX,
@@ -233,7 +233,8 @@ export function draftOf(
   config: Config,
 ): { readonly draft: Draft; readonly inline: boolean } {
   const { k, m, placement, inline } = layoutOf(config, key, bytes);
-  const layout = { key, k, m, bytes, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES, placement };
+  const shape = { k, bytes, stripeBytes: config.stripeBytes };
+  const layout = { ...shape, key, m, blockBytes: blockBytesOf(shape), placement };
   const pageStripes = pageStripesOf(layout);
   refuseOversize({ ...layout, pageStripes });
   return { draft: { ...layout, ...(pageStripes && { pageStripes }), contentType, headers }, inline };
@@ -453,7 +454,8 @@ async function keepStored(
   const { k, m, placement: places } = layoutOf(context.config, key, newest.bytes);
   const content = { key, bytes: length, sha256, contentType, headers };
   const { stripeBytes } = context.config;
-  const wanted = { ...content, k, m, placement: places, stripeBytes, blockBytes: BLOCK_BYTES };
+  const blockBytes = blockBytesOf({ k, bytes: newest.bytes, stripeBytes });
+  const wanted = { ...content, k, m, placement: places, stripeBytes, blockBytes };
   const isSame = identityOf(before) === identityOf(wanted);
   // An encrypted object has its headers encrypted with its content, and a history holds one manifest of an upload.
   const mayChange = !isEncrypted && keepMsOf(key, context.config) === 0;

@@ -7,7 +7,6 @@
  */
 import { AgaroseError } from "@agarose/core";
 import {
-  BLOCK_BYTES,
   chunkBytes,
   chunkName,
   HASH_BYTES,
@@ -89,7 +88,7 @@ export async function storedChunks(draft: Draft, upload: string, context: WriteC
 
 function shardsLeaves(draft: Draft): number[] {
   const stripes = Array.from({ length: stripeCount(draft) }, (_, index) => stripeShape(draft, index));
-  return stripes.map(({ shardBytes }) => Math.ceil(shardBytes / BLOCK_BYTES) * HASH_BYTES);
+  return stripes.map(({ shardBytes }) => Math.ceil(shardBytes / draft.blockBytes) * HASH_BYTES);
 }
 
 function* stripesOf({ draft, leaves }: CodedObject): Generator<Uint8Array[]> {

@@ -14,7 +14,7 @@
  */
 import { AgaroseError, explainError, toAgaroseError, type FetchedResponse } from "@agarose/core";
 import {
-  BLOCK_BYTES,
+  blockBytesOf,
   chunkBytes,
   chunkName,
   isCount,
@@ -243,7 +243,7 @@ class Uploads {
     const granted = { ticket: sealed("ticket", ticket, this.#options.secret), lastsMs };
     if (!given.layout) return granted;
     const draft = this.#draftIn(ticket);
-    const { k, m, bytes, stripeBytes, placement } = draft;
+    const { k, m, bytes, stripeBytes, blockBytes, placement } = draft;
     const options = { ...CHUNK_OPTIONS, bytes: chunkBytes(draft), ifNoneMatch: "*" } as const;
     const chunks = placement.map(async (region, chunk): Promise<UploadChunk> => {
       const store = storeNamed(context.stores, region);
@@ -253,12 +253,13 @@ class Uploads {
       return { ...request, stored: stored.includes(chunk) };
     });
     const needed = chunksNeeded(context.config, draft);
-    const code = { k, m, bytes, stripeBytes, blockBytes: BLOCK_BYTES };
+    const code = { k, m, bytes, stripeBytes, blockBytes };
     return { ...granted, coded: { ...code, needed, chunks: await Promise.all(chunks) } };
   }
 
   #draftIn(ticket: Ticket): Draft {
-    const layout = { ...ticket.layout!, bytes: ticket.bytes, blockBytes: BLOCK_BYTES };
+    const shape = { ...ticket.layout!, bytes: ticket.bytes };
+    const layout = { ...shape, blockBytes: blockBytesOf(shape) };
     const pageStripes = pageStripesOf(layout);
     return { ...this.#describedOf(ticket), ...layout, ...(pageStripes && { pageStripes }) };
   }

@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { BLOCK_BYTES, chunkBytes, chunkName, hashBlocks, stripeCount, stripeShape } from "@agarose/core/format";
+import { chunkBytes, chunkName, hashBlocks, stripeCount, stripeShape } from "@agarose/core/format";
 import { nodeSha256 } from "../objects/sha256.ts";
 import type { Store } from "../buckets/store.ts";
 import { runTasks, type Patience, type Task } from "../regions/ask-regions.ts";
@@ -24,7 +24,7 @@ export interface UploadInput {
   /** In the names of the chunks. */
   readonly upload: string;
   readonly file: SourceReader;
-  readonly layout: StripeLayout;
+  readonly layout: StripeLayout & { readonly blockBytes: number };
   /** The SHA-256 of the file, or its state before anyone has read it. */
   readonly expected: string | FileState;
   /** The store of each of the n chunks. */
@@ -174,7 +174,7 @@ class UploadPass {
     const shards = await encodeStripe(file, layout, stripe, wanted, encoder, this.#fileHash);
     if (typeof expected !== "string") onHashed?.(stripeShape(layout, stripe).dataBytes);
     if (!list) return { shards, leaves: [] };
-    const leaves = await Promise.all(wanted.map((chunk) => hashBlocks(shards.get(chunk)!, BLOCK_BYTES, nodeSha256)));
+    const leaves = await Promise.all(wanted.map((chunk) => hashBlocks(shards.get(chunk)!, layout.blockBytes, nodeSha256)));
     return { shards: new Map(this.#chunks.map((chunk) => [chunk, shards.get(chunk)!])), leaves };
   }
 

@@ -53,7 +53,7 @@ describe.each([
 });
 
 describe("while a region", () => {
-  // The times of the reader that asked k others whenever a piece was late, with leaves of 16 KiB each.
+  // The times of the reader that asked k others whenever a piece was late, with blocks of 32 KiB.
   test.each<[Trouble, number, number]>([
     ["silent", 1, 137],
     ["silent", 12, 312],

@@ -11,7 +11,7 @@ const MBIT = 125;
 const BODY_RATE = 200 * MBIT;
 /** The round trips to the regions, in milliseconds. */
 const TRIPS_MS = [12, 14, 18, 24, 30, 34, 38, 42, 46, 50, 50, 50];
-const BLOCK_BYTES = 16 * 1024;
+const BLOCK_BYTES = 32 * 1024;
 
 const large = await sampleObject({ k: 10, m: 2, bytes: 12_000_000, stripeBytes: 4 * 1024 * 1024, leaves: true });
 const medium = await sampleObject({ k: 4, m: 1, bytes: 6_000_000, stripeBytes: 4 * 1024 * 1024, leaves: true });
@@ -133,7 +133,7 @@ describe.each([20, 50, 200, 1000])("on a line of %i Mbit/s", (mbit) => {
       const read = await line.clock.run(client.read(start, bytes));
       expect(Buffer.compare(read.bytes, large.bytes.subarray(start))).toBe(0);
       // The leaf list and other blocks are on the line before it, from regions that are nearer.
-      expect(read.firstByteMs).toBeLessThan(Math.max(...TRIPS_MS) + (8 * BLOCK_BYTES) / Math.min(rate, BODY_RATE));
+      expect(read.firstByteMs).toBeLessThan(Math.max(...TRIPS_MS) + (4 * BLOCK_BYTES) / Math.min(rate, BODY_RATE));
     }
   });
 });

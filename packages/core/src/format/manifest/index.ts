@@ -31,6 +31,7 @@ export { checkPage, LeafList, PAGE_BYTES_MAX, pageRoot, PAGES_MAX, pageStripesOf
 export { checkManifest, parseManifest } from "./parse.ts";
 export { type ManifestDraft, sealManifest, sealTombstone } from "./seal.ts";
 export {
+  blockBytesOf,
   chunkBytes,
   leafListBytes,
   leafShape,

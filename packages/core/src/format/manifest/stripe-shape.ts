@@ -1,5 +1,5 @@
 /** Where stripes, shards and leaf lists are: arithmetic over lengths alone, which all readers and writers share. */
-import { HASH_BYTES } from "../hash-tree.ts";
+import { BLOCK_BYTES, HASH_BYTES } from "../hash-tree.ts";
 import type { Code, Manifest } from "./manifest.ts";
 
 /** The shape of one stripe of an object. */
@@ -42,6 +42,17 @@ export function stripeShape(
     shardBytes: Math.ceil(dataBytes / object.k),
     chunkOffset: index * fullShardBytes,
   };
+}
+
+/** Objects with longer shards are those in which readers seek. */
+const SHORT_SHARD_BYTES_MAX = 256 * 1024;
+
+/**
+ * The bytes of a block that a writer takes for an object. Those of short shards are longer, because every region has
+ * the leaf list, which would add a hundredth to what is stored.
+ */
+export function blockBytesOf(object: Pick<Manifest, "bytes" | "stripeBytes" | "k">): number {
+  return stripeShape(object, 0).shardBytes > SHORT_SHARD_BYTES_MAX ? BLOCK_BYTES : 2 * BLOCK_BYTES;
 }
 
 /** How many blocks each shard of a stripe has. */
