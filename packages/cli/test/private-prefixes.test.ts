@@ -156,7 +156,8 @@ test("`agarose share --prefix` prints a link that opens what is below a prefix, 
   for (const wrong of ["members", "members/re"]) {
     expect(await run(wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining("end it with a slash") });
   }
-  expect(await run("/")).toMatchObject({ code: 2, stderr: expect.stringContaining("KEY_INVALID") });
+  const long = `${"x".repeat(2_000)}/`;
+  expect(await run(long)).toMatchObject({ code: 2, stderr: expect.stringContaining("KEY_TOO_LONG") });
 });
 
 test("what one page may read is not kept for another that may not", async () => {

@@ -42,6 +42,7 @@ export const HOSTILE_REQUESTS = {
   "GET /o/, a key without an object": cost(10, 6, 1, 0, 0, 0),
   "GET /o/, the same key again within 10 s": cost(0, 0, 0, 0, 0, 0),
   "GET /o/, a private key, a wrong token": cost(0, 0, 0, 0, 0, 0),
+  "GET /t/, the first tile of an archive": cost(24, 14, 1, 2, 1, 200_000),
   "GET /v1/read/, whole, 8 MiB": cost(4, 0, 1, 1, 1, 0),
   "GET /v1/read/, one byte": cost(8, 4, 1, 2, 1, 90_000),
   "GET /v1/read/, a key without an object": cost(10, 6, 1, 0, 0, 0),

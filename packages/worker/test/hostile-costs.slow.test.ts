@@ -1,5 +1,7 @@
 /** How many paid operations one hostile request of each route takes: what docs/reference/request-costs.md says. */
 import { setTimeout } from "node:timers/promises";
+import { mapFile } from "@agarose/core/testing";
+import { zxyToTileId } from "pmtiles";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { HOSTILE_REQUESTS, type HostileRequest, type RequestCost } from "../scripts/hostile-costs.ts";
 import { ROUTES } from "../src/http/routes.ts";
@@ -35,6 +37,8 @@ beforeAll(async () => {
     ({ version } = await world.put(key, randomBytes(BYTES, i + 1), { stripeBytes: STRIPE_BYTES }));
   }
   for (const [i, key] of SMALL.entries()) await world.put(key, randomBytes(SMALL_BYTES, i + 100));
+  const map = mapFile(zxyToTileId, (id) => randomBytes(20_000, id));
+  await world.put("map", map, { stripeBytes: STRIPE_BYTES });
   // What an isolate does once, and all manifests but those of keys that a request asks for as the first one.
   const headers = clientHeaders("192.0.2.1");
   for (const key of LARGE.slice(1)) await readBundle(`${world.url}/v1/read/${key}`, key, headers);
@@ -74,6 +78,7 @@ const SENT: Readonly<Record<HostileRequest, () => Sent>> = {
   "GET /o/, a key without an object": () => ({ path: "/o/nothing", status: 404 }),
   "GET /o/, the same key again within 10 s": () => ({ path: "/o/nothing", status: 404 }),
   "GET /o/, a private key, a wrong token": () => ({ path: "/o/private/x", status: 403, ...guess }),
+  "GET /t/, the first tile of an archive": () => ({ path: "/t/map/3/2/1", status: 200 }),
   "GET /v1/read/, whole, 8 MiB": () => ({ path: `/v1/read/${LARGE[1]}`, status: 200 }),
   "GET /v1/read/, one byte": () => ({ path: `/v1/read/${LARGE[4]}?range=bytes%3D5000000-5000000`, status: 200 }),
   "GET /v1/read/, a key without an object": () => ({ path: "/v1/read/nothing-either", status: 404 }),

@@ -6,14 +6,7 @@
  * an object that nobody can read, under the one key that it may write.
  */
 import { AgaroseError } from "@agarose/core";
-import {
-  chunkBytes,
-  chunkName,
-  HASH_BYTES,
-  stripeCount,
-  stripeShape,
-  type Manifest,
-} from "@agarose/core/format";
+import { chunkBytes, chunkName, HASH_BYTES, stripeCount, stripeShape, type Manifest } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import type { LeafListUpload } from "../leaf-lists/leaf-list-upload.ts";

@@ -167,7 +167,7 @@ test("requests that are none are refused", async () => {
   await expect(ask("", "null")).rejects.toMatchObject({ code: "REQUEST_INVALID" });
   await expect(ask("", " ".repeat(20_000))).rejects.toMatchObject({ code: "REQUEST_INVALID" });
   await expect(begin({ key: "a", bytes: -1 })).rejects.toMatchObject({ code: "REQUEST_INVALID" });
-  await expect(begin({ key: "../a", bytes: 1 })).rejects.toMatchObject({ code: "KEY_INVALID" });
+  await expect(begin({ key: "..", bytes: 1 })).rejects.toMatchObject({ code: "KEY_INVALID" });
   await expect(begin({ key: "a", bytes: 1, contentType: "a\nb" })).rejects.toMatchObject({ code: "REQUEST_INVALID" });
   await open({}, { bytesMax: 2e10 });
   await expect(begin({ key: "a", bytes: 1.2e10 })).rejects.toMatchObject({ code: "UPLOAD_REFUSED" });

@@ -174,7 +174,9 @@ class UploadPass {
     const shards = await encodeStripe(file, layout, stripe, wanted, encoder, this.#fileHash);
     if (typeof expected !== "string") onHashed?.(stripeShape(layout, stripe).dataBytes);
     if (!list) return { shards, leaves: [] };
-    const leaves = await Promise.all(wanted.map((chunk) => hashBlocks(shards.get(chunk)!, layout.blockBytes, nodeSha256)));
+    const leaves = await Promise.all(
+      wanted.map((chunk) => hashBlocks(shards.get(chunk)!, layout.blockBytes, nodeSha256)),
+    );
     return { shards: new Map(this.#chunks.map((chunk) => [chunk, shards.get(chunk)!])), leaves };
   }
 

@@ -36,7 +36,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "put says unchanged after a look at one region",
     edits: [
-      ["objects/put-object.ts", "!holds(region, bytes));", "!holds(region, bytes)).slice(0, 0);"],
+      ["commit/commit.ts", "!holds(region, bytes));", "!holds(region, bytes)).slice(0, 0);"],
       ["objects/put-object.ts", "const { newest } = survey;", "const newest = survey.regions[0]!.record;"],
     ],
   },

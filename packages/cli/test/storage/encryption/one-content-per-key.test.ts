@@ -41,7 +41,7 @@ function areOneContent(a: Buffer, b: Buffer): boolean {
 function failChunk(onFirst: () => Promise<void>): Buffer[][] {
   const bodies: Buffer[][] = [];
   world.faults.set(REGION, async (request, response, name) => {
-    if (request.method !== "PUT" || !/^chunks\/file@.*\/0$/.test(name)) return false;
+    if (request.method !== "PUT" || !/^chunks\/file!.*\/0$/.test(name)) return false;
     const parts: Buffer[] = [];
     const isFirst = bodies.push(parts) === 1;
     let seen = 0;
@@ -87,7 +87,7 @@ test("a chunk that a region has dropped is not stored again with other bytes", a
   const again: Buffer[][] = [];
   let upload: string | undefined;
   world.faults.set(REGION, async (request, response, name) => {
-    const own = /^chunks\/file@([0-9a-f]+)\/0$/.exec(name);
+    const own = /^chunks\/file!([0-9a-f]+)\/0$/.exec(name);
     if (request.method === "PUT" && own) {
       upload ??= own[1]!;
       if (!dropped) return false;
