@@ -1,7 +1,7 @@
 /** Objects as `agarose put` stores them, made in memory. For tests. */
 import { systemSha256, type FetchedResponse } from "@agarose/core";
 import {
-  BLOCK_BYTES,
+  blockBytesOf,
   chunkName,
   encodeManifest,
   hashBlocks,
@@ -46,10 +46,11 @@ export async function putObject(
   const codec = javascriptCodec();
   const shape = { k, m, stripeBytes, bytes: content.length, sha256: await hexSha256(content) };
   const n = k + m;
+  const blockBytes = blockBytesOf(shape);
   const chunks: Uint8Array[][] = Array.from({ length: n }, () => []);
   const pageStripes = pageStripesOf({ ...shape, bytes: content.length });
   const paged = pageStripes ? { pageStripes } : {};
-  const list = new LeafList({ ...shape, blockBytes: BLOCK_BYTES, ...paged }, systemSha256);
+  const list = new LeafList({ ...shape, blockBytes, ...paged }, systemSha256);
   const leaves: Uint8Array[] = [];
   for (let index = 0; index < stripeCount(shape); index++) {
     const { start, dataBytes, shardBytes } = stripeShape(shape, index);
@@ -59,18 +60,18 @@ export async function putObject(
     const parityRows = Array.from({ length: m }, (_, i) => k + i);
     const shards = [...data, ...codec.encode(data, parityRows)];
     for (const [i, shard] of shards.entries()) chunks[i]!.push(shard);
-    leaves.push(await list.add(await Promise.all(shards.map((shard) => hashBlocks(shard, BLOCK_BYTES, systemSha256)))));
+    leaves.push(await list.add(await Promise.all(shards.map((shard) => hashBlocks(shard, blockBytes, systemSha256)))));
   }
   const draft = {
     key,
     generation,
     upload: shape.sha256.slice(0, 32),
-    blockBytes: BLOCK_BYTES,
+    blockBytes,
     contentType: "application/octet-stream",
     headers: {},
     modified: "2026-01-02T03:04:05.000Z",
     placement: Array.from({ length: n }, (_, i) => REGIONS[i % REGIONS.length]!),
-    ...((pageStripes || stripeBytes / k > BLOCK_BYTES) && { leaves: REGIONS }),
+    ...((pageStripes || stripeBytes / k > blockBytes) && { leaves: REGIONS }),
     ...paged,
     ...(gzip && { gzip }),
     ...((pageStripes || gzip) && { requires: [...(pageStripes ? ["pages"] : []), ...(gzip ? ["gzip"] : [])] }),

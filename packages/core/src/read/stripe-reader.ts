@@ -111,7 +111,10 @@ export class StripeReader {
       const isDown =
         !source || this.#health.isAvoided(source.id) || missing?.includes(index) || !asksAlone(k, index, candidates);
       if (!isDown && estimate!.meanMs > mostMs) return undefined;
-      if (isDown && index >= chunk) until = index;
+      if (!isDown || index < chunk) continue;
+      until = index;
+      // Else a row would try it again as soon as others have forgotten its failure.
+      this.#health.failed(this.regions[index]!);
     }
     return until;
   }

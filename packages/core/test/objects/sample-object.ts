@@ -1,5 +1,6 @@
-import { BLOCK_BYTES, concat, hashBlocks } from "../../src/format/hash-tree.ts";
+import { concat, hashBlocks } from "../../src/format/hash-tree.ts";
 import {
+  blockBytesOf,
   LeafList,
   sealManifest,
   stripeCount,
@@ -39,15 +40,16 @@ export async function sampleObject(options: SampleOptions): Promise<SampleObject
   const { k, m, stripeBytes, key = "photos/cat.jpg", sha256 = toyHash } = options;
   const bytes = pseudoRandomBytes(options.bytes);
   const shape = { bytes: bytes.length, stripeBytes, k };
+  const blockBytes = blockBytesOf(shape);
   const stripes = Array.from({ length: stripeCount(shape) }, (_, index) =>
     encodeStripe(bytes, stripeShape(shape, index), k, m),
   );
   const regions = options.regions ?? Array.from({ length: k + m }, (_, chunk) => `r${chunk}`);
   const paged = options.pageStripes ? { pageStripes: options.pageStripes } : {};
-  const list = new LeafList({ ...shape, m, blockBytes: BLOCK_BYTES, ...paged }, sha256);
+  const list = new LeafList({ ...shape, m, blockBytes, ...paged }, sha256);
   const parts: Uint8Array[] = [];
   for (const shards of stripes) {
-    const leaves = shards.slice(0, k + m).map((shard) => hashBlocks(shard, BLOCK_BYTES, sha256));
+    const leaves = shards.slice(0, k + m).map((shard) => hashBlocks(shard, blockBytes, sha256));
     parts.push(await list.add(await Promise.all(leaves)));
   }
   const draft = {
@@ -61,7 +63,7 @@ export async function sampleObject(options: SampleOptions): Promise<SampleObject
     k,
     m,
     stripeBytes,
-    blockBytes: BLOCK_BYTES,
+    blockBytes,
     sha256: hex(await sha256(bytes)),
     placement: Array.from({ length: k + m }, (_, chunk) => regions[chunk % regions.length]!),
     ...((options.leaves || options.pageStripes) && { leaves: regions }),

@@ -82,7 +82,7 @@ describe("the bundle", () => {
 });
 
 describe("the bundle of a small range", () => {
-  /** Shards of six blocks and a part of one. */
+  /** Shards of three blocks and a part of one. */
   const code = { stripeBytes: 800_000 };
   const range = { start: 70_000, end: 70_100 };
   const query = `range=bytes%3D${range.start}-${range.end - 1}`;
@@ -99,8 +99,8 @@ describe("the bundle of a small range", () => {
         ["chunk", 0, 0],
         ["end", 0, 0],
       ]);
-      expect(frames[0]!.payload).toEqual(stored.subarray(0, 6 * 7 * 32));
-      expect(frames[1]!.payload).toEqual(content.subarray(2 * BLOCK_BYTES, 3 * BLOCK_BYTES));
+      expect(frames[0]!.payload).toEqual(stored.subarray(0, 6 * 4 * 32));
+      expect(frames[1]!.payload).toEqual(content.subarray(BLOCK_BYTES, 2 * BLOCK_BYTES));
       const asked = world.buckets.requests.filter(({ name }) => name.startsWith("chunks/"));
       // A bucket that is late is replaced, so there may be more.
       expect(asked.length >= 2).toBe(isFirst);
@@ -121,7 +121,7 @@ describe("the bundle of a small range", () => {
         ["chunk", chunk],
         ["end", 0],
       ]);
-      const block = chunk * 200_000 + 2 * BLOCK_BYTES;
+      const block = chunk * 200_000 + BLOCK_BYTES;
       expect(frames[1]!.payload).toEqual(content.subarray(block, block + BLOCK_BYTES));
     }
   });
@@ -152,7 +152,7 @@ describe("the bundle of a small range", () => {
         ["chunk", 1],
         ["end", 0],
       ]);
-      const block = 200_000 + 2 * BLOCK_BYTES;
+      const block = 200_000 + BLOCK_BYTES;
       expect(frames[1]!.payload).toEqual(content.subarray(block, block + BLOCK_BYTES));
       expect(world.buckets.fired.get(placement[1]!)).toBeGreaterThan(0);
     } finally {
@@ -172,7 +172,7 @@ describe("the bundle of a small range", () => {
       expect(blocks.map(({ chunk }) => chunk)).toEqual(chunks);
       const padded = Buffer.concat([content, Buffer.alloc(1)]);
       for (const { chunk, payload } of blocks) {
-        const from = chunk * 200_000 + (chunk === 1 ? 0 : 6 * BLOCK_BYTES);
+        const from = chunk * 200_000 + (chunk === 1 ? 0 : 3 * BLOCK_BYTES);
         expect(payload).toEqual(
           new Uint8Array(padded.subarray(from, chunk === 1 ? from + BLOCK_BYTES : (chunk + 1) * 200_000)),
         );
@@ -182,7 +182,7 @@ describe("the bundle of a small range", () => {
 
   test("has no blocks of a range that is not brief", async () => {
     await world.put("long", randomBytes(1_000_000, 82), code);
-    const { frames } = await readBundle(`${world.url}/v1/read/long?range=bytes%3D0-${4 * BLOCK_BYTES}`, "long");
+    const { frames } = await readBundle(`${world.url}/v1/read/long?range=bytes%3D0-${2 * BLOCK_BYTES}`, "long");
     expect(frames.map(({ type, chunk }) => [type, chunk])).toEqual([
       ["chunk", LEAF_LIST],
       ["end", 0],
