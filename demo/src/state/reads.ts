@@ -47,7 +47,7 @@ export interface Read {
   readonly error: { readonly code: string; readonly message?: string } | undefined;
 }
 
-/** What is not known of a read at its beginning, and never of one that the edge decoded. */
+/** The facts of a read that come after its beginning, and never for one that the edge decoded. */
 export const UNKNOWN = {
   range: undefined,
   k: undefined,

@@ -90,7 +90,7 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
   // A PoP that is asked for it sends all of it.
   const isBrief = asksRange && end - start <= BRIEF_BYTES_MAX;
 
-  /** What of a small object or range is not in memory. */
+  /** The pieces of a small object or range that memory lacks. */
   const missing = (): readonly Piece[] | undefined =>
     holdsWhole(plan, memory) ? [] : pieces?.filter((piece) => !memory.holds(blockNames(manifest, piece)));
 

@@ -19,7 +19,7 @@ export const command = defineCommand({
   category: "Deployment",
   description:
     "write the objects as plain objects, with type, headers and metadata, into the bucket that `origin` in the " +
-    "configuration names. What is equal there is skipped, and what is newer there stays as it is",
+    "configuration names. Objects that are equal there are skipped, and newer ones stay as they are",
   summary: "write the objects into a bucket, as the way back",
   examples: [
     ["release --dry-run", "show what the bucket lacks"],

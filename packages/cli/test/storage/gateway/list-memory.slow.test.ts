@@ -1,14 +1,13 @@
 /** What a gateway keeps in memory, and asks of the regions, while clients list a million keys. */
-import { hash } from "node:crypto";
 import { ListObjectsV2Command, type S3Client } from "@aws-sdk/client-s3";
-import { encodeManifest, keyName, sealManifest, type ManifestDraft } from "@agarose/core/format";
+import { keyName } from "@agarose/core/format";
 import type { RegionConfig } from "@agarose/storage/config/config";
 import type { ListedObject, Store } from "@agarose/storage/buckets/store";
 import { BUCKET as Bucket } from "@agarose/storage/gateway/bucket";
-import { nodeSha256 } from "@agarose/storage/objects/sha256";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { gatewayOver, s3ClientOf } from "../../gateway.ts";
 import { heapInUse } from "../../heap.ts";
+import { inlineManifest } from "../../inline-manifest.ts";
 import { startTestWorld, type World } from "../../world.ts";
 
 const KEYS = 1_000_000;
@@ -53,31 +52,13 @@ function storeOf(region: RegionConfig): Store {
     list,
     async get(name: string) {
       const key = name.slice(PREFIX.length, -"!.json".length);
-      return { status: 200, headers: new Headers(), body: new Blob([(await manifestOf(key)) as BlobPart]).stream() };
+      return {
+        status: 200,
+        headers: new Headers(),
+        body: new Blob([(await inlineManifest(key, "plain")) as BlobPart]).stream(),
+      };
     },
   } as unknown as Store;
-}
-
-async function manifestOf(key: string): Promise<Uint8Array> {
-  const draft: ManifestDraft = {
-    key,
-    generation: 1,
-    modified: "2026-01-02T03:04:05.000Z",
-    upload: "0".repeat(32),
-    bytes: 5,
-    contentType: "text/plain",
-    headers: {},
-    k: 1,
-    m: 0,
-    stripeBytes: 4096,
-    blockBytes: 65_536,
-    sha256: hash("sha256", "plain"),
-    placement: [],
-    hashes: [],
-    inline: Buffer.from("plain").toString("base64"),
-    requires: ["inline"],
-  };
-  return encodeManifest(await sealManifest(draft, nodeSha256));
 }
 
 /** Lists `pages` pages, or all; returns names found, and the most bytes in use at the end of a page. */

@@ -1,17 +1,15 @@
 /** What `ls` and `repair` keep in memory while they walk over many objects. */
-import { hash } from "node:crypto";
-import { encodeManifest, sealManifest, type ManifestDraft } from "@agarose/core/format";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { heapInUse } from "../../heap.ts";
+import { inlineManifest } from "../../inline-manifest.ts";
 import { manifestName, startTestWorld, type World } from "../../world.ts";
 import { repairObject } from "@agarose/storage/repair/repair-object";
 import type { RegionConfig } from "@agarose/storage/config/config";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
-import { nodeSha256 } from "@agarose/storage/objects/sha256";
 import type { ListedObject, Store } from "@agarose/storage/buckets/store";
 import { walkObjects } from "@agarose/storage/listing/walk-objects";
 
-const CONTENT = Buffer.from("a small object");
+const CONTENT = "a small object";
 
 let world: World;
 beforeEach(async () => {
@@ -56,30 +54,8 @@ const keyOf = (index: number): string => String(index).padStart(7, "0");
 let sealed: { readonly key: string; readonly bytes: Promise<Uint8Array> } | undefined;
 
 function manifestOf(key: string): Promise<Uint8Array> {
-  if (sealed?.key !== key) sealed = { key, bytes: seal(key) };
+  if (sealed?.key !== key) sealed = { key, bytes: inlineManifest(key, CONTENT) };
   return sealed.bytes;
-}
-
-async function seal(key: string): Promise<Uint8Array> {
-  const draft: ManifestDraft = {
-    key,
-    generation: 1,
-    modified: "2026-01-02T03:04:05.000Z",
-    upload: "0".repeat(32),
-    bytes: CONTENT.length,
-    contentType: "text/plain",
-    headers: {},
-    k: 1,
-    m: 0,
-    stripeBytes: 4096,
-    blockBytes: 65_536,
-    sha256: hash("sha256", CONTENT),
-    placement: [],
-    hashes: [],
-    inline: CONTENT.toString("base64"),
-    requires: ["inline"],
-  };
-  return encodeManifest(await sealManifest(draft, nodeSha256));
 }
 
 test("ls goes over 100,000 objects in constant memory", async () => {
