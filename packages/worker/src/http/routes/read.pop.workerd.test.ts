@@ -1,4 +1,4 @@
-import { BLOCK_BYTES, chunkName, LEAF_LIST, type Manifest } from "@agarose/core/format";
+import { blockBytesOf, chunkName, LEAF_LIST, type Manifest } from "@agarose/core/format";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   POP,
@@ -84,6 +84,7 @@ describe("the bundle", () => {
 describe("the bundle of a small range", () => {
   /** Shards of three blocks and a part of one. */
   const code = { stripeBytes: 800_000 };
+  const BLOCK_BYTES = blockBytesOf({ ...code, bytes: 800_000, k: 4 });
   const range = { start: 70_000, end: 70_100 };
   const query = `range=bytes%3D${range.start}-${range.end - 1}`;
 
