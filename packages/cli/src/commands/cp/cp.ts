@@ -12,8 +12,8 @@ import { formatBytes, logLine, printable, printResult } from "../../ui/output.ts
 import type { args } from "./index.ts";
 
 /**
- * Runs `agarose cp FROM TO` or `agarose mv FROM TO`. An object that somebody stores at FROM during the move stays there,
- * and the command fails.
+ * Runs `agarose cp FROM TO` or `agarose mv FROM TO`. An object that somebody stores at FROM during the move stays
+ * there, and the command fails.
  */
 export async function transfer(
   outcome: "copied" | "moved",
