@@ -24,7 +24,7 @@ export interface Arg<T, Required extends boolean = boolean> {
   readonly description: string;
   readonly parse?: (text: string) => unknown;
   /** As it is given: it is parsed, too. */
-  readonly default?: string | readonly string[] | undefined;
+  readonly default?: string | undefined;
   /** Whether the option is given with `no-` before its name, and is true without it. */
   readonly negated?: boolean;
   readonly repeatable?: boolean;
@@ -96,7 +96,7 @@ export function repeatable<T = string>(
   description: string,
   more: { readonly parse?: (text: string) => T } = {},
 ): Arg<readonly T[], true> {
-  return { kind: "option", value, description, default: [], repeatable: true, ...more };
+  return { kind: "option", value, description, repeatable: true, ...more };
 }
 
 /** An option whose value is one of a few words, with the first of them as default. */
@@ -151,8 +151,10 @@ export function addCommand(
   }
   const args = Object.entries(definition.args as Args);
   for (const [name, arg] of args) {
-    if (arg.kind === "positional") command.argument(arg.value, arg.description, arg.default);
+    if (arg.kind === "positional") command.argument(arg.value, arg.description, arg.default || undefined);
     else command.addOption(optionOf(name, arg));
+    // As defaults of commander, a help would print them.
+    if (arg.repeatable || arg.default === "") command.setOptionValue(name, arg.repeatable ? [] : "");
   }
   const names = args.flatMap(([name, { kind }]) => (kind === "positional" ? [name] : []));
   if (definition.summary !== undefined) command.summary(definition.summary);
@@ -196,8 +198,7 @@ function optionOf(name: string, arg: Arg<unknown>): Option {
   if (arg.choices) made.choices(arg.choices);
   else if (arg.repeatable) made.argParser((text, before: unknown[]) => [...before, parsed(long, text, parse)]);
   else if (arg.parse) made.argParser((text) => parsed(long, text, parse));
-  if (typeof arg.default === "string") made.default(parse(arg.default), arg.default);
-  else if (arg.default !== undefined) made.default(arg.default);
+  if (arg.default) made.default(parse(arg.default), arg.default);
   else if (arg.required && arg.value) made.makeOptionMandatory();
   return made;
 }

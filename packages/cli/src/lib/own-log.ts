@@ -20,7 +20,7 @@ import {
 } from "@agarose/solver/traces";
 import { parse as parseCsvStream, type Options as CsvOptions } from "csv-parse";
 import { parse as parseCsv } from "csv-parse/sync";
-import { unreadable } from "@agarose/dev-world/scenario-file";
+import { fileUnreadable } from "@agarose/dev-world/scenario-file";
 import type { ShowProgress } from "../ui/progress.ts";
 
 const HEAD_BYTES = 65_536;
@@ -77,7 +77,7 @@ export async function readTrace(files: readonly string[], options: LogOptions, s
       if (format === "csv") await addRecords(text, builder);
       else for await (const line of createInterface({ input: text, crlfDelay: Infinity })) builder.add(line);
     } catch (error) {
-      throw error instanceof AgaroseError || error instanceof SolverError ? error : unreadable(file, error);
+      throw error instanceof AgaroseError || error instanceof SolverError ? error : fileUnreadable(file, error);
     }
   }
   return builder.finish();
@@ -190,7 +190,7 @@ async function readHead(file: string): Promise<string> {
       await handle.close();
     }
   } catch (error) {
-    throw unreadable(file, error);
+    throw fileUnreadable(file, error);
   }
 }
 
@@ -198,6 +198,6 @@ async function sizeOf(file: string): Promise<number> {
   try {
     return (await stat(file)).size;
   } catch (error) {
-    throw unreadable(file, error);
+    throw fileUnreadable(file, error);
   }
 }

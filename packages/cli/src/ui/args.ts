@@ -36,9 +36,13 @@ export const CURSOR = option(
 );
 
 /** By it several processes share a walk. */
-export const SHARD = option("<i/n>", "only the i-th of n equal shares of the keys, such as 2/8, beside n - 1 others", {
-  parse: parseShard,
-});
+export const SHARD = option(
+  "<i/n>",
+  "only the i-th of n equal shares of the keys, such as 2/8; other machines run the rest",
+  {
+    parse: parseShard,
+  },
+);
 
 /** By it a command reads from what is left when most regions do not answer. */
 export const CONSISTENCY = choice(

@@ -108,7 +108,8 @@ describe("an app's folder", () => {
 describe("an app's server", () => {
   test("answers all other paths", async () => {
     answer = (request, response) => void response.end(`own ${request.url}`);
-    const { url } = await start(edgeUrl);
+    const { url, problem } = await start(edgeUrl);
+    expect(problem).toBeUndefined();
     expect(await (await fetch(`${url}page?x=1`)).text()).toBe("own /page?x=1");
     expect(await (await fetch(`${url}agarose.json`)).json()).toMatchObject({ publicKeys });
   });
@@ -121,8 +122,9 @@ describe("an app's server", () => {
     expect(await text(answered)).toBe(path);
   });
 
-  test("that does not answer is a 502 that names it", async () => {
-    const { url } = await start("http://127.0.0.1:1");
+  test("that does not answer is a problem, and a 502 that names it", async () => {
+    const { url, problem } = await start("http://127.0.0.1:1");
+    expect(problem).toMatch(/http:\/\/127\.0\.0\.1:1\) does not answer \(ECONNREFUSED\): start it/);
     const response = await fetch(`${url}page`);
     expect(response.status).toBe(502);
     expect(await response.text()).toContain("http://127.0.0.1:1");

@@ -1,7 +1,9 @@
 /** Serves an app in the local world, on an origin of its own. */
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { connect } from "node:net";
 import path from "node:path";
 import type { Duplex } from "node:stream";
 import { AgaroseError } from "@agarose/core";
@@ -85,15 +87,19 @@ interface OpenedApp {
 
 async function openApp(app: string | undefined): Promise<OpenedApp> {
   if (app === undefined) return { middleware: blankPage, ownConfig: async () => ({}) };
-  if (/^https?:\/\//.test(app)) return serverApp(app);
-  const isFolder = await stat(app).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (isFolder) return folderApp(app);
-  throw new AgaroseError("USAGE", `${app} is neither a folder nor a URL: name the app's built files or its server`, {
-    app,
-  });
+  await checkApp(app);
+  return isUrl(app) ? serverApp(app) : folderApp(app);
+}
+
+/** Throws USAGE when `app` is neither a folder nor a URL. */
+export async function checkApp(app: string): Promise<void> {
+  if (isUrl(app) || (await stat(app).catch(() => undefined))?.isDirectory()) return;
+  const message = `${app} is neither a folder nor a URL: name the app's built files or its server`;
+  throw new AgaroseError("USAGE", message, { app });
+}
+
+function isUrl(app: string): boolean {
+  return /^https?:\/\//.test(app);
 }
 
 function folderApp(folder: string): OpenedApp {
@@ -123,14 +129,22 @@ function missingPage(folder: string): string | undefined {
   );
 }
 
-function serverApp(base: string): OpenedApp {
+async function serverApp(base: string): Promise<OpenedApp> {
+  const { hostname, port } = new URL(base);
+  const socket = connect({ host: hostname, port: Number(port || 80) });
+  const problem = await once(socket, "connect").then(
+    () => undefined,
+    (error: Error) => `${unanswered(base, error)}: start it, and then reload the page`,
+  );
+  socket.destroy();
   return {
     server: base,
+    missing: () => problem,
     middleware(request, response) {
       passOn(base, request, response).catch((error: Error) => {
         if (response.headersSent) return;
         response.writeHead(502, { "content-type": "text/plain" });
-        response.end(`The app's server (${base}) does not answer: ${error.message}\n`);
+        response.end(`${unanswered(base, error)}\n`);
       });
     },
     async ownConfig() {
@@ -138,6 +152,11 @@ function serverApp(base: string): OpenedApp {
       return response?.ok ? parseOwn(await response.text()) : {};
     },
   };
+}
+
+/** The error of a name with several addresses has only a code. */
+function unanswered(base: string, { code, message }: NodeJS.ErrnoException): string {
+  return `the app's server (${base}) does not answer (${code ?? message})`;
 }
 
 /** An app without a configuration of its own, or whose server answers every path with a page, has no fields. */

@@ -59,6 +59,7 @@ export async function runWorld({
   const unwatch = background ? () => {} : await watchStarter(stop.stop);
   try {
     const started = performance.now();
+    if (typeof app === "string") await (await import("../app-host/app-host.ts")).checkApp(app);
     // Loaded here, because Miniflare and esbuild take longer to load than any other verb takes to run.
     const { loadScenario, openUploader, startControl, startWorld, worldOf } = await import("../index.ts").catch(
       sayWhatToInstall,

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { parseScenario, resolveExtends, type Scenario } from "@agarose/solver/simulator";
+import { unreadable } from "@agarose/storage/files/file-errors";
 
 /** Reads a scenario and the file beside it that it extends. Throws FILE_UNREADABLE or SCENARIO_INVALID. */
 export async function loadScenario(file: string, overrides: { seed?: number; runs?: number } = {}): Promise<Scenario> {
@@ -22,7 +23,7 @@ export async function readJson(file: string): Promise<unknown> {
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    throw unreadable(file, error);
+    throw fileUnreadable(file, error);
   }
   try {
     return JSON.parse(text);
@@ -32,6 +33,6 @@ export async function readJson(file: string): Promise<unknown> {
 }
 
 /** The error for a file that cannot be read. */
-export function unreadable(file: string, error: unknown): AgaroseError {
-  return new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
+export function fileUnreadable(file: string, error: unknown): AgaroseError {
+  return new AgaroseError("FILE_UNREADABLE", unreadable(file, error), { file }, error);
 }

@@ -202,7 +202,9 @@ const fixedCode = v.strictObject({
 });
 /** `lazy` rather than a union, whose errors name no field. */
 const code = v.pipe(
-  v.lazy((input) => (input === "auto" ? v.literal("auto") : fixedCode)),
+  v.lazy((input) =>
+    typeof input === "string" ? v.literal("auto", 'must be "auto" or an object such as {"k": 4, "m": 2}') : fixedCode,
+  ),
   v.title('`"auto"` or object'),
 );
 

@@ -196,6 +196,7 @@ test.each([
   ["`write.happy` with codes that differ by size", { regions: [REGION], unsigned: true, write: { happy: 1 } }],
   ["`codee` is not a field of this file", { ...CONFIG, codee: 1 }],
   ["`code.k` must be of type number", { ...CONFIG, code: { k: "4", m: 2 } }],
+  ['`code` must be "auto" or an object', { ...CONFIG, code: "4+2" }],
   ["agarose.config.json must be of type object, and is null", null],
 ])("the message says it in plain words: %s", (words, json) => {
   expect(() => parse(json)).toThrow(words);

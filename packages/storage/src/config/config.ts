@@ -162,7 +162,7 @@ const UNKNOWN_FIELD = "is not a field of this file: check its spelling, or remov
 
 /** Valibot's own words for the commonest mistakes ("Expected never but received …") are for programmers. */
 function problemOf({ kind, type, expected, received, message }: v.BaseIssue<unknown>, isSecret: boolean): string {
-  if (kind !== "schema") return message;
+  if (kind !== "schema" || type === "literal") return message;
   if (expected === "never") return UNKNOWN_FIELD;
   if (received === "undefined") return "is missing";
   return `must be of type ${type.replace("strict_", "")}, and is ${isSecret ? "another" : received}`;

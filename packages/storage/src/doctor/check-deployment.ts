@@ -69,8 +69,8 @@ function refusedEverywhere(checks: readonly Check[], { regions }: Config): Check
   );
   if (refused.length < regions.length) return [];
   const message =
-    `all ${regions.length} regions refused their keys, so nothing else was checked: check where the keys come from, ` +
-    "that they are not expired, and the clock of this machine";
+    `${regions.length === 1 ? "the region" : `all ${regions.length} regions`} refused the keys, so nothing else was ` +
+    "checked: check where the keys come from, that they are not expired, and the clock of this machine";
   return [{ subject: "configuration", name: "credentials", state: "fail", message }];
 }
 

@@ -27,7 +27,7 @@ export const command = defineCommand({
     ["adopt --status", "print how much is left"],
     [
       "adopt photos/ --rate 50MB/s --cursor adopt.cursor",
-      "store what is below a prefix, and continue when interrupted",
+      "copy the objects below a prefix, and continue after an interruption",
     ],
   ],
   args,

@@ -366,7 +366,7 @@ describe("refused", () => {
 
   test.each([
     [["--pops", "ams"], {}, "no [env.ams]: it has fra, lhr, iad"],
-    [["--secrets", "nowhere.json"], {}, "cannot be read"],
+    [["--secrets", "nowhere.json"], {}, "nowhere.json does not exist"],
     [["--wrangler", "nowhere.toml"], {}, "nowhere.toml"],
   ])("%j", async (args, env, message) => {
     const run = await runAgarose(["deploy", "--dry-run", "--wrangler", CONFIG, ...args], ROOT, env);

@@ -8,6 +8,7 @@ import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { AgaroseError } from "@agarose/core";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
+import { unreadable } from "@agarose/storage/files/file-errors";
 import { configPath } from "../../lib/config-path.ts";
 import { regionWarnings } from "./check-regions.ts";
 import { commandOf, planDeployment, SECRETS, type Step } from "./deployment.ts";
@@ -86,7 +87,7 @@ function secretsOfEnvironment(): Record<string, string> {
 /** Throws USAGE for a name that is not a secret of a PoP; its value is never shown. */
 async function secretsOfFile(path: string | undefined): Promise<Record<string, string>> {
   if (path === undefined) return {};
-  const content = path === "-" ? await text(process.stdin) : await readFile(path, "utf8").catch(unreadable(path));
+  const content = path === "-" ? await text(process.stdin) : await readFile(path, "utf8").catch(refuseSecrets(path));
   let json: unknown;
   try {
     json = JSON.parse(content);
@@ -111,8 +112,8 @@ function secretText(name: string, value: unknown): string {
   throw new AgaroseError("USAGE", `secret ${name} is empty or not a string`);
 }
 
-function unreadable(path: string) {
+function refuseSecrets(path: string) {
   return (error: unknown): never => {
-    throw new AgaroseError("USAGE", `--secrets ${path} cannot be read: ${(error as Error).message}`, { path }, error);
+    throw new AgaroseError("USAGE", `--secrets ${unreadable(path, error)}`, { path }, error);
   };
 }

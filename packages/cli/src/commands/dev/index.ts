@@ -36,13 +36,13 @@ export const args = {
   cacheBytes: option("<size>", `capacity of each PoP's chunk cache (default: ${cacheBytes} bytes)`, {
     parse: parseSize,
   }),
-  var: repeatable("<NAME=value>", "variable of every PoP, as in wrangler.toml; may be repeated", {
+  var: repeatable("<NAME=value>", "variable of every PoP, as in wrangler.toml; repeatable", {
     parse: parseVariable,
   }),
-  runtimes: option("<names>", "what runs each PoP, in their order: workerd or node, with commas", {
+  runtimes: option("<names>", "runtime of each PoP, in their order, separated by commas: workerd or node", {
     parse: parseRuntimes,
   }),
-  peers: negatedFlag("start PoPs that are not each other's peers"),
+  peers: negatedFlag("do not connect the PoPs as peers"),
   cron: valued("<duration>", "how often the Cron Trigger fires, 0 for only on request", {
     parse: parseDuration({ min: 0 }),
     default: "60s",

@@ -12,7 +12,7 @@ export const command = defineCommand({
   description: "remove the objects that are older than `expire` in the configuration allows",
   summary: "remove the objects that are older than the rules allow",
   examples: [
-    ["expire --dry-run", "print what would be removed"],
+    ["expire --dry-run", "list the objects that would be removed"],
     ["expire --yes", "remove it without a question, as in a cron job"],
   ],
   args,

@@ -17,7 +17,7 @@ export const args = {
   keys: option("<file>", "JSON list of the pairs of keys of clients, in place of the two variables"),
   spool: valued("<size>", "most bytes of uploads that may wait on disk", { default: "16GiB", parse: parseSize }),
   uploads: option("<folder>", "keep multipart uploads here, so that they survive a restart, for a week"),
-  repair: negatedFlag("leave what regions have missed of puts and removals to `agarose repair`"),
+  repair: negatedFlag("leave chunks that regions have missed to `agarose repair`"),
   consistency: CONSISTENCY,
 };
 

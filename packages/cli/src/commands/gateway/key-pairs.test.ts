@@ -56,6 +56,6 @@ test.each<[what: string, content: unknown, message: string]>([
 test("a file that is not there is an error with its path", async () => {
   await expect(readKeyPairs(join(folder, "none"))).rejects.toMatchObject({
     code: "CONFIG_INVALID",
-    message: `${join(folder, "none")} cannot be read (ENOENT): give --keys the file with the pairs of keys`,
+    message: `${join(folder, "none")} does not exist: give --keys the file with the pairs of keys`,
   });
 });

@@ -6,6 +6,7 @@ import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import type { KeyPair } from "@agarose/s3-server";
 import { checkedBy } from "@agarose/storage/config/config";
+import { unreadable } from "@agarose/storage/files/file-errors";
 
 const keyPair = v.strictObject({
   // A signature names it in a list with commas.
@@ -25,17 +26,16 @@ const keyPairs = v.pipe(
 
 /** Reads the file. Throws CONFIG_INVALID naming the field, and never a value: they are secrets. */
 export async function readKeyPairs(path: string): Promise<[KeyPair, ...KeyPair[]]> {
-  const problem = (what: string, cause?: unknown): AgaroseError =>
-    new AgaroseError("CONFIG_INVALID", `${path} ${what}`, { path }, cause);
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw problem(`cannot be read (${error.code}): give --keys the file with the pairs of keys`, error);
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    const message = `${unreadable(path, error)}: give --keys the file with the pairs of keys`;
+    throw new AgaroseError("CONFIG_INVALID", message, { path }, error);
   });
   let json: unknown;
   try {
     json = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch {
     // The message of the parser quotes the file.
-    throw problem("is not JSON: it holds a list of pairs of keys");
+    throw new AgaroseError("CONFIG_INVALID", `${path} is not JSON: it holds a list of pairs of keys`, { path });
   }
   return checkedBy(keyPairs, json, path, true);
 }

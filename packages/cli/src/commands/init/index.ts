@@ -11,7 +11,7 @@ export const args = {
   dryRun: flag("list the files that would be written, and the lines to add to your own files; write nothing"),
   prefix: valued("<path>", "path prefix that is read through Agarose", { parse: parsePrefix, default: "/ec/" }),
   force: flag("replace an existing client configuration, or another wrangler.jsonc"),
-  remove: flag("replace the service worker by one that unregisters itself and deletes what it has stored"),
+  remove: flag("replace the service worker by one that unregisters itself and deletes its stored data"),
   worker: flag("write wrangler.jsonc of the PoPs instead, into the folder or else the working directory"),
   devVars: flag("write .dev.vars instead, by which `wrangler dev` reads the buckets of this configuration"),
   everywhere: flag("with --worker: one Worker for all continents, instead of PoPs with places"),

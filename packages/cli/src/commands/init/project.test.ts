@@ -63,10 +63,7 @@ const FIXTURES: readonly (readonly [string, Readonly<Record<string, string>>, Pa
         expect.objectContaining({
           path: "src/start.tsx",
           state: "add",
-          lines: [
-            'import { register } from "@agarose/sw";',
-            "await register({ worker: `${import.meta.env.BASE_URL}agarose-sw.js`, config: `${import.meta.env.BASE_URL}agarose.json` });",
-          ],
+          lines: ['import { register } from "virtual:agarose";', "await register();"],
         }),
       ],
     },
@@ -149,6 +146,12 @@ test.each(FIXTURES)("%s is known by its files", async (_name, files, found) => {
   expect(await read()).toMatchObject(found);
 });
 
+test.each(FIXTURES)("%s: the guide has the lines that register the worker", async (_name, files) => {
+  await write(files);
+  const guide = await readFile(new URL("../../../../../docs/guides/web-app.md", import.meta.url), "utf8");
+  for (const line of (await read())!.edits.flatMap(({ lines }) => lines)) expect(guide).toContain(line.trim());
+});
+
 test.each(["Vite", "plain HTML"])(
   "%s: a dry run writes nothing, and init leaves every file of the app",
   async (framework) => {
@@ -183,7 +186,7 @@ test("lines that are there already are not asked for again", async () => {
   await write({
     "package.json": JSON.stringify(PACKAGE),
     "vite.config.js": 'import { agarose } from "@agarose/sw/vite";\nexport default { plugins: [agarose()] };',
-    "src/main.js": 'import { register } from "@agarose/sw";',
+    "src/main.js": 'import { register } from "virtual:agarose";',
   });
   expect((await read())!.edits.map(({ state }) => state)).toEqual(["done", "done"]);
 });
@@ -207,7 +210,7 @@ test("a folder that is not the project's gets the files and the lines for any pa
 test("another prefix is in the lines of every framework", async () => {
   await write({ "vite.config.js": "" });
   const { stdout } = await runAgarose(["init", "--dry-run", "--prefix", "/media/"], root);
-  expect(stdout.toString()).toContain('agarose.json`, prefix: "/media/" });');
+  expect(stdout.toString()).toContain('await register({ prefix: "/media/" });');
   expect(stdout.toString()).toMatch(/^add to vite\.config\.js/m);
 });
 

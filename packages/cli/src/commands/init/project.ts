@@ -38,8 +38,7 @@ interface Files {
 }
 
 const PACKAGE = "@agarose/sw";
-const CLIENT_CONFIG = "agarose.json";
-const NAMED = /@agarose\/sw|agarose-sw\.js|\.\/agarose["']/;
+const NAMED = /@agarose\/sw|virtual:agarose|agarose-sw\.js|\.\/agarose["']/;
 const SCRIPTS = ["ts", "js", "mjs", "mts"];
 const PAGES = ["tsx", "jsx", "ts", "js"];
 /** Packages that make a service worker of their own for the same pages. */
@@ -124,11 +123,7 @@ async function readVite(files: Files, prefix: string): Promise<Project | undefin
   const folder = /publicDir:\s*["']([^"']+)["']/.exec(config)?.[1] ?? "public";
   const page = await textOf(files, "index.html");
   const script = /<script\b[^>]*\bsrc=["']\/?([^"':]+\.[jt]sx?)["']/.exec(page)?.[1];
-  // Below another base than / the files are there too.
-  const base = "${import.meta.env.BASE_URL}";
-  const based = [`worker: \`${base}agarose-sw.js\``, `config: \`${base}${CLIENT_CONFIG}\``];
-  if (prefix !== "/ec/") based.push(`prefix: ${JSON.stringify(prefix)}`);
-  const lines = [`import { register } from "${PACKAGE}";`, `await register({ ${based.join(", ")} });`];
+  const lines = ['import { register } from "virtual:agarose";', `await ${registerCall(prefix)};`];
   const entry = script ?? first(files, namesOf("src/main", PAGES)) ?? "src/main.js";
   const edits = [await vitePlugin(files), await editOf(files, entry, "before what reads through Agarose", lines)];
   return { framework: "Vite", knownBy, folder, hasPlugin: true, edits, notes: [] };

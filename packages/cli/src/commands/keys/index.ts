@@ -2,11 +2,11 @@
 import { defineCommand, flag, positional, valued, type CommandGroup } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, KEYS, KEY_PREFIX, YES, jobs } from "../../ui/args.ts";
 
-const FINISH_DRY_RUN = { ...DRY_RUN, description: "with --finish: check, and show what would be dropped" };
+const FINISH_DRY_RUN = { ...DRY_RUN, description: "with --finish: check, and show which keys would be dropped" };
 
 /** Arguments and options of `agarose keys new`. */
 export const newArgs = {
-  file: positional("[file]", "file of the private key, which must not exist", "agarose.key.pem"),
+  file: positional("[file]", "file of the private key, which must not exist yet", "agarose.key.pem"),
 };
 
 const create = defineCommand({
@@ -20,7 +20,7 @@ const create = defineCommand({
 const show = defineCommand({
   name: "show",
   description: "print the public key of the configured private key, and those that are trusted",
-  examples: [["keys show", "print them"]],
+  examples: [["keys show", "print the public keys"]],
   args: {},
   run: async (values) => (await import("./keys.ts")).show(values),
 });
@@ -36,7 +36,7 @@ export const rotateArgs = {
 
 const rotate = defineCommand({
   name: "rotate",
-  description: "replace the signing key in three steps; each prints what to do before the next",
+  description: "replace the signing key in three steps; each prints the next one",
   examples: [
     ["keys rotate new.pem", "write a key that readers trust beside the old one"],
     ["keys rotate new.pem --sign", "sign with it"],
@@ -49,7 +49,7 @@ const rotate = defineCommand({
 /** Arguments and options of `agarose keys secret`. */
 export const secretArgs = {
   file: positional("<file>", "file of the new secret; the first step writes it"),
-  prefix: valued("<prefix>", "begins the keys of the objects; default: all", { default: "" }),
+  prefix: valued("<prefix>", "encrypt only objects below this prefix; default: all", { default: "" }),
   encrypt: flag("second step of a replacement: encrypt with the new secret"),
   finish: flag("third step: drop the old secret"),
   dryRun: FINISH_DRY_RUN,
@@ -58,8 +58,8 @@ export const secretArgs = {
 
 const secret = defineCommand({
   name: "secret",
-  description: "make the secret that encrypts objects, or replace it in three steps; each prints what comes next",
-  examples: [["keys secret photos.secret --prefix photos/", "encrypt what is put below photos/ from now on"]],
+  description: "make the secret that encrypts objects, or replace it in three steps; each prints the next one",
+  examples: [["keys secret photos.secret --prefix photos/", "encrypt objects below photos/ from now on"]],
   args: secretArgs,
   run: async (values) => (await import("./secret.ts")).makeSecret(values.file, values),
 });
@@ -79,12 +79,12 @@ export const applyArgs = {
 const apply = defineCommand({
   name: "apply",
   description:
-    "sign what the current key has not signed, and encrypt data keys by the first secret; moves no chunk; a run that " +
-    "was killed is completed by the next one",
+    "sign objects that the current key has not signed, and encrypt data keys by the first secret; moves no chunk; a " +
+    "run that was killed is completed by the next one",
   examples: [
     ["keys apply --dry-run", "list the objects that a rotation has left"],
     ["keys apply", "sign them, and encrypt their data keys"],
-    ["keys apply --vouch", "sign what was stored before there was a key"],
+    ["keys apply --vouch", "sign the objects that were stored before there was a key"],
   ],
   args: applyArgs,
   failsWhen: "an object could not be signed or encrypted again",

@@ -20,7 +20,7 @@ export const solveArgs = {
 const solve = defineCommand({
   name: "solve",
   description: "choose caching options exactly: a multiple-choice knapsack with proof",
-  examples: [["lab solve samples/instance.json", "ms is a run of compiled code, firstMs is the first run here"]],
+  examples: [["lab solve samples/instance.json", "solve a small instance, and print how long it took"]],
   args: solveArgs,
   withoutConfig: true,
   run: async (values) => (await import("./solve.ts")).solve(values),
@@ -33,7 +33,7 @@ export const simulateArgs = {
     "access logs, plain or gzipped, or one scenario of docs/reference/scenarios.md, such as samples/scenario.json",
   ),
   seed: option("<n>", "override the scenario's seed", { parse: parseCount() }),
-  runs: option("<n>", "override how many runs are pooled", { parse: parseCount() }),
+  runs: option("<n>", "override the number of runs that are pooled", { parse: parseCount() }),
   trace: repeatable("<log>", "replay this access log instead of drawn requests, or - for stdin; repeatable"),
   format: LOG_FORMAT,
   readsMax: option(
@@ -71,7 +71,7 @@ export const adviseArgs = {
   ),
   trace: repeatable(
     "<log>",
-    "take objects, sizes, reads and popularity from this access log, or - for stdin; repeatable",
+    "count objects, sizes, reads and popularity in this access log, or - for stdin; repeatable",
   ),
   format: LOG_FORMAT,
 };
@@ -79,9 +79,9 @@ export const adviseArgs = {
 const advise = defineCommand({
   name: "advise",
   description:
-    "say whether to use coded objects: rank codes, regions and cache sizes by latency, cost and nines, beside a CDN",
+    "rank codes, regions and cache sizes by latency, cost and nines, and compare the best with copies behind a CDN",
   summary: "rank codes, regions and cache sizes by latency, cost and nines",
-  examples: [["lab advise samples/advice.json", "rank what suits a site"]],
+  examples: [["lab advise samples/advice.json", "rank the choices for an example site"]],
   args: adviseArgs,
   withoutConfig: true,
   run: async (values) => (await import("./advise.ts")).adviseFor(values),
@@ -92,9 +92,9 @@ const WAIT_SECONDS_DEFAULT = 150;
 
 /** Arguments and options of `agarose lab bench`. */
 export const benchArgs = {
-  what: positional("[what]", "codec: the WASM codec beside other implementations, alternating in one run"),
+  what: positional("[what]", "codec: compare the WASM codec with other implementations"),
   live: flag("read from the PoPs and buckets of the configuration, in a browser; stores objects and removes them"),
-  rounds: valued("<count>", "rounds whose median counts, or with --live reads of each size and way", {
+  rounds: valued("<count>", "rounds, of which the median is printed; with --live, reads of each size and path", {
     parse: parseCount({ min: 1 }),
     default: "15",
   }),

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { text as textOf } from "node:stream/consumers";
 import { AgaroseError } from "@agarose/core";
 import { isRecord } from "@agarose/core/format";
+import { fileUnreadable } from "@agarose/dev-world/scenario-file";
 import { solveKnapsack, type KnapsackInstance, type KnapsackSolution } from "@agarose/solver/knapsack";
 import { printResult } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";
@@ -101,7 +102,7 @@ async function readText(file: string): Promise<string> {
   try {
     return await (file === "-" ? textOf(process.stdin) : readFile(file, "utf8"));
   } catch (error) {
-    throw new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
+    throw fileUnreadable(file, error);
   }
 }
 

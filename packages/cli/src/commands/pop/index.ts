@@ -17,7 +17,7 @@ export const command = defineCommand({
   category: "Servers",
   description: "run one PoP on this machine: the Worker's application with a cache on disk and state in SQLite",
   summary: "run one PoP on this machine",
-  examples: [["pop frankfurt --data /var/lib/agarose --listen :8787", "serve on every address of this machine"]],
+  examples: [["pop frankfurt --data /var/lib/agarose --listen :8787", "listen on all addresses of this machine"]],
   args,
   run: async (values) => (await import("./pop.ts")).pop(values),
 });

@@ -50,7 +50,7 @@ test.each([
   ["a wrong variable", ["own"], { REGIONS, UNSIGNED: "true", POLICY: "best" }, 'POLICY is "best"'],
   ["no buckets", ["own"], {}, "REGIONS"],
   ["no address", ["own", "--listen", "8787"], { REGIONS }, "--listen 8787 is not an address"],
-  ["no file of variables", ["own", "--vars", "nowhere.json"], { REGIONS }, "nowhere.json cannot be read"],
+  ["no file of variables", ["own", "--vars", "nowhere.json"], { REGIONS }, "nowhere.json does not exist"],
   ["a configuration that is not there", ["own", "--config", "nowhere.json"], { REGIONS }, "nowhere.json"],
 ])("%s is refused", async (_name, args, env, message) => {
   const { code, stderr } = await spawnAgarose(command(...args), { cwd: folder, env: env as Record<string, string> });

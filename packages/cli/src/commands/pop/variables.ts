@@ -4,6 +4,7 @@ import { AgaroseError } from "@agarose/core";
 import { isRecord } from "@agarose/core/format";
 import { VARIABLE_NAMES } from "@agarose/worker/reference";
 import type { Config } from "@agarose/storage/config/config";
+import { unreadable } from "@agarose/storage/files/file-errors";
 import { sharedVariables } from "../../lib/pop-variables.ts";
 
 /** Where variables come from; later ones override earlier ones. */
@@ -29,20 +30,20 @@ export async function readVariables(sources: VariableSources): Promise<Record<st
 }
 
 async function ofFile(path: string): Promise<Record<string, string>> {
-  const problem = (what: string, cause?: unknown): AgaroseError =>
-    new AgaroseError("CONFIG_INVALID", `${path} ${what}`, { path }, cause);
+  const problem = (message: string, cause?: unknown): AgaroseError =>
+    new AgaroseError("CONFIG_INVALID", message, { path }, cause);
   const text = await readFile(path, "utf8").catch((error: unknown) => {
-    throw problem(`cannot be read: ${(error as Error).message}`, error);
+    throw problem(unreadable(path, error), error);
   });
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch (error) {
-    throw problem(`is not JSON: ${(error as Error).message}`, error);
+    throw problem(`${path} is not JSON: ${(error as Error).message}`, error);
   }
-  if (!isRecord(parsed)) throw problem("is not a JSON object of variables");
+  if (!isRecord(parsed)) throw problem(`${path} is not a JSON object of variables`);
   const unknown = Object.keys(parsed).find((variable) => !VARIABLE_NAMES.includes(variable));
-  if (unknown !== undefined) throw problem(`has ${unknown}, which is not a variable of a PoP`);
+  if (unknown !== undefined) throw problem(`${path} has ${unknown}, which is not a variable of a PoP`);
   // REGIONS and the like may be written as JSON instead of as text of JSON.
   return Object.fromEntries(
     Object.entries(parsed).map(([variable, value]) => [

@@ -5,7 +5,7 @@ import { CURSOR, DRY_RUN, JSON_LINES, PREFIX, SHARD, jobs } from "../../ui/args.
 /** Its arguments and options. */
 export const args = {
   prefix: PREFIX,
-  bucket: option("<name>", "another bucket at the endpoint of `origin`, in place of the one that it names"),
+  bucket: option("<name>", "a different bucket at the endpoint of `origin`"),
   dryRun: DRY_RUN,
   jobs: jobs("4, or 16 with --dry-run"),
   shard: SHARD,
@@ -20,10 +20,10 @@ export const command = defineCommand({
   description:
     "write the objects as plain objects, with type, headers and metadata, into the bucket that `origin` in the " +
     "configuration names. Objects that are equal there are skipped, and newer ones stay as they are",
-  summary: "write the objects into a bucket, as the way back",
+  summary: "write the objects into a plain bucket",
   examples: [
-    ["release --dry-run", "show what the bucket lacks"],
-    ["release photos/ --cursor release.cursor", "write what is below a prefix, and continue when interrupted"],
+    ["release --dry-run", "list the objects that the bucket lacks"],
+    ["release photos/ --cursor release.cursor", "write the objects below a prefix, and continue after an interruption"],
     ["release --bucket new-bucket", "write all objects into another bucket"],
   ],
   args,

@@ -5,7 +5,7 @@ import { DRY_RUN, KEY } from "../../ui/args.ts";
 /** Its arguments and options. */
 export const args = {
   key: KEY,
-  version: option("<version>", "its 32 hex digits or its generation; default: the newest that is kept"),
+  version: option("<version>", "version (32 hex digits) or generation; default: the newest kept version"),
   dryRun: DRY_RUN,
 };
 
@@ -13,7 +13,7 @@ export const args = {
 export const command = defineCommand({
   name: "restore",
   category: "Safety",
-  description: "restore an earlier version as the newest; the present version is kept, too",
+  description: "restore an earlier version as the newest; the version that it replaces is kept, too",
   summary: "restore an earlier version as the newest",
   examples: [
     ["restore photos/cat.jpg --dry-run", "show which version would be restored"],

@@ -9,7 +9,7 @@ const EVERY_MS_MAX = 24 * 86_400_000;
 /** Its arguments and options. */
 export const args = {
   prefix: KEY_PREFIX,
-  every: option("<duration>", "repeat at this interval until Ctrl-C, such as 1d; at most 24d", {
+  every: option("<duration>", "repeat at this interval until Ctrl-C, for example 1d; at most 24d", {
     parse: parseDuration({ max: EVERY_MS_MAX }),
   }),
   sample: option("<share>", "fully read a random share of the objects, such as 1%", { parse: parseShare }),

@@ -12,7 +12,7 @@ export const args = {
   expires: option("<duration>", "how long the link works, such as 12h; at most 7d (default: 1d)", {
     parse: parseDuration({ max: EXPIRES_MS_MAX }),
   }),
-  prefix: flag("open every key below this one, which ends with a slash, also those that come later"),
+  prefix: flag("open every key below this one, which ends with a slash, including future ones"),
   pop: option("<name>", "the PoP that the link leads to (default: the first of the configuration)"),
 };
 

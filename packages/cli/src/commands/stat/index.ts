@@ -10,7 +10,7 @@ export const command = defineCommand({
   name: "stat",
   category: "Objects",
   description: "show length, type, headers, version, code and regions of an object",
-  examples: [["stat photos/cat.jpg", "show them"]],
+  examples: [["stat photos/cat.jpg", "show one object"]],
   args,
   failsWhen: "there is no such object, or too few regions answer",
   run: async (values) => (await import("./stat.ts")).stat(values),

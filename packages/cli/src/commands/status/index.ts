@@ -5,7 +5,10 @@ import { parseDuration } from "@agarose/storage/maintenance/amounts";
 
 /** Its arguments and options. */
 export const args = {
-  timeout: valued("<duration>", "how long a PoP may take", { parse: parseDuration({ max: 600_000 }), default: "10s" }),
+  timeout: valued("<duration>", "how long to wait for a PoP", {
+    parse: parseDuration({ max: 600_000 }),
+    default: "10s",
+  }),
 };
 
 /** `agarose status`. */

@@ -8,10 +8,14 @@ export const args = {
   source: positional("<source>", "a folder; with --get, a prefix"),
   target: positional("<target>", "a prefix, / for all keys; with --get, a folder"),
   get: flag("download from the prefix to the folder"),
-  delete: flag("also delete what the source does not have, last, and only if nothing failed"),
-  deleteAfter: option("<duration>", "delete only what syncs with this option have not found for so long, such as 7d", {
-    parse: parseDuration(),
-  }),
+  delete: flag("at the end, if nothing failed, also delete everything that the source does not have"),
+  deleteAfter: option(
+    "<duration>",
+    "delete only files that syncs with this option have not found for this long, such as 7d",
+    {
+      parse: parseDuration(),
+    },
+  ),
   exclude: repeatable("<glob>", "skip these names on both sides, repeatable"),
   include: repeatable("<glob>", "exceptions to --exclude; without it, only these names; repeatable"),
   dryRun: DRY_RUN,
@@ -33,7 +37,7 @@ export const command = defineCommand({
   description: "upload the changes of a folder to a prefix, or download them with --get",
   summary: "upload the changes of a folder, or download them with --get",
   examples: [
-    ["sync site web/ --dry-run", "show what would be stored"],
+    ["sync site web/ --dry-run", "list the files that would be stored"],
     ["sync site web/ --delete", "also remove objects that the folder does not have"],
     ["sync site web/ --delete-after 7d", "keep the files of earlier builds for a week"],
     ["sync --get web/ site", "download the changes into the folder"],

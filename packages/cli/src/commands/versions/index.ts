@@ -13,6 +13,6 @@ export const command = defineCommand({
   summary: "list the versions of an object",
   examples: [["versions photos/cat.jpg", "list the versions, the newest first"]],
   args,
-  failsWhen: "a region could not say what it holds",
+  failsWhen: "a region could not be listed",
   run: async (values) => (await import("./versions.ts")).versions(values),
 });
