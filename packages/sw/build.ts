@@ -148,7 +148,7 @@ function wasmAsText(): Plugin {
   };
 }
 
-/** What each feature costs, as rows of a Markdown table: sizes of whole files in bytes. */
+/** The cost of each feature, as rows of a Markdown table: sizes of whole files in bytes. */
 export async function sizeTable(): Promise<string> {
   const [worker, offline] = SCRIPTS as readonly [Script, Script];
   const rows: [what: string, built: Bundled][] = [

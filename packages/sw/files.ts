@@ -8,7 +8,7 @@ export { REMOVING_FILE, WORKER_FILES, type WorkerFile } from "./src/common/worke
 
 const BUILT = new URL("files/", import.meta.url);
 
-/** What `build.ts` builds, by name, and beside it, where it was built before, `agarose.d.ts`. */
+/** The files of `build.ts` by name, and beside it, where it was built before, `agarose.d.ts`. */
 export async function dropInFiles(): Promise<Map<string, Uint8Array>> {
   const names = await readdir(BUILT).catch(() => undefined);
   // Loaded late: the bundlers behind it are no dependencies of the published package.

@@ -19,7 +19,7 @@ export interface GlobalOptions extends OutputOptions {
 /** An argument or an option whose value is a T. One that is not required may be left out, and then has no value. */
 export interface Arg<T, Required extends boolean = boolean> {
   readonly kind: "positional" | "option";
-  /** What stands for the value in a help: `<key>`, `[file]`, `<path...>`; empty for an option without one. */
+  /** Placeholder for the value in a help: `<key>`, `[file]`, `<path...>`; empty for an option without one. */
   readonly value: string;
   readonly description: string;
   readonly parse?: (text: string) => unknown;
@@ -36,7 +36,7 @@ export interface Arg<T, Required extends boolean = boolean> {
   readonly type?: T;
 }
 
-/** What a command takes, by names in camel case. Arguments come in this order. */
+/** Arguments and options of a command, by names in camel case. Arguments are given in this order. */
 export type Args = Readonly<Record<string, Arg<any>>>;
 
 type RequiredNames<A extends Args> = { [K in keyof A]: A[K] extends Arg<any, true> ? K : never }[keyof A];
@@ -213,7 +213,7 @@ function parsed(name: string, text: string, parse: (text: string) => unknown): u
   }
 }
 
-/** What comes after the options in a help. */
+/** The end of a help, after the options. */
 function epilogue({ examples, failsWhen = "it could not be done" }: CommandDefinition): string {
   const width = Math.max(0, ...examples.map(([line]) => line.length));
   const lines = examples.map(([line, what]) =>

@@ -14,11 +14,11 @@ declare const AGAROSE_MESSAGES: boolean | undefined;
  */
 export const HAS_MESSAGES: boolean = typeof AGAROSE_MESSAGES === "undefined" || AGAROSE_MESSAGES;
 
-/** What one error code means. */
+/** The meaning of an error code. */
 export interface ErrorDescription {
-  /** What happened, in one sentence. */
+  /** The event, in one sentence. */
   readonly meaning: string;
-  /** What to do about it, in one sentence. */
+  /** The fix, in one sentence. */
   readonly remedy: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What core takes from its caller: network, time, randomness and hashing. Core uses no global for them, so a test
+ * Network, time, randomness and hashing, which core gets from its caller. It uses no globals for them, so a test
  * controls them all.
  */
 

@@ -9,11 +9,11 @@ export interface PullSink<T> {
   error(reason: unknown): void;
 }
 
-/** What makes the parts of a stream. */
+/** Makes the parts of a stream. */
 export interface PullSource<T> {
   /** Called at once, for a producer that ends its stream without being asked for a part. */
   start?(sink: PullSink<T>): void;
-  /** Called when the consumer wants a part. What it rejects with errors the stream, unless that is over. */
+  /** Called when the consumer wants a part. A rejection errors the stream, unless that is over. */
   pull(sink: PullSink<T>): Promise<void>;
   /** Called once if the consumer leaves before the end. */
   cancel(reason: unknown): void | Promise<void>;

@@ -2,13 +2,13 @@
 import { AgaroseError } from "@agarose/core";
 import { AREAS } from "./areas.ts";
 
-/** What a project depends on. */
+/** The answers that determine a project. */
 export interface Answers {
   /** Name of the package. */
   readonly name: string;
   /** Where most readers are: a key of `AREAS`. */
   readonly readers: string;
-  /** What the names of the buckets begin with. */
+  /** The prefix of the buckets' names. */
   readonly buckets: string;
   /** How many regions may be lost at once: `1` or `2`. */
   readonly survive: string;
@@ -22,7 +22,7 @@ export interface Question {
   readonly text: string;
   /** All answers that there are. Undefined: any that `problem` accepts. */
   readonly choices?: readonly string[];
-  /** What is wrong with an answer. */
+  /** The problem of an answer. */
   readonly problem?: (answer: string) => string | undefined;
 }
 
@@ -63,7 +63,7 @@ export function defaultAnswers(folderName: string): Answers {
   return { name, readers: "europe", buckets: name, survive: "1", workers: "pops" };
 }
 
-/** What is wrong with an answer to one question. */
+/** The problem of an answer to one question. */
 export function problemOf({ choices, problem }: Question, answer: string): string | undefined {
   if (choices && !choices.includes(answer)) return `is not one of ${choices.join(", ")}`;
   return problem?.(answer);

@@ -100,7 +100,7 @@ async function askPerson(defaults: Answers, given: Partial<Answers>): Promise<An
   });
 }
 
-/** Runs npm. What it prints is of interest only when it fails, so it is returned. */
+/** Runs npm. Returns its output, which is of interest only when it fails. */
 function npm(args: readonly string[], folder: string): Promise<{ code: number; output: string }> {
   const isWindows = process.platform === "win32";
   const child = spawn("npm", [...args], { cwd: resolve(folder), stdio: ["ignore", "pipe", "pipe"], shell: isWindows });

@@ -1,4 +1,4 @@
-/** What every engine must do, whatever it runs on: the same suite is run over all of them. */
+/** The contract of an engine. The same suite runs on every one. */
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 

@@ -1,5 +1,5 @@
 /**
- * What callers see of the codec, and the part that all engines share: arguments are checked, shards chosen, matrices
+ * The interface of the codec, and the part that all engines share: arguments are checked, shards chosen, matrices
  * cached and present rows copied here, so an engine only has to multiply.
  */
 import { codecError } from "./error.ts";

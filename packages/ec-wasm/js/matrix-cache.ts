@@ -5,7 +5,7 @@
 
 /** Bounds all cached matrices together; a (9,3) pattern takes 27 bytes, the largest of all 64 KiB. */
 const CACHE_BYTES_MAX = 256 * 1024;
-/** What an entry costs beyond its coefficients: key, Map slot, typed array. */
+/** The bytes of an entry beyond its coefficients: key, Map slot, typed array. */
 const ENTRY_BYTES = 256;
 
 /** A cache of decoding matrices by rows, bounded in bytes. The least recently used leaves first. */

@@ -10,7 +10,7 @@ import { useOwnConnections } from "./platform/connections.ts";
 import { lockFolder } from "./platform/folder-lock.ts";
 import { LocalObjects, type ObjectClass } from "./platform/local-objects.ts";
 
-/** What to start. */
+/** Options of a PoP. */
 export interface PopOptions {
   /** The variables and secrets of the Worker (docs/reference/worker-config.md). */
   readonly variables: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** What a server of S3 keeps its objects in: the server knows the protocol, and its backend where the bytes go. */
+/** The storage behind an S3 server: the server knows the protocol, and its backend stores the bytes. */
 import type { ServerResponse } from "node:http";
 import type { ByteRange } from "@agarose/core/http";
 import type { Uploads } from "./uploads.ts";
@@ -100,9 +100,9 @@ export interface NewObject extends ObjectName, KeptHeaders {
 
 /** A copy to store. It keeps the ETag of its source. */
 export interface ObjectCopy extends ObjectName {
-  /** What it has in place of the type and the headers of its source. Checksums stay with the bytes. */
+  /** Replaces the type and the headers of its source. Checksums stay with the bytes. */
   readonly described: KeptHeaders | undefined;
-  /** What it has in place of the checksums of its source, by header name. */
+  /** Replaces the checksums of its source, by header name. */
   readonly checksums: Readonly<Record<string, string>> | undefined;
   readonly onlyIf: WriteCondition | undefined;
 }

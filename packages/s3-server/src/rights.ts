@@ -5,7 +5,7 @@ import type { S3Request } from "./wire/request.ts";
 import { S3Error } from "./wire/s3-error.ts";
 import type { Credentials } from "./wire/signature.ts";
 
-/** What a client may do. Default: everything. */
+/** The rights of a client. Default: everything. */
 export interface Rights {
   /** Begins the keys that it may see and change, in every bucket. */
   readonly prefix?: string | undefined;

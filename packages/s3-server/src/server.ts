@@ -25,9 +25,11 @@ import { S3Error } from "./wire/s3-error.ts";
 /** How a server is set up. */
 export interface S3ServerOptions {
   readonly backend: Backend;
-  /** What clients sign with, each pair under another access key id. The id of the first one names the owner of all. */
+  /**
+   * The clients' pairs of keys, each with a different access key id. The id of the first one names the owner of all.
+   */
   readonly pairs: readonly [KeyPair, ...KeyPair[]];
-  /** What the `Server` header says. */
+  /** The `Server` header. */
   readonly name: string;
   /** Default: any free port. */
   readonly port?: number | undefined;

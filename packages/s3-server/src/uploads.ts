@@ -54,7 +54,7 @@ export interface UploadJournal {
   remove(id: string): Promise<void>;
 }
 
-/** What uploads need of their server. */
+/** Dependencies of uploads. */
 export interface UploadsOptions {
   readonly discard: (body: BodyFile) => Promise<void>;
   readonly nowMs: () => number;
@@ -71,7 +71,7 @@ interface Completion extends ObjectName {
 const DONE_MAX = 10_000;
 /** An upload to which nothing has come for so long gives its room to others. */
 const IDLE_MS = 86_400_000;
-/** What a client has left for so long is not completed any more. */
+/** An upload that is idle for so long can no longer be completed. */
 export const UPLOAD_LIFE_MS = 7 * 86_400_000;
 
 /** The uploads of a server, by id. */
@@ -229,7 +229,7 @@ export class Uploads {
   }
 }
 
-/** What a client is told of an upload that is not there. */
+/** The answer about an upload that does not exist. */
 export function noSuchUpload(): S3Error {
   return new S3Error("NoSuchUpload", "The specified multipart upload does not exist.");
 }

@@ -14,7 +14,7 @@ import { claim, ledgerOf, stateOf, type ScrubberEnv } from "./walks.ts";
 export type { ScrubberOptions } from "./options.ts";
 export type { ScrubberEnv } from "./walks.ts";
 
-/** What the module of the Worker exports. */
+/** The exports of the Worker's module. */
 export interface Scrubber {
   /** The default export. */
   readonly worker: { fetch(request: Request, env: ScrubberEnv): Response | Promise<Response> };

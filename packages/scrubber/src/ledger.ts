@@ -13,7 +13,7 @@ import { addTotals, NO_TOTALS, totalsOf, type Totals } from "@agarose/storage/ma
 /** A walk that has not reached its end. */
 export interface OpenWalk {
   readonly id: string;
-  /** What it walks over: a walk over something else begins at the first key. */
+  /** The scope of the walk: a walk with a different scope begins at the first key. */
   readonly scope: string;
   readonly startMs: number;
   /** Ranges, 0 until the keys are cut. */
@@ -53,7 +53,7 @@ interface Range extends KeyRange {
   readonly usd?: number;
 }
 
-/** What a child has to do next. */
+/** The next task of a child. */
 export interface Task extends Pick<Range, "until" | "behind" | "position"> {
   /** When the walk began: it decides what is read in full. */
   readonly startMs: number;
@@ -68,7 +68,7 @@ export interface Ended extends Child {
   readonly error?: string;
 }
 
-/** What a parent may start. */
+/** The children that a parent may start. */
 export interface Limits {
   readonly concurrency: number;
   /** Requests to buckets. */
@@ -77,7 +77,7 @@ export interface Limits {
   readonly usd?: number | undefined;
 }
 
-/** What a parent has to do next. */
+/** The next task of a parent. */
 export interface Round {
   readonly start: readonly Child[];
   /** Nothing runs, and nothing more may be started. */
@@ -197,7 +197,7 @@ export class Ledger extends DurableObject {
     return { start, isOver: running + start.length === 0 };
   }
 
-  /** What a child has to do. Undefined when its range is done, or another child has it. */
+  /** The task of a child. Undefined when its range is done, or another child has it. */
   async take({ id, index }: Child): Promise<Task | undefined> {
     const range = await this.#range(index);
     const open = await this.#open();

@@ -3,7 +3,7 @@ import { AgaroseError } from "@agarose/core";
 import type { Config } from "@agarose/storage/config/config";
 import { parseDuration, parseMoney, parseRate, parseShare } from "@agarose/storage/maintenance/amounts";
 
-/** What to walk over, and what to read in full. By default, all objects by their listings alone. */
+/** The objects to check, and those to read in full. By default, all objects by their listings only. */
 export interface ScrubberOptions {
   /** Only objects whose keys begin with this. */
   readonly prefix?: string;

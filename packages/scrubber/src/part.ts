@@ -19,12 +19,12 @@ const LOOKS = 6;
 /** Of what a ledger keeps. A version that keeps something else begins at the first key. */
 const FORMAT = 1;
 
-/** What a walk is over: a cursor of another one means nothing to it. */
+/** The scope of a walk: a cursor of a different one means nothing to it. */
 export function scopeOf(config: Config, { prefix = "" }: Settings): string {
   return JSON.stringify([FORMAT, prefix, bucketsOf(config.regions)]);
 }
 
-/** What asks the regions, and how many requests it has sent. */
+/** The client of the regions, and the number of requests that it has sent. */
 export function contextOf(config: Config) {
   let requests = 0;
   const sign = signerOf(config);
@@ -66,7 +66,7 @@ export async function scrubPart(
         behind,
         objectsMax: objectsPerPart,
         damagedMax: DAMAGED_MAX,
-        // What is looked at behind the end of a part is looked at again, which must not cost money.
+        // Keys beyond the end of a part are checked again by the next one, which must not cost money.
         looks: deep.usd === undefined ? LOOKS : 1,
         width: 1,
       },

@@ -1,4 +1,7 @@
-/** What of `cloudflare:workers` a scrubber uses. Its own types would replace those of Node, which the walk needs. */
+/**
+ * The part of `cloudflare:workers` that a scrubber uses. Its own types would replace those of Node, which the walk
+ * needs.
+ */
 declare module "cloudflare:workers" {
   export interface WorkflowEvent<Params> {
     readonly payload: Params;
@@ -21,7 +24,7 @@ declare module "cloudflare:workers" {
     sleep(name: string, ms: number): Promise<void>;
   }
 
-  /** What of the storage of a Durable Object is used. */
+  /** The part of a Durable Object's storage that is used. */
   export interface DurableStorage {
     get(name: string): Promise<unknown>;
     put(name: string, value: unknown): Promise<void>;

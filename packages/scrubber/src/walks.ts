@@ -11,7 +11,7 @@ export interface ScrubberEnv {
   readonly ADMIN_TOKEN?: string;
 }
 
-/** What of a Workflow binding is used. */
+/** The part of a Workflow binding that is used. */
 export interface WalkStarter {
   /** Rejects for an id that is there already, but not in a local world. */
   create(options: { readonly id: string; readonly params?: Child }): Promise<{ readonly id: string }>;

@@ -10,12 +10,15 @@ import { reportWalk, type ReportOptions, type ReportStream } from "../ui/report-
 
 export type { GlobalOptions };
 
-/** What a command opens its deployment with. */
+/** Options with which a command opens its deployment. */
 interface OpenOptions extends GlobalOptions {
   readonly shard?: Shard | undefined;
 }
 
-/** What `withContext` passes to a command: its signal aborts on Ctrl-C and SIGTERM, to remove what is half-written. */
+/**
+ * The argument of a command's action in `withContext`. Its signal aborts on Ctrl-C and SIGTERM, to remove what is
+ * half-written.
+ */
 export interface CommandContext extends DeploymentParts, OutputOptions {}
 
 /** For readers, which ask another region instead of the same one again. */

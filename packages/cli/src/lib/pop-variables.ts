@@ -1,4 +1,4 @@
-/** What a configuration says to its PoPs: the variables that every one of them shares. Pure. */
+/** The variables that a configuration sets for all of its PoPs. Pure. */
 import type { Config } from "@agarose/storage/config/config";
 import { regionsByName } from "@agarose/storage/buckets/region-names";
 

@@ -4,7 +4,7 @@ import type { Config } from "@agarose/storage/config/config";
 import { PopClient } from "@agarose/storage/pops/pop-client";
 import { formatCount, logLine } from "../ui/output.ts";
 
-/** What one PoP did. `purged` is false without a token, and when `problem` says why. */
+/** The result of one PoP. `purged` is false without a token, and when `problem` says why. */
 export interface PopPurge {
   readonly pop: string;
   readonly purged: boolean;

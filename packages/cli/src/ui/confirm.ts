@@ -14,9 +14,9 @@ export interface ConfirmOptions {
   readonly dryRun?: boolean;
 }
 
-/** What a command is about to do. */
+/** The action that a command is about to take. */
 export interface Danger {
-  /** What would go, in whole sentences: the question follows them on the terminal. */
+  /** The losses, in whole sentences. The question follows them on the terminal. */
   readonly summary: readonly string[];
   /** Ends in a question mark. */
   readonly question: string;

@@ -5,13 +5,13 @@
 import { SingleBar } from "cli-progress";
 import { formatBytes, logLine, type OutputOptions } from "./output.ts";
 
-/** What a command says of its bytes. */
+/** Progress in bytes, as a command reports it. */
 export type Progress = Pick<Meter, "addTotal" | "add" | "stop">;
 
 /** How far a command is. */
 export interface ProgressReport {
   readonly bytesDone: number;
-  /** What is known to be done in all. It grows while files are still found. */
+  /** The total as far as it is known. It grows while more files are found. */
   readonly bytesInAll: number;
   /** Since the first byte. */
   readonly bytesPerSecond: number;

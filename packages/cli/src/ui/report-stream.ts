@@ -46,7 +46,7 @@ type Summary<T> = T & { readonly objects?: never; readonly uploads?: never };
 /** Prints one result after another on stdout. Each method resolves when there is room for more. */
 export class ReportStream {
   readonly #format: "text" | "json" | "json-lines" | "quiet";
-  /** What a JSON document begins with. */
+  /** The first properties of a JSON document. */
   readonly #open: string;
   #items = 0;
 
@@ -63,7 +63,7 @@ export class ReportStream {
     else if (this.#format === "text") await writeLines(lines);
   }
 
-  /** What all results come to. In JSON, `summary` follows them: as further properties, or as the last line. */
+  /** The summary of all results. In JSON, `summary` follows them, as further properties or as the last line. */
   async end<T extends object>(summary: Summary<T>, lines: readonly string[]): Promise<void> {
     if (this.#format === "json-lines") await write(`${JSON.stringify({ summary })}\n`);
     else if (this.#format === "json") await this.#close(summary);

@@ -2,7 +2,7 @@
 
 /** A task that waits for a place. */
 export interface Waiting<T> {
-  /** What its caller said of it. */
+  /** The caller's description of it. */
   readonly owner: T;
   readonly start: () => void;
 }

@@ -76,7 +76,7 @@ async function* inflated(
       }
     };
     const output = readable.getReader();
-    // What it rejects with, the output rejects with, too.
+    // The output rejects with the same error.
     const fed = feed().catch(() => {});
     let at = 0;
     try {

@@ -8,7 +8,7 @@ import { inflate } from "./inflate.ts";
 import type { OpenedObject } from "./opened-object.ts";
 import { compressedRange } from "./segments.ts";
 
-/** What of a manifest says where its content is in the stored bytes. */
+/** The fields of a manifest that locate its content in the stored bytes. */
 type Shape = Pick<Manifest, "bytes" | "encryption" | "gzip">;
 
 /**

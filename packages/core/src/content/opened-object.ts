@@ -1,4 +1,4 @@
-/** What opens the content of an object: decryption, inflation, or both. */
+/** Opens the content of an object by decryption, inflation, or both. */
 import type { Manifest } from "../format/manifest/manifest.ts";
 import type { ByteRange } from "../http/range.ts";
 

@@ -14,7 +14,7 @@ export const TAG_BYTES = 16;
 const PLAIN_BYTES = CELL_BYTES - TAG_BYTES;
 const NONCE_BYTES = 12;
 
-/** What the cells of an object are bound to: its key, and the length of all of them. */
+/** The values that an object's cells are bound to: its key, and the length of all cells. */
 export interface CellOwner {
   readonly key: string;
   /** Stored bytes: `bytes` of the manifest. */
@@ -84,7 +84,7 @@ export class CellCipher {
   }
 }
 
-/** What a nonce is for. */
+/** The purpose of a nonce. */
 const INNER = 0;
 const LAST = 1;
 const PROPERTIES = 2;
@@ -97,7 +97,7 @@ function nonceOf(index: number, use: number): Uint8Array<ArrayBuffer> {
   return nonce;
 }
 
-/** What is authenticated beside the bytes: nothing decrypts under another key, or with another length. */
+/** Authenticated data in addition to the bytes, so that nothing decrypts under another key or with another length. */
 export function boundText(what: "cell" | "properties" | "data-key", { key, bytes }: CellOwner): Uint8Array {
   return new TextEncoder().encode(`agarose-${what}/1\n${encodeKey(key)}\n${bytes}\n`);
 }

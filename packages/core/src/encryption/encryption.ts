@@ -1,4 +1,4 @@
-/** What a manifest says of the encryption of its object, and what readers refuse. */
+/** The encryption fields of a manifest, and the values that readers refuse. */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { invalid, newer } from "../format/manifest/errors.ts";
 import type { Encryption, Manifest } from "../format/manifest/manifest.ts";

@@ -4,13 +4,13 @@ import { type CellCipher, type CellOwner } from "./cells.ts";
 import { CIPHER } from "./encryption.ts";
 import { sealDataKey, type Secret } from "./secrets.ts";
 
-/** What only readers with the secret learn. */
+/** The part that only readers with the secret can open. */
 export type Properties = Pick<Manifest, "contentType" | "headers" | "sha256">;
 
 /** The properties are padded to a multiple of it, so that their length says little. */
 const PADDED_BYTES = 256;
 
-/** What `sealEncryption` seals, and by what. */
+/** The content that `sealEncryption` seals, and its secret. */
 export interface SealInput {
   readonly owner: CellOwner;
   /** 32 random bytes of this object alone. */

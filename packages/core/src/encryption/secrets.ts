@@ -107,7 +107,7 @@ export class Secrets {
     if (!opened) {
       opened = (typeof source === "string" ? Promise.resolve(source) : source()).then(openSecret);
       this.#opened.set(source, opened);
-      // What could not be read is read again.
+      // A failed read is repeated.
       opened.catch(() => this.#opened.delete(source));
     }
     return opened;

@@ -30,7 +30,7 @@ export interface Frame {
   readonly payload: Uint8Array;
 }
 
-/** What a PoP sends before the first chunk: how to read the object from here. */
+/** The message of a PoP before the first chunk: how to read the object from here. */
 export interface Plan {
   readonly pop: string;
   /** Number of the PoP's configuration. It grows with each period. */

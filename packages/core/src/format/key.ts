@@ -49,7 +49,7 @@ export function keyName(key: string): string {
   return `${nameOf(key, true)}${END}`;
 }
 
-/** What the names of the keys that begin with `prefix` begin with, and no others. */
+/** The common prefix of the names of all keys that begin with `prefix`, and of no others. */
 export function keyNamePrefix(prefix: string): string {
   return nameOf(prefix, false);
 }

@@ -17,7 +17,7 @@ export interface ObjectAnswer {
   readonly codings?: readonly string[] | undefined;
 }
 
-/** What a browser undoes of a response from the network. One that has any other coding is left as it is. */
+/** The content codings that a browser decodes. A response with any other coding is left as it is. */
 const CODINGS = /^(?:x-gzip|gzip|deflate|br|zstd)$/;
 
 /** Returns the content codings of a header value that browsers undo, in the order in which to undo them. */
@@ -55,7 +55,7 @@ export function objectAnswer(
   request: { get(name: string): string | null },
   decodes = false,
 ): ObjectAnswer {
-  // What is stored must never pass for the content.
+  // The stored bytes must never pass for the content.
   if (HAS_ENCRYPTION && manifest.encryption) {
     const { key, encryption } = manifest;
     const found =
@@ -134,7 +134,7 @@ export function etagOf(manifest: Manifest): string {
   return `"${manifest.version}"`;
 }
 
-/** What conditions are compared with, as it is in the response: HTTP dates have whole seconds. */
+/** The date that conditions are compared with, as it is in the response: HTTP dates have whole seconds. */
 export interface Validators {
   readonly etag: string;
   readonly "last-modified": string;

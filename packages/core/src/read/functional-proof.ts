@@ -8,7 +8,7 @@ import type { Manifest } from "../format/manifest/index.ts";
 import type { Sha256 } from "../ports.ts";
 import { checkHash, dataShards, type HashedStripe } from "./stripe-shards.ts";
 
-/** What a proof needs. */
+/** Inputs of a proof. */
 export interface ProofOptions extends HashedStripe {
   readonly manifest: Manifest;
   readonly codec: () => Promise<Decoder>;

@@ -18,7 +18,7 @@ import { StripeReader } from "./stripe-reader.ts";
 export interface ObjectRead {
   /** The bytes of the range, in order. It errors if the read fails. */
   readonly body: ReadableStream<Uint8Array>;
-  /** What the read does. It grows while the body is read. */
+  /** The report of the read, which grows while the body is read. */
   readonly report: ReadReport;
 }
 
@@ -89,7 +89,7 @@ class ObjectStream {
     this.#fillWindow();
     try {
       this.#abort.signal.throwIfAborted();
-      // What is given up must not fail a body that has begun.
+      // A cancelled request must not fail a body that has begun.
       const { fallback } = this.#policy;
       await (fallback === "none" ? Promise.all(this.#window.map(({ parts }) => parts)) : this.#window[0]?.parts);
     } catch (cause) {

@@ -76,7 +76,7 @@ export class RangeReader {
   readonly #isSeek: unknown;
   /** Whether `share` keeps whole stripes. */
   #keepsStripes: boolean | undefined;
-  /** What a small range lies in, or what is left of one, and is not asked for yet. */
+  /** Blocks of a small range, or of the rest of one, that are not requested yet. */
   #pieces: readonly Piece[] = [];
   /** Where in the object the part begins that is not asked for yet. */
   #at: number;
@@ -211,7 +211,7 @@ export class RangeReader {
       line.windowBytes(this.#stripes.regions) * (this.came > 0 ? 1 : START_SHARE),
       isRow ? 2 * bytes : 0,
     );
-    // What has come may wait for a block before it, which is no reason to leave the line idle.
+    // Blocks that have arrived may wait for an earlier one, which is no reason to leave the line idle.
     const mostAhead = Math.min(bytesMax, 2 * window) - bytes;
     const awaited = sumOf(ahead.filter(({ hasCome }) => !hasCome));
     if (ahead.length > 0 && (awaited + bytes > window || sumOf(ahead) > mostAhead)) return undefined;

@@ -1,4 +1,4 @@
-/** What a read is given: what to read, with what, how, and who watches. */
+/** Options of a read: the object, the sources, the method, and observers. */
 import type { Decoder } from "../codec.ts";
 import type { Manifest } from "../format/manifest/index.ts";
 import type { ByteRange } from "../http/range.ts";
@@ -9,7 +9,7 @@ import type { Line } from "./line.ts";
 import type { Decoding, ReadReport, RequestRecord } from "./read-report.ts";
 import type { Hedge } from "./stripe-read.ts";
 
-/** What to read, and where from. */
+/** The object, and its sources. */
 export interface ReadTarget {
   readonly manifest: Manifest;
   /** Where its chunks may come from. The read closes them. */
@@ -24,7 +24,7 @@ export interface ReadTarget {
   readonly sharePage?: (page: number, read: () => Promise<Uint8Array>) => Promise<Uint8Array>;
 }
 
-/** What all reads of a program read with. */
+/** Dependencies that all reads of a program share. */
 export interface ReadContext {
   readonly clock: Clock;
   readonly random: Random;

@@ -1,4 +1,4 @@
-/** What a read did: every request, which chunks were used, and the two response headers that report it. */
+/** The report of a read: every request, the chunks that were used, and the two response headers with its summary. */
 import type { SourceKind } from "../sources/source.ts";
 
 /** One request for one chunk of one stripe. */

@@ -163,7 +163,7 @@ class StripeRead {
     const { patienceMs = 0 } = this.#options;
     const lateMs = Array.from({ length: count }, () => this.#launchNext());
     this.#cancelHedge();
-    // What was not started is undefined, and sorted last.
+    // Requests that were not started are undefined, and sorted last.
     this.#armHedge((lateMs.toSorted((a, b) => a! - b!)[needed - 1] ?? 0) + patienceMs);
   }
 
@@ -352,7 +352,7 @@ class StripeRead {
     const { hedge, clock } = this.#options;
     if (!hedge) return;
     this.#cancelHedge = clock.after(ms, () => {
-      // What has arrived may wait for the leaf list, which is read on its own.
+      // Chunks that have arrived may wait for the leaf list, which is read separately.
       const isHere = this.#isNarrow && [...this.#flights].some(({ shard }) => shard);
       if (this.#isBehindOthers()) return this.#armHedge(Math.min(ms, AGAIN_MS), times + 1);
       if (isHere || !this.#mayHedge(times)) return this.#armHedge(ms, times + 1);

@@ -25,7 +25,7 @@ import { StripeHashes } from "./stripe-hashes.ts";
 import { checkLeaves, dataShards } from "./stripe-shards.ts";
 import { SourceHealth } from "../sources/source-health.ts";
 
-/** What one way to read a stripe adds to what all have in common. */
+/** The part of reading a stripe in which the ways to do it differ. */
 type Way = Pick<StripeReadOptions, "stripe" | "wanted" | "here" | "hashes" | "checkPart" | "codec" | "signal"> &
   ChunkOrder &
   Partial<Pick<StripeReadOptions, "delta">>;
@@ -80,7 +80,7 @@ export class StripeReader {
     };
     const read = await share(stripe.index, readOwn, signal);
     if (!isOwn) {
-      // What another read did for this one counts for both.
+      // The work of another read for this one counts for both.
       this.report.requests.push(...(read.made?.() ?? []));
       add(this.report.decoding, read.decoding);
     }

@@ -23,7 +23,7 @@ interface InPlaceReader {
 export class BodyReader {
   readonly #inPlace: InPlaceReader | undefined;
   readonly #inParts: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  /** What has arrived and is not read yet. */
+  /** Bytes that have arrived and are not read yet. */
   #rest: Uint8Array = NOTHING;
   readonly #onPart: ((bytes: number) => void) | undefined;
 

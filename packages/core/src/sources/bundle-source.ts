@@ -4,7 +4,7 @@ import type { LatencyEstimate } from "../latency.ts";
 import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
 
-/** What a BundleSource needs. */
+/** Dependencies of a BundleSource. */
 export interface BundleSourceOptions {
   /** Name of the PoP. */
   readonly id: string;

@@ -27,7 +27,7 @@ export interface MajorityReadOptions extends Omit<FindManifestOptions, "generati
   readonly onRequest?: (region: string, ms: number, isAnswered: boolean) => void;
 }
 
-/** What a majority of the regions hold. */
+/** The record that a majority of the regions holds. */
 export interface MajorityRead {
   /** A manifest or a tombstone; undefined when a majority has never heard of the key. */
   readonly record: ManifestRecord | undefined;
@@ -110,7 +110,7 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
     const own = { region: region.name, isDenied: false };
     try {
       const bytes = await fetchRecord(key, region, { ...options, signal: stop.signal });
-      // What another region has sent need not be checked twice.
+      // Bytes that another region has sent need not be checked twice.
       const same = votes.find((other) => other.bytes && areEqual(other.bytes, bytes));
       const record = same?.record ?? (await parseManifest(bytes, { ...options, key, regions: names }));
       return { ...own, record, bytes };

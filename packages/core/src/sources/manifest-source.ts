@@ -113,7 +113,7 @@ function doubtMs(regions: readonly ManifestSourceRegion[], failures: readonly Fa
   return Math.min(DOUBT_MS_MAX, Math.max(0, ...silent.map(({ latency }) => hedgeAfterMs(latency))));
 }
 
-/** What the answers so far say about the newest generation. */
+/** The newest generation according to the answers so far. */
 interface Seen {
   generationMin: number;
   /** Sound manifests of older generations. */

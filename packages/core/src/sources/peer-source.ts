@@ -10,7 +10,7 @@ import type { Manifest } from "../format/manifest/index.ts";
 import type { FetchPort } from "../ports.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
 
-/** What a PeerSource needs. */
+/** Dependencies of a PeerSource. */
 export interface PeerSourceOptions {
   readonly manifest: Pick<Manifest, "key" | "version">;
   readonly peer: {

@@ -20,7 +20,7 @@ import type { FetchPort } from "../ports.ts";
 import { PartStream } from "./part-stream.ts";
 import { UNWANTED, type ChunkRequest, type ChunkSource } from "./source.ts";
 
-/** What a RegionSource needs. */
+/** Dependencies of a RegionSource. */
 export interface RegionSourceOptions {
   readonly manifest: Manifest;
   readonly region: {

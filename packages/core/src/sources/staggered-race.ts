@@ -29,7 +29,7 @@ export interface RaceOptions<T> {
   readonly clock: Clock;
   /** Aborts all attempts, and the winner after the race. */
   readonly signal: AbortSignal;
-  /** What to do after a failure: start the next attempt, start all at once, or none because the failure is final. */
+  /** The reaction to a failure: start the next attempt, start all at once, or none because the failure is final. */
   readonly afterFailure: (error: AgaroseError, failures: readonly FailedAttempt[]) => "next" | "all" | "none";
   /** Makes the error to reject with when all have failed. */
   readonly allFailed: (failures: readonly FailedAttempt[]) => AgaroseError;

@@ -15,7 +15,7 @@ import { passOn } from "../proxy/pass-on.ts";
 import { passUpgradeOn, refuseUpgrade } from "../proxy/pass-upgrade.ts";
 import { worldClientConfig, worldRoutes, type Middleware, type WorldRoutesOptions } from "./world-routes.ts";
 
-/** What to serve. */
+/** Options of the host. */
 export interface AppHostOptions {
   readonly world: Pick<World, "pops" | "regions" | "state">;
   /**

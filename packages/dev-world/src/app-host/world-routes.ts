@@ -16,7 +16,7 @@ import { passOn } from "../proxy/pass-on.ts";
 /** Handles a request, or calls `next` when the path is not its own. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
 
-/** What the paths serve. */
+/** Content of the paths. */
 export interface WorldRoutesOptions {
   readonly config: () => Promise<ClientConfigInput>;
   /** Base URL of the PoP nearest to the client, as the client reaches it. */

@@ -39,7 +39,7 @@ export interface LocalWorldOptions {
   readonly seed?: number;
   /** Capacity of each PoP's chunk cache in bytes. Default: 3,000,000. */
   readonly cacheBytes?: number;
-  /** What runs each PoP, in their order: `workerd`, or `node` for `agarose pop`. Default: workerd. */
+  /** The runtime of each PoP, in their order: `workerd`, or `node` for `agarose pop`. Default: workerd. */
   readonly pops?: readonly ("workerd" | "node")[];
   /** Variables of every PoP, as in wrangler.toml. Default: none. */
   readonly variables?: Readonly<Record<string, string>>;
@@ -62,7 +62,7 @@ export interface PutFileOptions {
 /** The module that the process runs: a source in the repository, and JavaScript in the published package. */
 const MAIN = fileURLToPath(new URL(`../run/main${extname(import.meta.url)}`, import.meta.url));
 
-/** What `agarose dev --json` prints. */
+/** The output of `agarose dev --json`. */
 interface Announcement {
   readonly app?: string;
   readonly demo?: string;

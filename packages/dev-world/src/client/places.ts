@@ -5,7 +5,7 @@ import type { ControlClient } from "./control-client.ts";
 
 const DAMAGED: readonly LinkRecord["outcome"][] = ["down", "error", "corrupted", "truncated", "unranged"];
 
-/** What the client and all PoPs reach over links. `world.reset()` ends its faults. */
+/** A place that the client and all PoPs reach over links. `world.reset()` ends its faults. */
 class Place {
   readonly name: string;
   protected readonly control: ControlClient;

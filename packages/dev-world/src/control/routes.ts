@@ -13,7 +13,7 @@ import type { Uploader } from "../world/uploader.ts";
 import type { World } from "../world/world.ts";
 import { ClientChange, PopChange, readChange, RegionChange } from "./changes.ts";
 
-/** What the routes work on. */
+/** Dependencies of the routes. */
 export interface ControlContext extends Pick<Uploader, "put" | "copy"> {
   readonly world: World;
 }

@@ -22,7 +22,7 @@ export function describeMachine(browser?: string, packages: readonly string[] = 
   return `Measured ${parts.join(" · ")}.`;
 }
 
-/** What else the machine does while it measures: a load above the number of cores widens every spread. */
+/** The machine's other work while it measures: a load above the number of cores widens every spread. */
 export function describeLoad(before: readonly number[]): string {
   const [start, end] = [before[0] ?? 0, loadavg()[0] ?? 0];
   return `Load average (1 min) ${start.toFixed(1)} before and ${end.toFixed(1)} after, on ${availableParallelism()} cores.`;

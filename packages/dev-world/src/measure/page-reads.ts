@@ -4,7 +4,7 @@ import { AgaroseError } from "@agarose/core";
 import type { Page } from "@playwright/test";
 import { closeServer, listenLocally } from "../listen-locally.ts";
 
-/** What the pages are served with. */
+/** Options of the pages' server. */
 export interface PageReadsOptions {
   /** The content of `agarose.json`. */
   readonly config: object;
@@ -14,7 +14,7 @@ export interface PageReadsOptions {
   readonly executablePath?: string | undefined;
 }
 
-/** What a read in a page returned. */
+/** The result of a read in a page. */
 export interface PageRead {
   /** From the call of `fetch` to the last byte. */
   readonly ms: number;

@@ -1,4 +1,4 @@
-/** What the fixture attaches to a test, and the reporter looks for. */
+/** Names of the attachments that the fixture adds to a test and the reporter reads. */
 
 /** The name of both attachments: a page for people, and the reads as JSON. */
 export const READS_ATTACHMENT = "reads";

@@ -12,7 +12,7 @@ import { collect, describeReads, figureOf, slowestOf, type Sample, type Statisti
 import type { RepeatedRead } from "./reads.ts";
 import { waterfallLines } from "./waterfall.ts";
 
-/** What a latency has to be below, and of how many reads. */
+/** The limit of a latency, and the number of reads. */
 export type LatencyLimit = (
   | {
       /** Milliseconds. */
@@ -20,8 +20,8 @@ export type LatencyLimit = (
     }
   | {
       /**
-       * What is read in turn with the object, over the same links, by the same page. `one-copy` is a whole copy of the
-       * object in the region nearest to the client. No PoP and no cache is part of it.
+       * The alternative that the same page reads in turn with the object, over the same links. `one-copy` is a whole
+       * copy of the object in the region nearest to the client. No PoP and no cache is part of it.
        */
       readonly baseline: "one-copy";
       /** The limit as a multiple of the same figure of the baseline. */
@@ -149,7 +149,7 @@ function timedRead({ page }: RepeatedRead, url: string): TimedRead {
   };
 }
 
-/** What the service worker reported of the slowest read. Page and service worker have one clock. */
+/** The service worker's report of the slowest read. Page and service worker have one clock. */
 async function traceOf(read: RepeatedRead, samples: readonly Sample[]): Promise<string[]> {
   const slowest = slowestOf(samples);
   if (!slowest) return [];

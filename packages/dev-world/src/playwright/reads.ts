@@ -16,7 +16,7 @@ export interface Read extends Omit<ReadEndEvent, "type" | "read"> {
   readonly range: string | undefined;
   /** When it began, in milliseconds since 1970. */
   readonly at: number;
-  /** What the read plan expected of the first stripe, in milliseconds. Undefined without a plan. */
+  /** The expected time of the first stripe according to the read plan, in milliseconds. Undefined without a plan. */
   readonly expectedMs: number | undefined;
   /** In the order in which they were sent. */
   readonly requests: readonly ReadRequest[];

@@ -2,7 +2,7 @@
 import type { NodePop } from "./node-pop.ts";
 import { startPops, type PopOptions, type Pops } from "./pops.ts";
 
-/** What runs a PoP. */
+/** The runtime of a PoP. */
 export type PopRuntime = "workerd" | "node";
 
 /** Running PoPs, in the part that both kinds have. */

@@ -24,7 +24,7 @@ export interface PopOptions {
   readonly isolateOf?: string;
 }
 
-/** What to start. */
+/** Options of the PoPs. */
 export interface PopsOptions {
   readonly pops: readonly PopOptions[];
   /** Receives the log output of the Workers. Default: dropped. */

@@ -4,7 +4,7 @@ import type { World } from "../world/world.ts";
 import type { WorldRoutesOptions } from "../app-host/world-routes.ts";
 import type { Uploader } from "../world/uploader.ts";
 
-/** What a demo page works on. */
+/** Dependencies of a demo page. */
 export interface DemoOptions {
   /** 0 for any free one. */
   readonly port: number;
@@ -15,7 +15,7 @@ export interface DemoOptions {
   readonly dropInFiles: WorldRoutesOptions["dropInFiles"];
 }
 
-/** What the module of a demo exports. */
+/** The exports of a demo's module. */
 export interface Demo {
   /** Stores the objects that the page shows. */
   storeSamples(uploader: Uploader): Promise<void>;

@@ -10,10 +10,10 @@ import { WORLDS, type WorldName, type WorldOptions } from "../world/world-option
 import { loadDemo, startPage } from "./page.ts";
 import { watchStarter } from "./starter.ts";
 
-/** What may differ from the world of that name; undefined is as good as left out. */
+/** Changes to the named world. An undefined field is the same as a missing one. */
 type Changes<T> = { readonly [Field in keyof T]?: T[Field] | undefined };
 
-/** How a world is run. What is left out has the default of `agarose dev`. */
+/** Options of a run. Missing ones have the defaults of `agarose dev`. */
 export interface RunOptions extends Changes<Omit<WorldOptions, "geography" | "progress">> {
   /** Default: `continental`. */
   readonly world?: WorldName | undefined;

@@ -7,7 +7,7 @@ import { Places } from "./places.ts";
 import type { KvState } from "../pops/kv-fault.ts";
 import type { WorldOptions } from "./world-options.ts";
 
-/** What a world is like at the moment. */
+/** The present state of a world. */
 export interface WorldState {
   /** The PoP beside which the client is. */
   near: string;

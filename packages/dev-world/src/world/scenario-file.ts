@@ -17,7 +17,7 @@ export async function loadScenario(file: string, overrides: { seed?: number; run
   });
 }
 
-/** What a JSON file holds. Throws FILE_UNREADABLE or SCENARIO_INVALID. */
+/** The content of a JSON file. Throws FILE_UNREADABLE or SCENARIO_INVALID. */
 export async function readJson(file: string): Promise<unknown> {
   let text: string;
   try {

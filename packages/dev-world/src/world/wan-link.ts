@@ -75,7 +75,7 @@ export interface LinkRecord {
   outcome: "pending" | "ok" | "aborted" | "down" | "error" | "corrupted" | "truncated" | "unranged";
 }
 
-/** What a link connects, and how it behaves. */
+/** The ends of a link, and its behaviour. */
 export interface LinkOptions {
   readonly from: string;
   readonly to: string;

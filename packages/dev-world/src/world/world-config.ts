@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import type { WorldOptions } from "./world-options.ts";
 
-/** What the CLI has to know of a world. */
+/** The parts of a world that the CLI needs. */
 export interface WorldPlaces {
   readonly regions: readonly {
     readonly name: string;

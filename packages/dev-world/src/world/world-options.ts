@@ -23,7 +23,7 @@ export interface WorldOptions {
   readonly cacheBytes: number;
   /** Whether the PoPs read from each other's caches. */
   readonly peers: boolean;
-  /** What runs each PoP of the geography, in its order. Default: workerd. */
+  /** The runtime of each PoP of the geography, in its order. Default: workerd. */
   readonly runtimes?: readonly PopRuntime[];
   /** Variables of every PoP, as in wrangler.toml. They replace those that the world sets. */
   readonly popVars?: Readonly<Record<string, string>>;

@@ -52,7 +52,7 @@ export interface World {
   throttleClient(mbit: number): void;
   /** Fires the Cron Trigger of every PoP. Resolves when all of them are done. */
   cron(): Promise<void>;
-  /** What every PoP answers at `/v1/status`: as a client would not get it while the PoP counts as down. */
+  /** The answers of all PoPs at `/v1/status`, even of one that clients cannot reach. */
   popStatuses(): Promise<readonly unknown[]>;
   /** When the latest runs of `cron` ended, oldest first, in milliseconds since 1970. */
   readonly cronRuns: readonly number[];

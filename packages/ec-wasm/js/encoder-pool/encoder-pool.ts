@@ -30,7 +30,7 @@ export interface EncoderPool {
   close(): Promise<void>;
 }
 
-/** What goes to a thread. */
+/** A message to a thread. */
 export interface EncodeRequest {
   readonly id: number;
   readonly stripe: Uint8Array<ArrayBuffer>;
@@ -38,7 +38,7 @@ export interface EncodeRequest {
   readonly rows: readonly number[];
 }
 
-/** What comes back: both buffers, or why not. */
+/** The thread's answer: both buffers, or an error. */
 export type EncodeAnswer =
   | { readonly id: number; readonly stripe: Uint8Array<ArrayBuffer>; readonly parity: Uint8Array<ArrayBuffer> }
   | {

@@ -1,4 +1,6 @@
-/** What the Worker imports from Cloudflare's runtime, `cloudflare:workers`, for Node. Importing this registers it. */
+/**
+ * Provides the Worker's import from Cloudflare's runtime, `cloudflare:workers`, on Node. Importing this registers it.
+ */
 import { registerHooks } from "node:module";
 
 const OBJECTS = new URL(`./durable-object${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url).href;

@@ -1,4 +1,4 @@
-/** What a Durable Object keeps, in a SQLite file of its own: SQL, and one alarm. */
+/** The storage of a Durable Object, SQL and one alarm, in its own SQLite file. */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { AgaroseError } from "@agarose/core";
 import type { ObjectStore } from "@agarose/worker/ports";

@@ -32,7 +32,7 @@ export async function objectAttributes(exchange: Exchange): Promise<void> {
   const object = await backend.open(exchange, { left });
   try {
     const shown = Object.entries(SHOWN).map(([name, show]) => {
-      // What is wrong with a parameter is told also where its attribute is not asked for.
+      // A wrong parameter is reported even if its attribute is not requested.
       const attribute = show(object, exchange);
       return asked.includes(name) ? attribute : "";
     });

@@ -11,13 +11,13 @@ const ONLY_VALUES = { "x-amz-acl": "private", "x-amz-storage-class": "STANDARD" 
 const METADATA_BYTES_MAX = 2048;
 const METADATA = "x-amz-meta-";
 
-/** What is kept of headers that an object does not keep as they came. */
+/** Forms of the headers that an object does not keep unchanged. */
 const OWN_FORMS: Readonly<Record<string, (value: string) => string>> = {
   "content-encoding": ownEncodings,
   [TAGGING]: (value) => keptTags(tagsIn(value)),
 };
 
-/** What an object keeps of the request that writes it. */
+/** The headers that an object keeps of the request that writes it. */
 export interface KeptHeaders {
   readonly contentType: string;
   /** By lower-case name. */

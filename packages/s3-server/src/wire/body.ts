@@ -15,7 +15,7 @@ import type { S3Request } from "./request.ts";
 import { S3Error } from "./s3-error.ts";
 import type { SigningContext } from "./signature.ts";
 
-/** What a received body turned out to be. */
+/** The facts about a received body. */
 export interface ReceivedBody {
   readonly bytes: number;
   /** In hex. */

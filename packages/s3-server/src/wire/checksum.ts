@@ -18,7 +18,7 @@ export type ChecksumType = "FULL_OBJECT" | "COMPOSITE";
 
 interface Algorithm {
   readonly bytes: number;
-  /** What a multipart upload may choose, with the default first. */
+  /** The choices of a multipart upload, with the default first. */
   readonly types: readonly ChecksumType[];
   readonly start: () => Promise<Checksum>;
 }

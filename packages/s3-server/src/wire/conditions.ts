@@ -6,7 +6,7 @@ import { failedCondition, isRangeValid } from "@agarose/core/http";
 import { COPY_SOURCE } from "./operations.ts";
 import { S3Error } from "./s3-error.ts";
 
-/** What the conditions of a request compare. */
+/** The facts that the conditions of a request compare. */
 export interface Validators {
   /** Includes its quotes. */
   readonly etag: string;
@@ -47,7 +47,7 @@ export function checkPut(current: Validators | undefined, headers: Headers): voi
   if (!names(ifMatch, [current.etag])) throw failed();
 }
 
-/** What a removal may be bound to, from the headers of DeleteObject or the elements of DeleteObjects. */
+/** The conditions of a removal, from the headers of DeleteObject or the elements of DeleteObjects. */
 export interface RemovalConditions {
   readonly etag: string | undefined;
   /** Seconds count. */

@@ -14,7 +14,7 @@ export interface Removal extends RemovalConditions {
   readonly versionId: string | undefined;
 }
 
-/** What DeleteObjects asks for. */
+/** The request of DeleteObjects. */
 export interface Deletion {
   readonly objects: readonly Removal[];
   /** Whether only failures are answered. */

@@ -18,7 +18,7 @@ export interface ListedKey {
   readonly key: string;
 }
 
-/** What begins with one prefix. */
+/** The keys that begin with one prefix. */
 export interface SortedKeys<T extends ListedKey = ListedKey> {
   /** The keys behind a text, which need not be a key, in UTF-8 order (`compareUtf8`), as far as they are read. */
   behind(after: string): AsyncIterable<T> | Iterable<T>;
@@ -344,7 +344,7 @@ function joined(...parts: readonly (string | false | null | undefined)[]): strin
   return parts.filter((part) => typeof part === "string").join("");
 }
 
-/** What every list has: which keys are shown, and how they are written. */
+/** Parameters of every list: the keys that it shows, and how they are written. */
 function namesOf(query: URLSearchParams): {
   readonly prefix: string;
   readonly delimiter: string;

@@ -37,9 +37,9 @@ export const OVERRIDES = [
 /** Conditions of RFC 9110 on a read. `If-Range` and `Range` need no place here: a server may ignore them. */
 const READ_CONDITIONS = ["if-match", "if-modified-since", "if-none-match", "if-unmodified-since"];
 const READ = { query: [...OVERRIDES, "partNumber", "versionId"], headers: [...READ_CONDITIONS, "x-amz-checksum-mode"] };
-/** What comes with a body: how it is framed and hashed. */
+/** The headers of a body, which tell how it is framed and hashed. */
 const BODY = ["content-md5", "x-amz-decoded-content-length", "x-amz-sdk-checksum-algorithm", "x-amz-trailer"];
-/** What an object keeps. The ACL and the storage class may only be those that every object has. */
+/** The headers that an object keeps. The ACL and the storage class may only be those that every object has. */
 const KEPT = ["expires", "x-amz-acl", "x-amz-meta-*", "x-amz-storage-class", "x-amz-tagging"];
 const WRITE_CONDITIONS = ["if-match", "if-none-match"];
 /** Which object a copy is of, and what it must be. */
@@ -206,7 +206,7 @@ function setting<T extends string>(select: T): { method: "GET"; on: "bucket"; se
 /** The name of an operation, as S3 spells it. */
 export type OperationName = keyof typeof OPERATIONS;
 
-/** What every operation knows: `checkCaller` and the signature obey those that say something. */
+/** Headers of every operation: `checkCaller` and the signature obey those that matter. */
 export const COMMON_HEADERS: readonly string[] = [
   "x-amz-api-version",
   "x-amz-content-sha256",

@@ -50,7 +50,7 @@ export function checkCaller({ headers }: Pick<S3Request, "headers">, owner: stri
     if (headers[name] === undefined || headers[name] === owner) continue;
     throw new S3Error("AccessDenied", `The bucket's owner is ${owner}, and ${name} names another.`);
   }
-  // Nobody is charged here. What the client agrees to makes no difference, so it may agree.
+  // Nobody is charged here, so the client may agree to any charge.
   if (payer !== undefined && payer !== "requester") {
     throw new S3Error("InvalidArgument", "x-amz-request-payer may only be requester.");
   }

@@ -57,7 +57,7 @@ export function partsOf({ etag, bytes, headers }: Parted): readonly StoredPart[]
   });
 }
 
-/** What says in which parts an object came. */
+/** The record of the parts in which an object was uploaded. */
 interface Parted {
   readonly etag: string;
   readonly bytes: number;

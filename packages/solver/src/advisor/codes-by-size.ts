@@ -22,7 +22,7 @@ export interface CodeLayout {
   readonly regions: readonly number[];
 }
 
-/** What the codes are chosen by. */
+/** The request for codes by size. */
 export interface CodesRequest {
   /** Milliseconds to the first byte from each region, as the audience sees it on average; at least one, each >= 0. */
   readonly latenciesMs: readonly number[];
@@ -110,7 +110,7 @@ interface Option {
   readonly storedBytes: number;
 }
 
-/** What an object of `bytes` bytes can be. */
+/** The possible codes of an object of `bytes` bytes. */
 function optionsOf(bytes: number, request: CodesRequest): Option[] {
   const { layouts, latenciesMs, inlineBytesMax } = request;
   const regions = latenciesMs.length;

@@ -36,9 +36,8 @@ export interface FailureModel {
 }
 
 /**
- * What is assumed when nothing is said. Regions: the 99.9% of common service level agreements. Chunks: the eleven
- * nines that object stores are designed for. Losses of regions and providers: one in a thousand and in ten thousand
- * years.
+ * The assumptions by default. Regions: the 99.9% of common service level agreements. Chunks: the eleven nines that
+ * object stores are designed for. Losses of regions and providers: one in a thousand and in ten thousand years.
  */
 export const FAILURES_DEFAULT: FailureModel = {
   regionDown: 1e-3,

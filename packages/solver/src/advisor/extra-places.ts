@@ -22,7 +22,7 @@ export interface Reader {
   readonly latencies: ReadonlyMap<string, { readonly meanMs: number; readonly sdMs: number }>;
 }
 
-/** What to choose from. */
+/** Inputs of the choice. */
 export interface HotChoice {
   readonly objects: readonly HotObject[];
   readonly readers: readonly Reader[];
@@ -64,7 +64,7 @@ export function choosePlaces(choice: HotChoice): ReadonlyMap<string, readonly st
     chosen.set(object.key, places);
     steps.push(...nextStep(object, places, choice));
   }
-  // What is stored already stays while there is room: it costs nothing to leave it.
+  // Stored chunks stay while there is room, because leaving them costs nothing.
   for (const { key, extra, chunkBytes } of choice.objects) {
     const places = chosen.get(key) ?? [];
     const more = (extra.length - places.length) * chunkBytes;

@@ -1,4 +1,4 @@
-/** What an access log says of the data that advice is asked for. Pure. */
+/** The data of an advice request, from an access log. Pure. */
 import { SolverError } from "../errors.ts";
 import type { Trace } from "../traces/trace.ts";
 import type { AdviceRequest } from "./advise.ts";

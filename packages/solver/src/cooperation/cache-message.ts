@@ -7,7 +7,7 @@
 import * as v from "valibot";
 import { integer, number } from "../checked.ts";
 
-/** What one node (a PoP) holds of one object, and how it was read there. */
+/** The chunks of one object at one node (a PoP), and its reads there. */
 export interface CacheStatement {
   readonly key: string;
   /** Indices of the chunks held now, ascending; none when the object has left the cache. */
@@ -18,7 +18,7 @@ export interface CacheStatement {
   readonly readMs: number;
 }
 
-/** What one node states at one moment: at most one statement about each object. */
+/** The statements of one node at one moment, at most one about each object. */
 export interface CacheMessage {
   readonly node: string;
   /** Grows when the node has lost its memory or its cache, which voids its earlier messages. An integer >= 0. */
@@ -40,7 +40,7 @@ export const chunksSchema = v.pipe(
 
 const statementSchema = v.object({ key: v.string(), chunks: chunksSchema, hits: number(0), readMs: number() });
 
-/** What another node may say. */
+/** Bounds of another node's message. */
 export const cacheMessageSchema: v.GenericSchema<unknown, CacheMessage> = v.object({
   node: v.pipe(v.string(), v.nonEmpty()),
   epoch: integer(0),

@@ -26,7 +26,7 @@ interface Node {
   readonly objects: Map<string, Stated>;
 }
 
-/** What the peers hold and read, merged from their messages. */
+/** The contents and reads of the peers, merged from their messages. */
 export class ObjectsInCache {
   readonly #objectsMax: number;
   readonly #nodes = new Map<string, Node>();

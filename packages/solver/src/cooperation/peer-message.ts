@@ -1,6 +1,6 @@
 /**
- * What PoPs say to each other: the chunks that they hold (C2P, ICDCN'15, section 3.2), and once a period their popular
- * keys and their distance to everything else.
+ * Messages between PoPs: the chunks that they hold (C2P, ICDCN'15, section 3.2), and once a period their popular keys
+ * and their distance to everything else.
  */
 import type { CacheMessage } from "./cache-message.ts";
 import type { RegionEstimate } from "../options/sources.ts";

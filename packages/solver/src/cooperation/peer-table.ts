@@ -1,5 +1,5 @@
 /**
- * What a PoP knows of its peers, from their messages alone. Pure.
+ * A PoP's knowledge of its peers, only from their messages. Pure.
  *
  * Merging is a join: the same messages give the same table in any order and any number. The sender's epoch and time
  * order its messages (`CacheMessage`), so no two clocks are ever compared.
@@ -8,7 +8,7 @@ import { ObjectsInCache } from "./objects-in-cache.ts";
 import type { PeerMessage, PopularityDigest } from "./peer-message.ts";
 import type { Ticket } from "./turns.ts";
 
-/** What one peer has said. */
+/** The newest statements of one peer. */
 export interface PeerRecord {
   readonly epoch: number;
   /** The sender's time of its newest message. */
@@ -42,7 +42,7 @@ const UNKNOWN: PeerRecord = {
 /** A PoP without a message for three periods counts as gone, until its next message. */
 export const SILENT_AFTER_MS = 200_000;
 
-/** What each peer has said last. */
+/** The last message of each peer. */
 export class PeerTable {
   readonly cache = new ObjectsInCache();
   readonly #records = new Map<string, PeerRecord>();

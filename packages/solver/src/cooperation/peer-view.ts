@@ -17,13 +17,13 @@ export interface PeerChunk {
   readonly sdMs: number;
 }
 
-/** What determines how peers read an object. */
+/** Facts that determine how peers read an object. */
 export interface PlacedObject extends Placed {
   readonly key: string;
   readonly version: string;
 }
 
-/** What a period plans by. */
+/** Inputs of a period's plan. */
 export interface PeerView {
   /** Returns the chunks of a version that reachable peers hold or will soon hold. Two peers may hold the same chunk. */
   chunksOf(version: string): readonly PeerChunk[];
@@ -54,7 +54,7 @@ export interface PeerReport {
   readonly popularity: PopularityDigest | undefined;
 }
 
-/** What the view is made of. */
+/** Inputs of the view. */
 export interface PeerViewOptions {
   readonly pop: string;
   readonly peers: readonly PeerReport[];

@@ -20,7 +20,7 @@ export interface SearchLimits {
   readonly expired: () => boolean;
 }
 
-/** What a search found, and what it proved. */
+/** The solution of a search, and its proof. */
 export interface SearchResult {
   /** Best gain over the base solution, at least `gainKnown`. */
   readonly gain: number;

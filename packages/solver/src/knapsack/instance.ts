@@ -16,7 +16,7 @@ export interface KnapsackInstance {
   readonly values: Float64Array;
 }
 
-/** What the checking pass finds out. */
+/** Results of the checking pass. */
 export interface InstanceFacts {
   /** All values are integers, so a bound may be rounded down. */
   readonly integral: boolean;

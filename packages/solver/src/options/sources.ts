@@ -1,7 +1,7 @@
 /** How far the sources of an object's chunks are: estimates of regions, and what they give for each stored chunk. */
 import { busyChargeMs, type AskedSource } from "./late-binding.ts";
 
-/** What is known of one region, or of a peer PoP as a source of chunks. */
+/** Estimates of one region, or of a peer PoP as a source of chunks. */
 export interface RegionEstimate {
   readonly name: string;
   /** Time to the first byte in milliseconds: mean and standard deviation. */
@@ -41,7 +41,7 @@ export function deliveryMs(
   return meanMs + msPerByte * bytes;
 }
 
-/** What a placement needs of an object. */
+/** The fields of an object that a placement needs. */
 export interface Placed {
   readonly k: number;
   /** Region of each stored chunk. */

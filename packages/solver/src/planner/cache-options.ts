@@ -67,7 +67,7 @@ interface Kept {
   readonly savedMs: number;
 }
 
-/** What to keep of one object, by d from 0. */
+/** The options of one object, by d from 0. */
 interface KeptBySize {
   readonly kept: readonly Kept[];
   readonly savedMs: Float64Array;
@@ -78,7 +78,7 @@ export class CacheOptions {
   readonly #view: CacheView;
   readonly #peers: PeerView;
   readonly #byShape = new Map<string, readonly CachingOption[]>();
-  /** What is best for objects that no peer knows. */
+  /** The best options for objects that no peer knows. */
   readonly #shared = new Map<string, KeptBySize>();
   /** Of the other objects, and of those that are cached otherwise. */
   readonly #byVersion = new Map<string, KeptBySize>();

@@ -1,4 +1,4 @@
-/** What planning needs of an object. */
+/** The fields of an object that planning needs. */
 
 /** The shape of one version. */
 export interface ObjectShape {
@@ -20,7 +20,7 @@ export function sameShape(a: ObjectShape, b: ObjectShape): boolean {
   return a.k === b.k && a.m === b.m && a.chunkBytes === b.chunkBytes && a.placement.join() === b.placement.join();
 }
 
-/** What is cached of a version, and what shall be. */
+/** The cached chunks of a version, and the wanted ones. */
 export interface CachedObject {
   readonly stripes: number;
   /** Chunks that all stripes have. */

@@ -1,4 +1,4 @@
-/** What the planner takes and gives. */
+/** Inputs and results of the planner. */
 import type { PeerView } from "../cooperation/peer-view.ts";
 import type { RegionEstimate } from "../options/sources.ts";
 import type { PolicyDefinition } from "../policies/define-policy.ts";
@@ -16,7 +16,7 @@ export interface PlannerOptions extends Omit<CacheView, "regions" | "peers" | "c
   readonly capacityBytes: number;
   /** Objects that the policy distinguishes. Default: 4,096. */
   readonly slots?: number;
-  /** What reads, writes and the cache cost. Default: milliseconds alone count, with a fixed cost of a write. */
+  /** Prices of reads, writes and the cache. Default: only milliseconds count, with a fixed cost of a write. */
   readonly prices?: MsPrices | undefined;
 }
 
@@ -26,13 +26,15 @@ export interface PlanInput {
   readonly nowMs: number;
   /** Most popular first. */
   readonly requests: readonly { readonly key: string; readonly requests: number; readonly popularity: number }[];
-  /** What keys name now; undefined where nothing is left to cache. Keys that were not looked up are missing. */
+  /**
+   * The present objects of keys; undefined where nothing is left to cache. Keys that were not looked up are missing.
+   */
   readonly objects: ReadonlyMap<string, ObjectShape | undefined>;
   /** As measured at the end of the period. */
   readonly regions: readonly RegionEstimate[];
   /** Default: none. */
   readonly peers?: PeerView;
-  /** What is cached, by version. */
+  /** The cached chunks, by version. */
   readonly ledger: ReadonlyMap<string, CachedObject>;
   /** Whether it is this PoP's turn. Otherwise the policy only learns, and the plan stays. Default: true. */
   readonly mayChange?: boolean;
@@ -52,7 +54,7 @@ export interface PlannedContents {
   readonly worth: number;
 }
 
-/** What the cache should hold. */
+/** The wanted contents of the cache. */
 export interface CachePlan {
   readonly planned: readonly PlannedContents[];
   /** State for another planner, to be taken before the next plan: computed when it is read. */
@@ -60,12 +62,12 @@ export interface CachePlan {
   /** Objects that competed for the cache. */
   readonly candidates: number;
   /**
-   * What the policy threw: the plan is then the previous one, and the policy starts from nothing in the next period.
+   * The error of the policy: the plan is then the previous one, and the policy starts from nothing in the next period.
    */
   readonly error?: unknown;
 }
 
-/** What a planner needs to continue where another one has ended. */
+/** The state from which a new planner continues. */
 export interface PlannerState {
   readonly policy: string;
   /** Plans made so far. */

@@ -6,7 +6,7 @@ import type { ObjectShape } from "./object-shape.ts";
 
 /** Prices in US dollars. */
 export interface UsdPrices {
-  /** What an hour of readers' waiting is worth, above 0. */
+  /** The price of an hour that readers wait, above 0. */
   readonly waitingPerHour: number;
   /** A million writes to the cache. */
   readonly writePerMillion: number;

@@ -17,7 +17,7 @@ export interface ServedObject {
   readonly chunks: readonly number[];
 }
 
-/** What reads depend on. */
+/** Inputs of the expected reads. */
 export interface ServedView extends ReadConditions {
   readonly regions: readonly RegionEstimate[];
   readonly peers: PeerView;
@@ -41,7 +41,7 @@ export interface Savings {
     /** Chunks in peers' caches (Agar, section VI; C2P). */
     readonly cooperation: number;
   };
-  /** What reads pay for egress, and how much more they would pay without the chunks in this PoP's cache. */
+  /** The egress costs of reads, and the additional ones without the chunks in this PoP's cache. */
   readonly egressUsd: { readonly paid: number; readonly saved: number };
   /** Cached rows of the code that no region has. */
   readonly functionalChunks: number;

@@ -33,7 +33,7 @@ export class SlotCache implements PolicyCache {
   readonly #counts: Uint8Array;
   /** By slot and d, kept because policies ask repeatedly. */
   readonly #saved: (Float64Array | undefined)[];
-  /** What `refresh` was last told. */
+  /** The last argument of `refresh`. */
   readonly #targets: (readonly number[])[];
   readonly #lastMs: Float64Array;
   readonly #lastPopularity: Float64Array;

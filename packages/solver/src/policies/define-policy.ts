@@ -1,4 +1,4 @@
-/** What a policy is besides its code: a name, and settings with their types, defaults and bounds. */
+/** The definition of a policy besides its code: a name, and settings with their types, defaults and bounds. */
 import { SolverError } from "../errors.ts";
 import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { SnapshotReader } from "../policy/snapshot.ts";

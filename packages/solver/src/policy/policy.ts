@@ -1,5 +1,5 @@
 /**
- * What a caching policy sees and may do. Each file in `policies/` implements one; `policies/registry.ts` lists them by
+ * The interface of a caching policy. Each file in `policies/` implements one; `policies/registry.ts` lists them by
  * name.
  */
 import type { LatencyLaw } from "../options/latency.ts";
@@ -29,15 +29,15 @@ export interface PolicyCache {
   savedMs(object: number, d: number): number;
   /** Keeps d chunks of the object, 0..k, from now on. The result must fit, so shrink others first. */
   keep(object: number, d: number): void;
-  /** What changing the object's chunks costs, as milliseconds of one read; missing where it is unknown. */
+  /** The cost of changing the object's chunks, as milliseconds of one read; missing where it is unknown. */
   readonly writeMs?: ((object: number) => number) | undefined;
   /** The regions behind the cache; missing where only `savedMs` is known. */
   readonly storage?: StorageView;
-  /** What peers hold and read; missing in a cache without peers. */
+  /** The contents and reads of peers; missing in a cache without peers. */
   readonly peers?: PeerKnowledge;
 }
 
-/** What a cache knows of cooperating ones, for a policy that replaces by it. */
+/** A cache's knowledge of cooperating ones, for policies that use it. */
 export interface PeerKnowledge {
   /** Chunks of the object that peers hold and this cache does not. */
   chunksBeside(object: number): number;

@@ -27,7 +27,7 @@ export class Caches {
     this.#scratch = new Int32Array(world.pops.length);
   }
 
-  /** What every PoP holds of an object, as a live view. */
+  /** The chunks of an object at every PoP, as a live view. */
   heldOf(object: number): Int32Array {
     const pops = this.world.pops.length;
     return this.held.subarray(object * pops, (object + 1) * pops);

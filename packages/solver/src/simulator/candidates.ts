@@ -3,7 +3,7 @@ import type { Group } from "./scenario/catalogue.ts";
 import type { Conditions } from "./scenario/conditions.ts";
 import { bitCount } from "./numbers.ts";
 
-/** What the sources of a read depend on. */
+/** Inputs of the sources of a read. */
 export interface CandidateOptions {
   readonly k: number;
   /** k + m. */

@@ -34,7 +34,7 @@ export interface SimulationRow extends ReadStatistics {
   readonly lossPercent?: number;
 }
 
-/** What the caller passes in besides the scenario. */
+/** Arguments of the caller besides the scenario. */
 export interface SimulationOptions {
   /** A clock in milliseconds for `solveMs`. */
   readonly now?: () => number;
@@ -79,7 +79,7 @@ export function simulate(given: Scenario, options: SimulationOptions = {}): Simu
   return withLoss(rows, scenario);
 }
 
-/** What all runs of one system add up to. */
+/** The sums of all runs of one system. */
 interface Total {
   readonly logs: ReadLog[];
   readonly writes: number[];

@@ -12,7 +12,7 @@ export const LOG_FORMATS = ["s3", "logpush", "cloudfront", "fastly", "clf", "ycs
  */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
-/** What a line says: a read, something that is no successful read, or nothing that can be understood. */
+/** The meaning of a line: a read, something other than a successful read, or nothing that can be understood. */
 export type LogLine =
   | {
       readonly kind: "read";
@@ -200,7 +200,7 @@ function keyOfPath(target: string): string {
   return decoded(target.replace(/^https?:\/\/[^/]+/i, "").replace(/[?#].*$/s, ""));
 }
 
-/** What cannot be decoded stays as it is. */
+/** Text that cannot be decoded stays unchanged. */
 function decoded(text: string): string {
   if (!text.includes("%")) return text;
   try {

@@ -1,4 +1,4 @@
-/** What a client takes from its surroundings, so that tests can replace the network, time and randomness. */
+/** The environment of a client, so that tests can replace the network, time and randomness. */
 import type { Clock, Decoder, FetchPort, Random, Sha256 } from "@agarose/core";
 import type { ReadEvent } from "../events/read-events.ts";
 import type { ObjectStore } from "./object-store.ts";

@@ -1,4 +1,4 @@
-/** What this client has measured of every source: the time to deliver, by size, and recent failures. */
+/** This client's measurements of every source: the time to deliver, by size, and recent failures. */
 import {
   hedgeAfterMs,
   LATENCY_UNKNOWN,

@@ -38,7 +38,7 @@ export class ObjectClient {
   readonly pops: PopSelector;
   readonly plans: PlanStore;
   readonly hedging: HedgeBudget;
-  /** What every read takes. */
+  /** Options of every read. */
   readonly #ports: ReadPorts;
   readonly #queues = new Map<string, FairQueue>();
   /** How many reads have begun. */

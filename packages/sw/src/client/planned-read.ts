@@ -34,13 +34,13 @@ import { peerSources } from "./sources/peer-sources.ts";
 import { regionSources } from "./sources/region-sources.ts";
 import { spanOf } from "./stripe-span.ts";
 
-/** What a read takes from its client. */
+/** Dependencies that a read gets from its client. */
 export interface ReadPorts extends ClientPorts, PlanPorts, TracePorts {
   /** Peers and credentials are for these PoPs only. */
   readonly configuredPops: readonly Endpoint[];
   readonly hedging: HedgeBudget;
   readonly batches: Batches;
-  /** What small reads have verified. */
+  /** Blocks that small reads have verified. */
   readonly memory: BlockMemory;
   /** Decrypt objects. */
   readonly secrets?: Secrets | undefined;
@@ -48,13 +48,13 @@ export interface ReadPorts extends ClientPorts, PlanPorts, TracePorts {
   readonly queue: (region: string) => FairQueue;
 }
 
-/** What all plans of one read have in common. */
+/** Options of all plans of one read. */
 export interface Reading {
   readonly request: ReadRequest;
   readonly ports: ReadPorts;
   readonly trace: ReadTrace;
   readonly slot: Slot;
-  /** What its requests for plans have in common. */
+  /** Options of all its requests for plans. */
   readonly asked: Pick<PlanRequest, "key" | "signal" | "fetch" | "trace" | "isPrivate">;
   /** Called when `response` is over, which is undefined if there was none. */
   onEnd(response: ReadResponse | undefined, bytes: number, report: ReadReport, error?: unknown): void;

@@ -119,7 +119,7 @@ async function answerOf(pop: Endpoint, response: Response): Promise<Response> {
   });
 }
 
-/** What watches a body. */
+/** Observers of a body. */
 interface Pace {
   readonly clock: Clock;
   /** The error of a body of which nothing comes for `SILENCE_MS_MAX`. */

@@ -16,7 +16,7 @@ import type { ClientPorts } from "./client-ports.ts";
 import type { FoundPlan } from "./plans/plan-source.ts";
 import type { ReadRequest } from "./read-request.ts";
 
-/** What a `ReadTrace` uses. */
+/** Dependencies of a `ReadTrace`. */
 export interface TracePorts extends Pick<ClientPorts, "clock" | "emit" | "store"> {
   readonly line: Line;
 }

@@ -7,7 +7,7 @@ import { HAS_MESSAGES } from "@agarose/core/features";
 import { parseFile, type ClientConfig, type ConfigFile } from "./config.ts";
 import { CACHE_NAME } from "./cache-names.ts";
 
-/** What loading a configuration uses of the browser. */
+/** The browser functions that load a configuration. */
 export interface ConfigPorts {
   readonly fetch: typeof globalThis.fetch;
   /** Absent where the browser has none. */

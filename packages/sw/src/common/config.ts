@@ -33,7 +33,7 @@ export interface ClientConfig {
   readonly encryption?: readonly SecretRule[] | undefined;
 }
 
-/** What a caller may write: everything that has a default may be left out, URLs may be relative. */
+/** The configuration as a caller writes it: fields with defaults may be missing, and URLs may be relative. */
 export interface ClientConfigInput {
   /**
    * Paths below it are objects. Starts and ends with a slash. A file may omit it, or must match the one of `register`.
@@ -82,7 +82,7 @@ export interface ConfigFile {
   readonly url: string;
 }
 
-/** What a worker's own URL asks for. */
+/** The settings in a worker's own URL. */
 export interface OwnConfig extends ConfigFile {
   /** Whether the first install takes control of open pages. */
   readonly claim: boolean;

@@ -14,9 +14,7 @@ export function toResponse({ status, headers, body }: ReadResponse): Response {
   return new Response(body, { status, headers });
 }
 
-/**
- * What a page gets for a read that failed before its first byte. (One that has aborted its read hears nothing of it.)
- */
+/** The response to a read that failed before its first byte. A page that has aborted its read gets none. */
 export function errorResponse(cause: unknown): Response {
   const { status, headers, body } = errorAnswer(cause);
   return new Response(body, { status, headers });

@@ -1,6 +1,6 @@
 /** The files that an app serves: the one list of their names, for the build, the page, the workers and the CLI. */
 
-/** What a worker's file does. */
+/** The features of a worker's file. */
 export interface WorkerFile {
   /** Whether it can store what it reads. */
   readonly store?: boolean;

@@ -1,4 +1,4 @@
-/** What watches the reads of an origin: `@agarose/sw/devtools`, or `agarose-devtools.js` without a bundler. */
+/** Tools that watch the reads of an origin: `@agarose/sw/devtools`, or `agarose-devtools.js` without a bundler. */
 export { onRead } from "../page/on-read.ts";
 export { logReads } from "./log-reads.ts";
 export { showOverlay } from "./overlay.ts";

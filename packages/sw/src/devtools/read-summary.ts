@@ -1,7 +1,7 @@
 /** The events of a read folded into one record: what the overlay draws and the log says. */
 import type { PlanEvent, ReadEndEvent, ReadEvent, ReadStartEvent, RequestEvent } from "../events/read-events.ts";
 
-/** What is known of one read so far. `end` is missing until the read ends. */
+/** The summary of one read so far. `end` is missing until the read ends. */
 export interface ReadSummary {
   readonly start: ReadStartEvent;
   /** The last one, where an object changed in between. */
@@ -33,7 +33,7 @@ export interface ReadTotals {
   readonly failed: number;
 }
 
-/** What the requests of a read come to. */
+/** Totals of the requests of a read. */
 export function totalsOf({ requests }: ReadSummary): ReadTotals {
   const totals = { fetchedBytes: 0, used: 0, unused: 0, cancelled: 0, failed: 0 };
   for (const { outcome, bytes } of requests) {
@@ -44,7 +44,7 @@ export function totalsOf({ requests }: ReadSummary): ReadTotals {
   return totals;
 }
 
-/** What one source gave to a read: the chunks that were used, and their bytes. */
+/** One source's share of a read: the chunks that were used, and their bytes. */
 export interface SourceShare {
   readonly source: string;
   readonly kind: RequestEvent["kind"];

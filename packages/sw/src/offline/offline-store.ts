@@ -28,7 +28,7 @@ import { OFFLINE_CACHE_NAME } from "../common/cache-names.ts";
 import { OfflineEntries } from "./offline-entries.ts";
 import { allowedRegions } from "../client/sources/allowed-regions.ts";
 
-/** What a store depends on. */
+/** Dependencies of a store. */
 export interface OfflineOptions extends ManifestChecks {
   /** As configured: what was kept under an older configuration may name others. */
   readonly regions: readonly Endpoint[];
@@ -41,7 +41,7 @@ export interface OfflineOptions extends ManifestChecks {
   readonly cache: () => Promise<Cache>;
 }
 
-/** What is kept of a plan. */
+/** The part of a plan that is kept. */
 interface KeptPlan extends Pick<FullPlan, "manifest" | "delta" | "regions"> {
   /** URLs of the PoPs and regions of the configuration under which it was learned. */
   readonly deployment: readonly string[];

@@ -1,4 +1,4 @@
-/** What a page holds: reads, and what it says to the worker that makes them, or to a client in its place. */
+/** The page's object: reads, and messages to the worker that makes them, or to a client in its place. */
 import { AgaroseError, explainError, type ErrorCode } from "@agarose/core";
 import { encodeKey, parseKey } from "@agarose/core/format";
 import { errorResponse } from "../common/http-response.ts";
@@ -122,7 +122,7 @@ export async function errorOf(response: Response): Promise<AgaroseError | undefi
   return receivedError(body?.error ?? {}, { status });
 }
 
-/** What a worker sends of an error. */
+/** The fields of an error that a worker sends. */
 export interface SentError {
   readonly code?: ErrorCode;
   readonly message?: string;

@@ -9,7 +9,7 @@ import { Agarose } from "./agarose.ts";
 
 /** Options of `createClient`. */
 export interface ClientOptions {
-  /** What `agarose.json` holds. Relative URLs are taken from the page or worker; Node has none. */
+  /** The content of `agarose.json`. Relative URLs are resolved against the page or worker; Node has neither. */
   readonly config: ClientConfigInput;
   /**
    * Loads the decoder when something must be decoded.

@@ -136,7 +136,7 @@ function workerUrl(worker: string, { config, prefix, claim, navigations }: Regis
 /** That of the page, however often it registers. */
 const keptAwake = new WeakSet<ServiceWorkerContainer>();
 
-/** What is wrong with the worker's files, or undefined when nothing is or they cannot be looked at. */
+/** The problem of the worker's files; undefined if there is none or they cannot be fetched. */
 async function problemOf(href: string): Promise<AgaroseError | undefined> {
   const fetch = globalThis.fetch.bind(globalThis);
   try {

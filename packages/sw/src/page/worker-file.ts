@@ -12,7 +12,7 @@ export const VERSION = "0.1.0";
 const CHECKSUM_DIGITS = 16;
 const STAMP = /^\/\*! agarose-(\w+) (\S+) ([0-9a-f]+) \*\/\n/;
 
-/** What a file's first line says of it. The codec has a version of its own, so that a release need not change it. */
+/** The facts in a file's first line. The codec has its own version, so that a release need not change it. */
 function kindOf(name: string): readonly [kind: string, version: string] {
   return name === CODEC_FILE ? ["codec", String(CODEC_VERSION)] : ["sw", VERSION];
 }

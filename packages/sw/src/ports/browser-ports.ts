@@ -1,4 +1,4 @@
-/** What a client gets from the browser, in a worker or in a page. */
+/** The browser as a client uses it, in a worker or in a page. */
 import { systemClock, systemSha256, type Decoder, type FetchPort } from "@agarose/core";
 import { once } from "@agarose/core/async";
 import { eventChannel } from "./event-channel.ts";

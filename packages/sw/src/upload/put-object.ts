@@ -23,7 +23,7 @@ export interface PutObjectOptions {
    * @defaultValue `/v1/uploads`
    */
   readonly endpoint?: string | undefined;
-  /** What `signUpload` has signed. Without one, the server asks the app. */
+  /** The result of `signUpload`. Without one, the server asks the app. */
   readonly token?: string | undefined;
   /**
    * @defaultValue the type of the blob, or else `application/octet-stream`
@@ -32,7 +32,7 @@ export interface PutObjectOptions {
   /** Keeps an upload that was begun, so that a page that was loaded again goes on with it: `localStorage`. */
   readonly memory?: UploadMemory | undefined;
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
-  /** Ends the upload. What is in `memory` stays, so that it can go on. */
+  /** Aborts the upload. `memory` keeps its state, so that it can continue. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface UploadMemory {
   removeItem(name: string): void;
 }
 
-/** What was stored. */
+/** The stored object. */
 export interface StoredObject {
   readonly key: string;
   /** The first 32 hex digits of its SHA-256. */
@@ -55,7 +55,7 @@ export interface StoredObject {
   readonly missing: readonly number[];
 }
 
-/** What `uploadObject` takes from the browser. */
+/** The browser functions that `uploadObject` uses. */
 export interface UploadPorts {
   readonly fetch: typeof fetch;
   readonly send: SendChunk;
@@ -81,7 +81,7 @@ interface Grant {
   };
 }
 
-/** What `memory` has of an upload. */
+/** The state of an upload in `memory`. */
 interface Begun {
   readonly ticket: string;
   readonly sha256: string;

@@ -8,7 +8,7 @@ import { importedCodec } from "./imported-codec.ts";
 import { wireConfig, wireFromUrl, type InstallOptions, type WorkerOptions } from "./install.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
-/** What a drop-in file adds to the worker that imports it. */
+/** The globals that a drop-in file adds to the worker that imports it. */
 interface DropInScope extends WorkerScope {
   /** Serves the objects of `config` from this worker. */
   agarose(config: ClientConfigInput, options?: WorkerOptions): void;

@@ -7,7 +7,9 @@ import { HAS_MESSAGES } from "@agarose/core/features";
 import type { RowsDecoder } from "@agarose/ec-wasm/engine";
 import { CODEC_FILE, CODEC_VERSION } from "../common/worker-files.ts";
 
-/** What `agarose-codec.js` sets, and how a classic worker loads it. A module worker imports it before the reader. */
+/**
+ * The global of `agarose-codec.js`, and how a classic worker loads it. A module worker imports it before the reader.
+ */
 export interface CodecScope {
   agaroseCodec?: { readonly version: number; readonly load: () => Promise<RowsDecoder> };
   importScripts(url: string): void;

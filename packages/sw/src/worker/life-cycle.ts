@@ -7,7 +7,7 @@ import type { ObjectClient } from "../client/object-client.ts";
 import type { WorkerMessage } from "../common/messages.ts";
 import type { InstallEvent, WorkerScope } from "./worker-scope.ts";
 
-/** What a life cycle depends on. */
+/** Dependencies of a life cycle. */
 export interface LifeCycleOptions {
   /** Rejects when the worker cannot work. The browser then does not install it. */
   readonly ready: () => Promise<unknown>;

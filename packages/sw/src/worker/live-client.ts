@@ -19,7 +19,7 @@ const AGAIN_MS_MIN = 1_000;
 const AGAIN_MS_MAX = CONFIG_TTL_MS;
 const CONFIG_TIMEOUT_MS = 10_000;
 
-/** What a `LiveClient` uses. */
+/** Dependencies of a `LiveClient`. */
 export interface LivePorts extends ConfigPorts {
   readonly clock: Clock;
 }
@@ -75,7 +75,7 @@ export class LiveClient {
     await this.#fetch().catch(() => {});
   }
 
-  /** What a page's `register` asks for. It has fetched the file itself, as has a worker that has just started. */
+  /** Settings from a page's `register`. It has fetched the file itself, as has a worker that has just started. */
   async onRegister(): Promise<void> {
     await this.#start();
     if (this.#isOlderThan(AGAIN_MS_MIN)) await this.renew();

@@ -33,7 +33,7 @@ export function regionWarnings(pops: readonly PopEnvironment[], config: Config |
   });
 }
 
-/** What can be read of REGIONS; the Worker refuses what is wrong with it. */
+/** The regions in REGIONS that can be read. The Worker refuses the others. */
 function regionsOf(text: unknown): { name: string; url: string }[] {
   try {
     const list: unknown = JSON.parse(String(text));

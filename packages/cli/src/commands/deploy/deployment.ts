@@ -1,6 +1,6 @@
 /**
- * What `agarose deploy` does, as a list of steps: printed by --dry-run, and otherwise taken one after the other. Every
- * PoP is one environment of wrangler.toml. Pure.
+ * The steps of `agarose deploy`, which --dry-run prints, and which otherwise run one after the other. Every PoP is one
+ * environment of wrangler.toml. Pure.
  */
 import { AgaroseError } from "@agarose/core";
 import { missingPlace, type PlacedEnvironment } from "./place.ts";
@@ -31,7 +31,7 @@ export type Step =
 
 /** The cooperation of the PoPs that are deployed. */
 export interface PeerSteps {
-  /** What to write into wrangler.toml, before anything is built. */
+  /** Changes to wrangler.toml, which are written before anything is built. */
   readonly lists: readonly Step[];
   /** The common key, once the PoPs are deployed. */
   readonly keys: readonly Step[];

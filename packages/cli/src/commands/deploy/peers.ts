@@ -5,7 +5,7 @@ import type { PeerSteps, PopEnvironment, Step } from "./deployment.ts";
 
 type PopAddress = Config["pops"][number];
 
-/** What PEERS says when a PoP shall stay on its own. */
+/** The value of PEERS for a PoP that works alone. */
 const PEERS_OFF = "off";
 
 /**

@@ -13,10 +13,10 @@ export interface Place {
   readonly location: string;
 }
 
-/** What of a PoP's environment says where it is. */
+/** The fields of a PoP's environment that determine its place. */
 export interface PlacedEnvironment {
   readonly name: string;
-  /** What the Worker is pinned to: a cloud region or a host. Undefined: it runs everywhere. */
+  /** The cloud region or host that the Worker is pinned to. Undefined: it runs everywhere. */
   readonly placement?: string | undefined;
   readonly vars: Readonly<Record<string, unknown>>;
 }

@@ -21,7 +21,7 @@ export function differs({ vars }: PopVariables, wanted: TrustVariables): boolean
   return vars["PUBLISHER_KEYS"] !== wanted.PUBLISHER_KEYS || String(vars["UNSIGNED"]) !== wanted.UNSIGNED;
 }
 
-/** What is wrong with a PoP of which nothing says whose manifests it uses: it would refuse every request. */
+/** The problem of a PoP without public keys or unsigned mode: it would refuse every request. */
 export function trustProblems(pops: readonly PopVariables[], wanted: TrustVariables | undefined): string[] {
   if (wanted) return [];
   return pops.flatMap(({ name, vars }) => {

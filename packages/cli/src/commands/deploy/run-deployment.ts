@@ -8,7 +8,7 @@ import { argumentsOf, commandOf, withNamespaceId, type Step } from "./deployment
 import { patchVariables, type Wrangler, type WranglerResult } from "./wrangler.ts";
 import { withVariables } from "./wrangler-file.ts";
 
-/** What steps need from outside. */
+/** Dependencies of the steps. */
 export interface DeploymentOptions {
   /** Path of Wrangler's configuration. */
   readonly config: string;

@@ -13,7 +13,7 @@ export interface WranglerResult {
   readonly stderr: string;
 }
 
-/** What Wrangler reads from an environment, in the part that is used here. */
+/** The fields of a Wrangler environment that are used here. */
 interface WranglerConfig {
   readonly name?: string;
   readonly kv_namespaces: readonly { readonly binding: string; readonly id?: string }[];
@@ -78,7 +78,7 @@ export async function readEnvironments(config: string, names?: readonly string[]
   }
 }
 
-/** What the file `path` says, as it is written. Throws CONFIG_INVALID. */
+/** The content of the file `path`, unchecked. Throws CONFIG_INVALID. */
 export async function readRawConfig(path: string): Promise<Readonly<Record<string, unknown>>> {
   pathOfPackage();
   const { experimental_readRawConfig: read } = await import("wrangler");

@@ -126,7 +126,7 @@ async function initClientConfig(
   return { path, outcome: "updated" };
 }
 
-/** What is left to do for the client configuration to name PoPs or regions. */
+/** Hints for a client configuration that lacks PoPs or regions. */
 async function hintsOf({ path, outcome }: WrittenFile, wanted: ClientConfig): Promise<string[]> {
   const isOld = outcome !== "written";
   const actual = isOld ? await countsOf(path) : { pops: wanted.pops.length, regions: wanted.regions.length };
@@ -154,7 +154,7 @@ async function withKeys(
   return JSON.stringify(updated) === JSON.stringify(kept) ? undefined : updated;
 }
 
-/** What is no JSON object has no fields. */
+/** Anything that is not a JSON object has no fields. */
 async function readJson(path: string): Promise<Record<string, unknown>> {
   try {
     return Object(JSON.parse(await readFile(path, "utf8"))) as Record<string, unknown>;

@@ -1,6 +1,6 @@
 /**
- * What `agarose init` knows of the project around it: its framework, where static files go, and the lines that register
- * the worker. Reads files and writes none.
+ * The project around `agarose init`: its framework, its folder of static files, and the lines that register the worker.
+ * Reads files and writes none.
  */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ export interface Project {
   readonly hasPlugin: boolean;
   /** Lines for files that are the app's own, to be pasted by a person. */
   readonly edits: readonly Edit[];
-  /** What would keep the worker from working, and what to do about it. */
+  /** Obstacles for the worker, each with its fix. */
   readonly notes: readonly string[];
 }
 

@@ -39,7 +39,7 @@ const LOGS_SHARE = 0.1;
 /** One data set for all PoPs: each names itself in `index1`. */
 const ANALYTICS = [{ binding: "ANALYTICS", dataset: "agarose" }];
 
-/** What the file depends on beside the configuration. */
+/** Inputs of the file in addition to the configuration. */
 export interface WranglerConfigOptions {
   /** Path of the Worker's module, relative to the file. */
   readonly main: string;

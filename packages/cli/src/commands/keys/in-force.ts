@@ -10,7 +10,7 @@ export const WRITERS =
   "every machine that writes needs this configuration and its keys: people, CI and cron jobs that run put, sync, rm, " +
   "restore, recode, expire, repair, scrub, gc or keys; gateways; and Workers that scrub";
 
-/** What a step puts into force, and by which configuration. */
+/** The change that a step puts into force, and its configuration. */
 export interface InForce extends KeysStep {
   readonly config: Config;
 }

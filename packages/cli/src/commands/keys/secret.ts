@@ -60,13 +60,13 @@ export async function makeSecret(file: string, options: Values<typeof secretArgs
 
 interface Step {
   readonly secrets: readonly SecretLocation[];
-  /** What to print, with the name of the secret. */
+  /** The lines to print, with the name of the secret. */
   readonly lines: (id: string) => string[];
 }
 
 type StepOptions = Values<typeof secretArgs> & { readonly rules: Config["encryption"]; readonly current: Config };
 
-/** What the buckets are told of the secrets of a prefix. */
+/** The record in the buckets of the secrets of a prefix. */
 function inForce(ids: readonly string[], { prefix, current }: StepOptions): InForce {
   return { config: current, change: { secrets: [{ prefix, ids }] } };
 }

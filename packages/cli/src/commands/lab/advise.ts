@@ -33,7 +33,7 @@ export async function adviseFor({ file, ...options }: Values<typeof adviseArgs>)
   ]);
 }
 
-/** What an access log says of the data, instead of the file. */
+/** The figures of an access log, which replace `data` of the file. */
 async function dataOf({
   trace: logs,
   format,
@@ -46,7 +46,7 @@ async function dataOf({
   return data;
 }
 
-/** What the codes by size need beyond the rest. */
+/** The request with the fields that only the codes by size use. */
 type SizedRequest = AdviceRequest & Pick<CodeChoice, "connections" | "storageMax">;
 
 /** A region as its whole audience sees it. */

@@ -26,7 +26,7 @@ export async function solve({ file, timeLimit, ...options }: Values<typeof solve
 const now = (): number => performance.now();
 
 interface Measured extends KnapsackSolution {
-  /** What the very first run took, compiling included; `ms` is what the last one did. */
+  /** Duration of the very first run, including compilation; `ms` is that of the last one. */
   readonly firstMs: number;
 }
 

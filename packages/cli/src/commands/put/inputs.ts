@@ -13,7 +13,7 @@ import { inFlags } from "../../command.ts";
 import { logLeftover } from "../../ui/leftovers.ts";
 import { args } from "./index.ts";
 
-/** What `collectInputs` found. */
+/** The result of `collectInputs`. */
 export interface Inputs {
   readonly files: readonly InputFile[];
   readonly skipped: readonly SkippedEntry[];

@@ -78,7 +78,7 @@ function replacedOf(reports: readonly StoreOutcome[]): string[] {
   return reports.flatMap((report) => (report.outcome === "stored" && !isFirst(report.generation) ? [report.key] : []));
 }
 
-/** What a put would do to one key. `unchanged`: the object has this content, and `--force` is not given. */
+/** The effect of a put on one key. `unchanged`: the object has this content, and `--force` is not given. */
 interface Plan {
   readonly key: string;
   readonly outcome: "new" | "replaced" | "unchanged";
@@ -114,7 +114,7 @@ async function planPut(
   const { newest } = await checkManifests(key, context);
   if (!newest || isTombstone(newest)) return { key, outcome: "new" };
   const { generation } = newest;
-  // What stdin has is not known before it is read.
+  // The content of stdin is not known before it is read.
   if (options.force || path === STDIN) return { key, outcome: "replaced", generation };
   const contentType = options.contentType ?? contentTypeOf(key);
   const shown = await shownManifest(newest, context.config).catch(() => undefined);

@@ -5,7 +5,7 @@ import type { CommandContext } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLine } from "../../ui/output.ts";
 import { reportWalk, type ReportOptions } from "../../ui/report-stream.ts";
 
-/** What to do, and how to print it. */
+/** The work, and how to print it. */
 export interface RecodeReportOptions extends Omit<RecodeOptions, "onWarning" | "onOutcome">, ReportOptions {
   /** Bytes per second that a dry run counts with. */
   readonly rate?: number;

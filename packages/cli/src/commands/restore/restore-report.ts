@@ -1,4 +1,4 @@
-/** What came of a restore, for programs and for people. */
+/** The result of a restore, for programs and for people. */
 import type { Restorable } from "@agarose/storage/history/restore-object";
 import type { PutResult } from "@agarose/storage/objects/put-object";
 import { formatBytes, itemLine, printable } from "../../ui/output.ts";

@@ -96,7 +96,7 @@ export async function sync({
   });
 }
 
-/** What `--delete` is about to do. */
+/** The deletions that `--delete` is about to make. */
 function dangerOf({ names, isTotal }: SyncRemoval, place: string, get: boolean): Danger {
   const what = formatCount(names.length, get ? "file" : "object");
   const where = get ? place : place === "" ? "the deployment" : JSON.stringify(place);

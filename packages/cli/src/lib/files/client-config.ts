@@ -2,7 +2,7 @@
 import type { Config } from "@agarose/storage/config/config";
 import { regionsByName } from "@agarose/storage/buckets/region-names";
 
-/** What the web app has to know. */
+/** The configuration of the web app. */
 export interface ClientConfig {
   readonly pops: readonly { readonly name: string; readonly url: string }[];
   readonly regions: readonly { readonly name: string; readonly url: string }[];

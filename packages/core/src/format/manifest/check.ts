@@ -1,4 +1,4 @@
-/** What must hold in a manifest beyond the types of its fields: its code, placement, hashes, headers and version. */
+/** Checks of a manifest beyond the types of its fields: its code, placement, hashes, headers and version. */
 import { AgaroseError, HAS_MESSAGES } from "../../errors.ts";
 import type { Sha256 } from "../../ports.ts";
 import { plainBytes } from "../../encryption/cells.ts";

@@ -1,4 +1,4 @@
-/** What identifies a manifest: the text that its version hashes, and the bytes that its signature covers. */
+/** The identity of a manifest: the text that its version hashes, and the bytes that its signature covers. */
 import type { Sha256 } from "../../ports.ts";
 import { canonicalJson } from "../canonical-json.ts";
 import { encodeKey } from "../key.ts";
@@ -30,7 +30,7 @@ export async function shortHash(text: string, sha256: Sha256): Promise<string> {
   return toHex(await sha256(new TextEncoder().encode(text))).slice(0, 32);
 }
 
-/** What a signature covers: all fields but the hashes, which `hashesRoot` covers, the signature and the CRC-32. */
+/** The fields that a signature covers: all but the hashes, which `hashesRoot` covers, the signature and the CRC-32. */
 export function signedBytes(record: ManifestRecord): Uint8Array {
   const { hashes: _hashes, signature: _signature, ...covered } = record as Manifest;
   return new TextEncoder().encode(`agarose-manifest/2\n${canonicalJson(covered)}`);

@@ -1,4 +1,7 @@
-/** What the manifest of an object holds (docs/reference/format.md, "Manifest"), its limits, and what is read off it. */
+/**
+ * The fields of an object's manifest (docs/reference/format.md, "Manifest"), their limits, and values derived from
+ * them.
+ */
 import type { Sha256 } from "../../ports.ts";
 import { chunkName } from "../key.ts";
 import type { Signature, SignatureCheck } from "../signature.ts";
@@ -59,7 +62,7 @@ export interface Code {
   readonly m: number;
 }
 
-/** What manifests and tombstones share. */
+/** The fields that manifests and tombstones share. */
 interface Generation {
   readonly agarose: typeof FORMAT_VERSION;
   readonly key: string;
@@ -110,7 +113,7 @@ export interface Extra {
   readonly sha256: readonly string[];
 }
 
-/** What one version of one object is, and where its chunks are. */
+/** The content of one version of an object, and the places of its chunks. */
 export interface Manifest extends Generation, Code {
   readonly deleted?: never;
   /** 32 hex digits over key, content and code (`versionText`). Equal versions have byte-equal chunks. */
@@ -157,15 +160,15 @@ export interface Manifest extends Generation, Code {
   readonly hashes: readonly string[];
 }
 
-/** What replaces the manifest of a removed object, so that no region can bring it back. */
+/** Replaces the manifest of a removed object, so that no region can bring it back. */
 export interface Tombstone extends Generation {
   readonly deleted: true;
 }
 
-/** What a region holds under the name of a key's manifest. */
+/** The record of a region under the name of a key's manifest. */
 export type ManifestRecord = Manifest | Tombstone;
 
-/** What the caller of a parser asked for, and whom it trusts. */
+/** The manifest that a parser's caller expects, and the keys that it trusts. */
 export interface ExpectedManifest {
   readonly key: string;
   /** The regions that the caller knows, where at least k chunks must be. Default: any. */

@@ -39,7 +39,7 @@ const TRAILER_BYTES_MAX = 1024;
 
 /** Refuses bytes that do not end in their own CRC-32. */
 function checkTrailer(bytes: Uint8Array): void {
-  // What is no ASCII there does not match either.
+  // Text that is not ASCII does not match either.
   const end = new TextDecoder("latin1").decode(bytes.subarray(-TRAILER_BYTES_MAX));
   const [trailer, expected] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(end) ?? [];
   const actual = trailer && checksum(bytes.subarray(0, bytes.length - trailer.length));

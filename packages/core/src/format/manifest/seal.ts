@@ -6,7 +6,7 @@ import { fromBase64, toHex } from "../text.ts";
 import { signedBytes, versionOf } from "./identity.ts";
 import { FORMAT_VERSION, type Manifest, type ManifestRecord, type Tombstone } from "./manifest.ts";
 
-/** What a writer decides; `sealManifest` computes the rest. */
+/** The fields that a writer sets; `sealManifest` computes the rest. */
 export type ManifestDraft = Omit<Manifest, "agarose" | "version" | "hashesSha256" | "hashesRoot" | "signature">;
 
 /** Completes a manifest: the hashes over its hashes, its version and, with a signer, its signature. */

@@ -6,7 +6,7 @@ import type { Random } from "../../random.ts";
 import { SinglePopCache, type Caches } from "../cache-state.ts";
 import type { SystemSpec } from "../scenario/scenario.ts";
 
-/** What the simulator calls to change the caches of a system. */
+/** Changes the caches of a system, when the simulator calls it. */
 export interface Decider {
   /** Whether it receives the true popularity; then also every change of latency at once. */
   readonly wantsTruth: boolean;

@@ -106,7 +106,8 @@ const read = v.strictObject({
   /** Requests beyond k, an integer >= 0. */
   delta: v.optional(integer(0), 0),
   /**
-   * What caches keep: copies of stored chunks, data chunks recovered from parity in their place, or new parity rows.
+   * The chunks that caches keep: copies of stored chunks, data chunks recovered from parity in their place, or new
+   * parity rows.
    */
   cachedChunks: v.optional(v.picklist(["exact", "recovered", "functional"]), "exact"),
   /** Whether reads ask for parity only in place of unavailable data. */

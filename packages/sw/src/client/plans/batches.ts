@@ -22,7 +22,7 @@ export const BATCH_KEYS_MAX = 9;
 /** A PoP sends less in one batch. */
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
 
-/** What `Batches` uses. */
+/** Dependencies of `Batches`. */
 export interface BatchPorts extends ManifestChecks {
   readonly clock: Clock;
   readonly latencies: LatencyTracker;

@@ -21,7 +21,7 @@ export type FullPlan = Plan & {
   readonly signedUntilMs?: number;
 };
 
-/** What a client asks a PoP for: the plan of an object, and the cached chunks of some stripes. */
+/** A client's request to a PoP: the plan of an object, and the cached chunks of some stripes. */
 export interface BundleRequest {
   readonly key: string;
   readonly pop: Endpoint;
@@ -46,7 +46,7 @@ export interface Bundle {
   /** The stripes that were asked for. */
   readonly span: StripeSpan;
   readonly range: string | undefined;
-  /** What follows the plan. */
+  /** The frames after the plan. */
   readonly frames: Frames;
   /** The chunks that the PoP has cached. */
   readonly cached: readonly number[];

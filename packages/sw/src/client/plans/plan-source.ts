@@ -29,7 +29,7 @@ export interface FoundPlan {
 /** One place that plans come from: a PoP's answer for one read (`edge`) or for many (`batch`), or the `bucket`s. */
 export type PlanSource = Attempt<FoundPlan>;
 
-/** What to look for. `span` has the stripes whose cached chunks the bundle is to bring. */
+/** The wanted plan. `span` has the stripes whose cached chunks the bundle should contain. */
 export interface PlanRequest extends Omit<BundleRequest, "pop" | "known" | "leaves"> {
   /** A plan that may be out of date. The PoP then leaves out a manifest of the same version, and none may be older. */
   readonly known: FullPlan | undefined;
@@ -39,7 +39,7 @@ export interface PlanRequest extends Omit<BundleRequest, "pop" | "known" | "leav
   readonly isPrivate?: boolean;
 }
 
-/** What `findPlan` uses. */
+/** Dependencies of `findPlan`. */
 export interface PlanPorts extends PopCallPorts {
   readonly pops: PopSelector;
   readonly plans: PlanStore;

@@ -1,4 +1,4 @@
-/** What a client knows of objects and buckets: plans by key and the latest regions. */
+/** A client's knowledge of objects and buckets: plans by key and the latest regions. */
 import type { Clock } from "@agarose/core";
 import { HAS_STORE } from "@agarose/core/features";
 import type { Manifest, PlanRegion } from "@agarose/core/format";
@@ -13,12 +13,12 @@ import { discard } from "./pop-call.ts";
 export const PLAN_TTL_MS = 60_000;
 /** Characters of hashes over all plans: 4 MiB hold the plans of 8,000 objects of 4 MiB, or of 30 GB in large ones. */
 export const CHARACTERS_MAX = 4 * 1024 * 1024;
-/** What a plan takes beside its hashes. */
+/** The memory of a plan without its hashes. */
 const PLAN_CHARACTERS = 1024;
 /** A signature in its last seconds could expire on the way. */
 const EXPIRY_MARGIN_MS = 20_000;
 
-/** What a `PlanStore` uses. */
+/** Dependencies of a `PlanStore`. */
 export interface PlanStoreOptions {
   readonly config: Pick<ClientConfig, "regions" | "delta">;
   readonly clock: Clock;

@@ -22,7 +22,7 @@ export function popPatienceMs(pop: Endpoint, latencies: LatencyTracker): number 
   return Math.min(POP_PATIENCE_MS_MAX, POP_PATIENCE_MS + 2 * beyondMs);
 }
 
-/** What `callPop` uses. */
+/** Dependencies of `callPop`. */
 export type PopCallPorts = Omit<BatchPorts, "fetch">;
 
 /**

@@ -16,7 +16,7 @@ const CLEARLY_NEARER = 0.8;
 /** How much longer a round trip may be than by the probe before. */
 const GROWTH_MAX = 1.2;
 
-/** What a `PopSelector` uses. */
+/** Dependencies of a `PopSelector`. */
 export interface PopSelectorOptions {
   /** In order of preference until they are measured. */
   readonly pops: readonly Endpoint[];

@@ -87,7 +87,7 @@ export function learnDelivery(
   ofEdge: number,
 ): void {
   const isEdge = kind === "edge";
-  // What the PoP sends beside its cache it may have fetched first: that says nothing of its cache.
+  // The PoP may have fetched uncached chunks first, so their times do not measure its cache.
   if (endMs === undefined || (isEdge && edge!.sendsAll)) return;
   const id = sourceId(kind, source);
   const size = (isEdge && ofEdge) || bytes;

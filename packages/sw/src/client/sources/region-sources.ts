@@ -9,7 +9,7 @@ import { REQUESTS_PER_SOURCE, type FairQueue, type Slot } from "./fair-queue.ts"
 /** Each request of a source adds this share to its latency: of equal sources, the least loaded is asked. */
 const LOAD = 0.002;
 
-/** What the sources of a read's regions use. */
+/** Dependencies of the sources of a read's regions. */
 export interface RegionPorts {
   readonly fetch: FetchPort;
   readonly latencies: LatencyTracker;

@@ -1,4 +1,4 @@
-/** What `agarose lab bench --live` says of its samples. Pure. */
+/** The report of `agarose lab bench --live` from its samples. Pure. */
 import { spread, summarize, table } from "@agarose/dev-world/statistics";
 
 /** One read, or its failure. */
@@ -21,7 +21,7 @@ export interface LivePlace {
   readonly name: string;
   /** Median of its small answers; undefined when none arrived. */
   readonly ms: number | undefined;
-  /** What it says of its place, or why it did not answer. */
+  /** Its place as it reports it, or why it did not answer. */
   readonly note: string;
 }
 

@@ -141,7 +141,7 @@ function capacityBytes(scenario: Scenario, trace: Trace | undefined): number {
   return scenario.pops.reduce((sum, pop) => sum + (pop.capacityBytes ?? pop.capacityChunks! * chunk), 0);
 }
 
-/** What it takes to cache everything at every PoP. */
+/** The cache that holds everything at every PoP. */
 function dataBytes(scenario: Scenario, trace: Trace | undefined): number {
   const objects = trace ? trace.keys.length / trace.share : scenario.objects.count;
   return scenario.pops.length * objects * meanBytes(scenario, trace);

@@ -1,7 +1,7 @@
 /** The files that Sprout's optimiser plans for. */
 import { SolverError } from "../../../errors.ts";
 
-/** What is read, how often, and where its chunks are. */
+/** Files with their request rates and the places of their chunks. */
 export interface SproutFile {
   /** Reads per second, or in any other unit that all files share; finite and >= 0. */
   readonly readsPerSecond: number;

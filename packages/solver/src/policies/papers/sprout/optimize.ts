@@ -16,7 +16,7 @@ import { checkServers, type Server } from "./latency-bound.ts";
 import { projectOnto } from "./project.ts";
 import { loadsOf } from "./requests.ts";
 
-/** What to cache, and which servers to ask. */
+/** The chunks to cache, and the servers to request from. */
 export interface SproutPlan {
   /** Functional chunks to cache of each file, 0..k. */
   readonly cached: Int32Array;
