@@ -32,7 +32,7 @@ export interface Arg<T, Required extends boolean = boolean> {
   /** One letter that stands for the option. */
   readonly short?: string;
   readonly required?: Required;
-  /** The type of the value. No argument has this. */
+  /** The type of the value, which exists only in types. */
   readonly type?: T;
 }
 

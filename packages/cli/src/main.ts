@@ -84,7 +84,7 @@ export async function buildProgram(argv: readonly string[]): Promise<Command> {
   }
   addCommonOptions(program);
   program.hook("preAction", async (_program, command) => {
-    // A world on this machine is asked directly. Loaded here, because the help needs no network.
+    // Requests to a world on this machine need no proxy. Loaded here, because the help needs no network.
     if (wordsOf(command) !== "dev") (await import("@agarose/storage/buckets/proxies")).fetchThroughProxies(process.env);
   });
   return program;

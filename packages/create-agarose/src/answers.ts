@@ -20,7 +20,7 @@ export interface Answers {
 export interface Question {
   readonly field: keyof Answers;
   readonly text: string;
-  /** All answers that there are. Undefined: any that `problem` accepts. */
+  /** All possible answers. Undefined: any that `problem` accepts. */
   readonly choices?: readonly string[];
   /** The problem of an answer. */
   readonly problem?: (answer: string) => string | undefined;
@@ -69,7 +69,7 @@ export function problemOf({ choices, problem }: Question, answer: string): strin
   return problem?.(answer);
 }
 
-/** Returns the answers. Throws USAGE for the first unsound one. */
+/** Returns the answers. Throws USAGE for the first wrong one. */
 export function checkAnswers(answers: Answers): Answers {
   for (const question of QUESTIONS) {
     const answer = answers[question.field];

@@ -26,7 +26,7 @@ export function javascriptCodec(): LoadedCodec {
   return codec;
 }
 
-/** The engine alone. It does not check its arguments. */
+/** The engine without the checks of its arguments. */
 export function createJavascriptEngine(): Engine {
   const tables = new Int32Array(INPUTS_MAX * TABLE_ENTRIES);
   const sums = new Int32Array(BLOCK_COLUMNS);

@@ -14,7 +14,7 @@ import { LocalObjects, type ObjectClass } from "./platform/local-objects.ts";
 export interface PopOptions {
   /** The variables and secrets of the Worker (docs/reference/worker-config.md). */
   readonly variables: Readonly<Record<string, string>>;
-  /** The folder of chunk cache and state. One process at a time may use it. */
+  /** The folder of chunk cache and state, which only one process at a time may use. */
   readonly folder: string;
   /** Default: 127.0.0.1. */
   readonly host?: string;
@@ -31,7 +31,7 @@ export interface Pop {
   readonly url: string;
   /** Bytes of the chunk cache on disk. */
   readonly cacheBytes: number;
-  /** Runs a period now. Rejects as the period does. */
+  /** Runs a period now, and rejects if the period does. */
   runPeriod(): Promise<void>;
   /** Ends answers and counts under way, for at most `graceMs` (default 10 s), and closes all files. */
   close(graceMs?: number): Promise<void>;

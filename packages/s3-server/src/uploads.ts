@@ -109,7 +109,7 @@ export class Uploads {
     return [...this.#uploads.values()].filter((upload) => upload.bucket === bucket);
   }
 
-  /** Begins an upload and returns its id. Uploads that began a week ago end. */
+  /** Starts an upload and returns its id. Uploads older than a week are deleted. */
   async create(described: Pick<Upload, "bucket" | "key" | "described" | "checksum">): Promise<string> {
     await this.#removeAged(UPLOAD_LIFE_MS);
     const upload = { ...described, id: randomUUID(), startedMs: this.#options.nowMs(), parts: new Map() };

@@ -98,7 +98,7 @@ export function createScrubber(config: object, options: ScrubberOptions = {}): S
       return { isOver, waitMs };
     }
 
-    /** A child that has ended without a report. One that was never made is made. */
+    /** Starts a child that was never started, and reports one that ended without a report. */
     async #lost(child: Child): Promise<Ended[]> {
       const state = await stateOf(this.env, child.id);
       if (!state) await this.#start(child);

@@ -44,7 +44,7 @@ interface Range extends KeyRange {
   readonly behind: readonly string[];
   /** Children so far. */
   readonly children: number;
-  /** The one that walks. Undefined: none does. */
+  /** The Workflow that walks now. Undefined: none does. */
   readonly child?: string;
   /** Children since the last part that got done, or the last start of a parent, that failed; and why. */
   readonly failures: number;

@@ -8,7 +8,7 @@ import { claim, ledgerOf, stateOf, type ScrubberEnv } from "./walks.ts";
 
 const TOKEN_LENGTH_MIN = 16;
 
-/** All routes need `ADMIN_TOKEN`. Without one, none is there. */
+/** All routes need `ADMIN_TOKEN`, and do not exist without one. */
 export const app = new Hono<{ Bindings: ScrubberEnv }>();
 app.use(async ({ env, json }, next) => {
   const { ADMIN_TOKEN: token = "" } = env;

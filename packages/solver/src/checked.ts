@@ -25,7 +25,7 @@ export function checked<T>(schema: v.GenericSchema<unknown, T>, json: unknown, a
   return refuse(`${at}${field}`.replace(/^\./, ""), problem, code);
 }
 
-/** A finite number from `min` on. Throws SCENARIO_INVALID. */
+/** A finite number of at least `min`. Throws SCENARIO_INVALID. */
 export function asNumber(value: unknown, field: string, min: number): number {
   return checked(number(min), value, field);
 }

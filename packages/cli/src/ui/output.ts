@@ -62,7 +62,7 @@ export function exitCodeOf(code: ErrorCode): number {
   return USAGE_CODES.has(code) ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/** The outcome of one key, for people. Keys stand below each other. */
+/** The outcome of one key, for people, in columns. */
 export function itemLine(outcome: string, key: string, ...rest: readonly string[]): string {
   return [outcome.padEnd(10), printable(key), ...rest].join("  ");
 }

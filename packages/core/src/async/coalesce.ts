@@ -11,7 +11,7 @@ export interface Flight<T> {
   readonly untilMs: number;
 }
 
-/** The work under way, by name. Those who do it bound this map. The oldest comes first. */
+/** The work in progress by name, the oldest first. Its callers bound the size of this map. */
 export class Flights<T> extends Map<string, Flight<T>> {
   readonly #clock: Pick<Clock, "now">;
   readonly #patienceMs: number;
@@ -41,7 +41,7 @@ export class Flights<T> extends Map<string, Flight<T>> {
     return flight;
   }
 
-  /** Nobody joins `flight` any more. Another one of the same name stays. */
+  /** Stops others from joining `flight`. A newer one of the same name stays. */
   end(name: string, flight: Flight<T>): void {
     if (super.get(name) === flight) this.delete(name);
   }

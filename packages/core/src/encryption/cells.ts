@@ -69,7 +69,7 @@ export class CellCipher {
     return decryptAes(await this.#key, this.#cellNonce(index), boundText("cell", this.#owner), cell);
   }
 
-  /** Encrypts what readers learn beside the content. May be called once for a data key. */
+  /** Encrypts the properties of the content. May be called only once for a data key. */
   async encryptProperties(text: Uint8Array): Promise<Uint8Array> {
     return encryptAes(await this.#key, nonceOf(0, PROPERTIES), boundText("properties", this.#owner), text);
   }

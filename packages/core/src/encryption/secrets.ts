@@ -18,7 +18,7 @@ export type SecretSource = string | (() => Promise<string>);
 export interface SecretRule {
   /** Begins the keys of the objects. */
   readonly prefix: string;
-  /** One, or two while one replaces the other. The first encrypts, both decrypt. */
+  /** One secret, or two while one replaces the other. The first one encrypts, and both decrypt. */
   readonly secrets: readonly SecretSource[];
 }
 

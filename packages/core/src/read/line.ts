@@ -89,7 +89,7 @@ export class Line {
   #heardMs = 0;
   /** Where the measurement under way began. Undefined until the first bytes of an idle line have come. */
   #since: { readonly ms: number; readonly received: number } | undefined;
-  /** How many reads are under way. They share the line, and count themselves. */
+  /** The number of reads in progress, which share the line and count themselves. */
   reads = 0;
   readonly #turns = new Limiter(STRIPES_MAX);
 

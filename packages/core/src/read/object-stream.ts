@@ -147,7 +147,7 @@ class ObjectStream {
         this.#range.came += started.bytes;
         if (this.#range.hasFlowed) this.#fillWindow();
       };
-      // `#pull` reports the failure. Until then it must not count as unhandled.
+      // `#pull` reports the failure, which must not count as unhandled until then.
       started.parts.then(arrived, () => {});
     }
   }

@@ -81,7 +81,7 @@ export function wholeName({ version }: Pick<Manifest, "version">): string {
   return `${version}/whole`;
 }
 
-/** A name for each block of a piece. No other block of any object has it. */
+/** A name for each block of a piece, unique among the blocks of all objects. */
 export function blockNames({ version }: Pick<Manifest, "version">, { stripe, blockBytes, chunk }: Piece): string[] {
   const names: string[] = [];
   for (let at = 0; at < stripe.shardBytes; at += blockBytes) {

@@ -59,7 +59,7 @@ export interface ReadPolicy {
   readonly stripes?: boolean;
 }
 
-/** Watches a read, and changes nothing about it. Its functions must not throw. */
+/** Watches a read without changing it. Its functions must not throw. */
 export interface ReadObserver {
   /** Called when a request starts and when it ends. */
   readonly onRequest?: (record: RequestRecord) => void;

@@ -47,7 +47,7 @@ export interface StripeReadOptions {
   readonly until?: number | undefined;
   /** How much later than usual a request is late, because so much is ahead of it on the line. Default 0 ms. */
   readonly patienceMs?: number;
-  /** Where its bytes come through. Default: nobody measures it. */
+  /** The line that its bytes share. Default: it is not measured. */
   readonly line?: Line;
   /** All possible requests, best first: the result of `planStripe`. */
   readonly candidates: readonly Candidate[];

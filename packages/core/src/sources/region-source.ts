@@ -91,7 +91,7 @@ export class RegionSource implements ChunkSource {
       throw error;
     } finally {
       if (this.#isClosed) stream.isClosed = true;
-      // Later requests may still use this GET. Without any, it ends.
+      // Later requests may still use this GET, which is cancelled if there are none.
       if (stream.isClosed || parts.next >= parts.end) endUnwanted(stream);
     }
   }

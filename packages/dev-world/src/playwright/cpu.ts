@@ -2,7 +2,7 @@
 import type { Page } from "@playwright/test";
 
 /**
- * Makes the main thread of a page so many times slower; 1 ends that. Service workers and other threads keep their
+ * Slows down the main thread of a page by this factor; 1 is normal speed. Service workers and other threads keep their
  * speed. Works in Chromium only.
  */
 export async function slowCpu(page: Page, factor: number): Promise<void> {

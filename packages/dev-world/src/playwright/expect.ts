@@ -38,7 +38,7 @@ const READS_DEFAULT = 30;
 const TIMEOUT_MS_DEFAULT = 20_000;
 const PREFIX_DEFAULT = "/ec/";
 
-/** Playwright's `expect` with assertions of latency. Each takes what `reads.of` returns. */
+/** Playwright's `expect` with assertions of latency, whose argument is the result of `reads.of`. */
 export const expect = base.extend({
   /**
    * Reads until there are enough reads, and compares the 99th percentile of their durations (nearest rank) with the

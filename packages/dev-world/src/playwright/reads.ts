@@ -79,7 +79,7 @@ export class Reads {
     });
   }
 
-  /** Returns how many reads have ended. Waits for those that have not. */
+  /** Waits for the reads in progress, and returns the number of reads. */
   async count(): Promise<number> {
     return (await this.all()).length;
   }

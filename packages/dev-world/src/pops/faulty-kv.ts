@@ -1,4 +1,4 @@
-/** A KV namespace that fails on demand. Miniflare has none. */
+/** A KV namespace that fails on demand, which Miniflare does not offer. */
 import type { ValueStore } from "@agarose/worker/ports";
 import type { KvState } from "./kv-fault.ts";
 

@@ -67,7 +67,7 @@ const ENTRY = fileURLToPath(new URL(`dev.worker${extname(import.meta.url)}`, imp
 const ANSWER_MAX_MS = 90_000;
 const FAULT_URL = "http://pop.invalid/__dev/fault";
 
-/** Starts all PoPs. Their storage ends with them. */
+/** Starts all PoPs, whose storage is deleted when they stop. */
 export async function startPops(options: PopsOptions): Promise<Pops> {
   const { pops, onLog = () => {}, entry = ENTRY, compatibilityFlags = [], inspectorPort, inspectObjects } = options;
   const modules = await modulesOf(entry);

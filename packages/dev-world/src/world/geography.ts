@@ -13,7 +13,7 @@ export interface Geography {
   readonly cacheLatencyMs: Readonly<Record<string, number>>;
   /** Additional time to another PoP. */
   readonly popDistanceMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** Who runs a region. The regions of one provider may fail together. */
+  /** The operator of a region. The regions of one provider may fail together. */
   readonly provider: Readonly<Record<string, string>>;
   /** Slow answers of every region from the start. */
   readonly stragglers: LinkFaults["stragglers"];
@@ -54,7 +54,7 @@ export function popLatencyMs(geography: Geography, near: string, pop: string): n
   return geography.cacheLatencyMs[pop]! + (geography.popDistanceMs[near]?.[pop] ?? 0);
 }
 
-/** Returns the places of a scenario. Each region has a provider of its own. */
+/** Returns the places of a scenario. Each region has its own provider. */
 export function geographyOf({ regions, pops, noise }: Scenario): Geography {
   const by = <T>(of: (pop: Scenario["pops"][number]) => T): Record<string, T> =>
     Object.fromEntries(pops.map((pop) => [pop.name, of(pop)]));

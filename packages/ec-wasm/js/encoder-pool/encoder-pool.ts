@@ -26,7 +26,7 @@ export interface EncoderPool {
    * buffer: use the result's `data` afterwards. Rejects with CODE_INVALID or SHARDS_INVALID.
    */
   encode(stripe: Uint8Array<ArrayBuffer>, k: number, rows: readonly number[]): Promise<EncodedStripe>;
-  /** Ends the threads. Encodings under way reject with INTERNAL. */
+  /** Stops the threads, so that encodings in progress reject with INTERNAL. */
   close(): Promise<void>;
 }
 

@@ -42,7 +42,7 @@ const SIGNATURE = new Set([
   "X-Amz-Signature",
 ]);
 
-/** A browser asks by OPTIONS, and signs nothing. A server with CORS has answered it before. */
+/** A browser's preflight is not signed, and a server with CORS has answered it before. */
 function refusePreflight({ method, headers }: IncomingMessage): void {
   if (method !== "OPTIONS") return;
   if (headers.origin === undefined) {

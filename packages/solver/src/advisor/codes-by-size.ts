@@ -66,7 +66,7 @@ const STORAGE_ROOM = 1.1;
 const BYTES_PER_SECOND = 25e6;
 /** Relative spread of a latency, as in `advise`. */
 const SIGMA = 0.3;
-/** A manifest without hashes: names, version, signature. Every region has one. */
+/** The bytes of a manifest without hashes (names, version, signature), which every region stores. */
 const MANIFEST_BYTES = 900;
 /** Base64 of one hash of 32 bytes. */
 const HASH_CHARACTERS = 43;

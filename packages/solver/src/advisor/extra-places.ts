@@ -77,7 +77,7 @@ export function choosePlaces(choice: HotChoice): ReadonlyMap<string, readonly st
   return chosen;
 }
 
-/** The best further chunk of an object. None where it saves nothing. */
+/** The best further chunk of an object, or none if it saves nothing. */
 function nextStep(object: HotObject, before: readonly string[], { readers, regions }: HotChoice): Step[] {
   if (before.length === object.k) return [];
   const own = object.extra[before.length];

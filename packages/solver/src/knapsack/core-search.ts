@@ -24,7 +24,7 @@ export interface SearchLimits {
 export interface SearchResult {
   /** Best gain over the base solution, at least `gainKnown`. */
   readonly gain: number;
-  /** No solution gains more than this. Equals `gain` when the search is complete. */
+  /** Upper bound of the gain, equal to `gain` when the search is complete. */
   readonly gainBound: number;
   /** Exchanges of the best solution as (object, option) pairs; undefined when nothing beat `gainKnown`. */
   readonly exchanges: [number, number][] | undefined;

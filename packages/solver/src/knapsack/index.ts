@@ -34,7 +34,7 @@ export interface KnapsackSolution {
   readonly weight: number;
   /** Per object: the chosen option, counted from 0 among its own options, or -1 for none. */
   readonly choice: Int32Array;
-  /** No choice is worth more. Equals `value` when optimal. */
+  /** Upper bound of the value, equal to `value` when optimal. */
   readonly upperBound: number;
   /** Whether the proof is complete: exact for integer values, to 1e-12 of the value for others. */
   readonly optimal: boolean;

@@ -170,7 +170,7 @@ export class Planner {
     this.#policy?.onChange?.(slot);
   }
 
-  /** Sets the latencies by which objects are valued. Returns whether they are others. */
+  /** Sets the latencies by which objects are valued, and returns whether they have changed. */
   #lookAt(regions: readonly RegionEstimate[], peers: PeerView): boolean {
     if (regions === this.#regions && peers === this.#peers && !this.#isReconfigured) return false;
     const cachedOf = (version: string): readonly number[] => this.#ledger.get(version)?.target ?? [];

@@ -1,4 +1,4 @@
-/** Keeps nothing: every read goes to the regions. The baseline without a cache. */
+/** The baseline without a cache: every read goes to the regions. */
 import type { Policy } from "../policy/policy.ts";
 
 /** Creates the policy. */

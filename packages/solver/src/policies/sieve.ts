@@ -24,7 +24,7 @@ export function sieve(cache: PolicyCache, chunksOf: (object: number) => number, 
   advance();
   for (let passed = state?.float64(1)[0] ?? 0; passed > 0; passed--) advance();
 
-  /** Evicts one object beside `kept`. Returns whether there was one. */
+  /** Evicts one object other than `kept`, and returns whether there was one. */
   function evict(kept: number): boolean {
     // Once around takes all marks away, the second time evicts, and either may end with a turn.
     for (let turns = 0; turns <= 2 * (queue.size + 1); turns++) {

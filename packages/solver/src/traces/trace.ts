@@ -222,7 +222,7 @@ export class TraceBuilder {
   #numberOfPop(pop: string): number {
     const known = this.#pops.get(pop);
     if (known !== undefined) return known;
-    // Names that no scenario has count as none. There are no more places than this.
+    // The most PoPs of a log; further names count as none.
     if (this.#pops.size >= 32_767) return -1;
     this.#pops.set(pop, this.#pops.size);
     return this.#pops.size - 1;

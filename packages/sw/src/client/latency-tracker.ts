@@ -48,7 +48,7 @@ export class LatencyTracker extends SourceHealth {
     if (this.clock.now() - entry.measuredMs > OUTDATED_MS) entry.measured = [];
   }
 
-  /** Records that `id` delivered `bytes` in `ms`. Ends a time of avoidance. */
+  /** Records that `id` delivered `bytes` in `ms`, so that it is no longer avoided. */
   observe(id: string, ms: number, bytes = 0): void {
     this.heard(id);
     this.#take(id, ms, bytes);

@@ -1,6 +1,6 @@
 /**
- * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page
- * without a worker.
+ * A client that reads objects, and keeps plans and measurements between reads. A service worker has one, and so has a
+ * page without a worker.
  */
 import { toAgaroseError } from "@agarose/core";
 import { Secrets } from "@agarose/core/encryption";

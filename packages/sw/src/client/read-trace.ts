@@ -1,4 +1,4 @@
-/** Follows one read and emits its events. Nothing depends on it. */
+/** Follows one read and emits its events, without influence on the read. */
 import { toAgaroseError } from "@agarose/core";
 import { HAS_STORE } from "@agarose/core/features";
 import {

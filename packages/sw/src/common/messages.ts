@@ -5,7 +5,7 @@
  * the port that came with it, if any: undefined, or the error as `{ code, message, details }`.
  */
 export type WorkerMessage =
-  /** Take over from the older worker now. Update prompts of other libraries send the same. */
+  /** Replaces the older worker now. Update prompts of other libraries send the same message. */
   | { readonly type: "SKIP_WAITING" }
   /** Take control of every page in scope. A page has no worker after a hard reload. */
   | { readonly agarose: "claim" }

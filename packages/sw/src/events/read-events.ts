@@ -86,7 +86,7 @@ export interface ReadEndEvent {
   readonly decodeMs: number;
   /** Data shards that had to be decoded. */
   readonly decodedShards: number;
-  /** Why it did not complete. ABORTED when its consumer had enough. */
+  /** The error that ended it: ABORTED if its consumer cancelled it. */
   readonly error: ErrorCode | undefined;
 }
 

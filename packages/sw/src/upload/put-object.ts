@@ -146,7 +146,7 @@ class Upload {
     );
   }
 
-  /** Sends the chunks that are not there yet. Returns the grant that is valid then. */
+  /** Sends the missing chunks, and returns the grant that is valid afterwards. */
   async #send(given: Grant, { sha256, chunks }: CodedBlob): Promise<Grant> {
     const { clock = systemClock } = this.#ports;
     const { signal } = this.#options;

@@ -28,7 +28,7 @@ export class Sha256Parts {
     this.#rest.set(part.subarray(at));
   }
 
-  /** The hash in lower-case hex. Nothing can be added afterwards. */
+  /** The hash in lower-case hex, after which no bytes can be added. */
   hex(): string {
     const bytes = this.#bytes;
     const padding = new Uint8Array(BLOCK_BYTES - ((bytes + 8) % BLOCK_BYTES) + 8);

@@ -9,7 +9,7 @@ import type { InstallEvent, WorkerScope } from "./worker-scope.ts";
 
 /** Dependencies of a life cycle. */
 export interface LifeCycleOptions {
-  /** Rejects when the worker cannot work. The browser then does not install it. */
+  /** Rejects when the worker cannot work, so that the browser does not install it. */
   readonly ready: () => Promise<unknown>;
   /** Whether the first install takes control of open pages. */
   readonly claim: boolean;

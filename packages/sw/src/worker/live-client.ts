@@ -33,7 +33,7 @@ export class LiveClient {
   #client: ObjectClient | undefined;
   /** The configuration of `#client`, as JSON. */
   #config = "";
-  /** The fetch that is under way. All who want one share it. */
+  /** The fetch in progress, which concurrent callers share. */
   #fetching: Promise<void> | undefined;
   #fetchedMs = Number.NEGATIVE_INFINITY;
   #againMs = AGAIN_MS_MIN;

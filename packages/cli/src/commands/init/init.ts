@@ -84,7 +84,7 @@ async function initApp(given: string | undefined, options: Options): Promise<voi
   const clientConfig = clientConfigOf(hasConfig ? await loadConfig(ownConfig) : undefined);
   if (!dryRun) await makeFolder(folder);
   const { dropInFiles, REMOVING_FILE } = await import("@agarose/sw/files");
-  // A plugin serves them from its package. Files that are there already would stay old.
+  // A plugin serves them from its package, but existing files would stay old.
   const isWanted = (name: string): boolean => !project?.hasPlugin || existsSync(join(folder, name));
   const shipped = [...(await dropInFiles())].filter(([name]) => !name.startsWith(REMOVING_FILE) && isWanted(name));
   const scripts = await Promise.all(

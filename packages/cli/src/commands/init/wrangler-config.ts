@@ -45,7 +45,7 @@ export interface WranglerConfigOptions {
   readonly main: string;
   /** The file as it is; an empty object for none. */
   readonly previous: Json;
-  /** One Worker for all continents, without a place. So is one that is there already. */
+  /** One Worker for all continents, without a place. An existing one stays as it is. */
   readonly everywhere: boolean;
   /** Whether each PoP writes its totals to Workers Analytics Engine. A PoP that does already continues to. */
   readonly analytics: boolean;

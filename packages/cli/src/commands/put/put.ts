@@ -66,7 +66,7 @@ export async function put({ paths, ...options }: Options): Promise<number> {
   });
 }
 
-/** The bytes of each file. Of standard input they are unknown. */
+/** The bytes of each file, which are unknown for standard input. */
 async function sizesOf(files: readonly InputFile[]): Promise<ReadonlyMap<InputFile, number>> {
   const sizes = new Map<InputFile, number>();
   for (const file of files) if (file.path !== STDIN) sizes.set(file, (await stat(file.path)).size);

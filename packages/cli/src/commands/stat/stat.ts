@@ -10,7 +10,7 @@ import { formatBytes, printable, printResult } from "../../ui/output.ts";
 import { tableLines } from "../../ui/table.ts";
 import type { args } from "./index.ts";
 
-/** Runs `agarose stat KEY`. It reads the manifest alone, and no chunk. */
+/** Runs `agarose stat KEY`. It reads only the manifest, and no chunk. */
 export async function stat({ key, consistency, ...options }: Values<typeof args>): Promise<void> {
   parseKey(key);
   await withContext(options, READING, async (command) => {

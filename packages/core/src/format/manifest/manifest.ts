@@ -143,7 +143,7 @@ export interface Manifest extends Generation, Code {
   readonly pageStripes?: number;
   /** Chunks that the put could not store, ascending: readers ask for them last. */
   readonly missing?: readonly number[];
-  /** Chunks beyond the n of the code. They come and go under the same version. */
+  /** Chunks beyond the n of the code, which are added and deleted under the same version. */
   readonly extra?: Extra;
   /** Base64 of the object itself, which then has no chunks. */
   readonly inline?: string;

@@ -43,7 +43,7 @@ const pop = v.pipe(
   v.strictObject({
     name: v.string(),
     regionLatencyMs: v.record(v.string(), number(0)),
-    /** Transfer rate of chunks from regions. Without it latency does not depend on size. */
+    /** Transfer rate of chunks from regions, without which latency does not depend on size. */
     regionMbitPerSecond: v.optional(number(1e-6)),
     cacheLatencyMs: number(0),
     /** Transfer rate of chunks from this PoP's cache, one after another, and from peers, side by side. */

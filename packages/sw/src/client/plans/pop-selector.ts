@@ -79,7 +79,7 @@ export class PopSelector {
       return clock.now() - startMs;
     };
     try {
-      // The first trip opens the connection. A read does not pay for that.
+      // The first trip opens the connection, so it is not part of a read's time.
       await trip();
       // The shortest of three: other work delays some. A long read delays all, of the PoP that serves it.
       const tripMs = Math.min(

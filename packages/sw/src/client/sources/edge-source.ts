@@ -24,7 +24,7 @@ export interface Edge {
   readonly arrivedMs: number | undefined;
   /** Whether the PoP sends also what it has not cached. */
   readonly sendsAll: boolean;
-  /** Ends a call. A second time has no effect. */
+  /** Cancels a call. A second time has no effect. */
   release?(): void;
 }
 

@@ -31,7 +31,7 @@ export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[]
     ports.latencies.seed(id, region.down ? FAILED : region);
     const latency = (): LatencyEstimate => ports.latencies.estimate(id, bytes);
     const fetchSigned: FetchPort = async (url, init) => {
-      // Requests at one time share a new plan. After a failure the next request asks again.
+      // Concurrent requests share a new plan. After a failure, the next request fetches one again.
       signed = signed.then(ports.sign, () => ports.sign(plan));
       const { regions } = await signed;
       const queries = regions.find(({ name }) => name === region.name)?.signed?.queries ?? {};

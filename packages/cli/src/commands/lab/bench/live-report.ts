@@ -11,7 +11,7 @@ export interface LiveSample {
   readonly ms: number;
   /** Value of `x-agarose-read`, where the answer has one. */
   readonly kind?: string | undefined;
-  /** Why it failed. Its time does not count. */
+  /** The reason of a failure, whose time does not count. */
   readonly error?: string | undefined;
 }
 
