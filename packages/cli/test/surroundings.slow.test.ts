@@ -153,7 +153,7 @@ test.each<[string, string, Record<string, string>, string]>([
 ])("stdin and a temporary folder %s: the error names the folder and TMPDIR", async (_case, before, env, code) => {
   const run = await shell(before, ["put", "-", "--key", "k"], env, "x".repeat(1_000_000));
   const folder = env["TMPDIR"] ?? "/tmp";
-  const message = `DISK_FULL: ${folder} takes no temporary files (${code}): set TMPDIR to a folder with room for them\n`;
+  const message = `DISK_FULL: ${folder} cannot hold temporary files (${code}): set TMPDIR to a folder with room for them\n`;
   expect([run.code, run.stderr]).toEqual([1, message]);
 });
 

@@ -198,7 +198,7 @@ export const ERROR_CATALOGUE = {
       "Fewer than a majority of the regions answer, so a command wrote nothing that readers see, or cannot know the " +
       "newest version.",
     remedy:
-      "Run the command again once they answer; `agarose doctor` says which do not. `--consistency eventual` reads " +
+      "Run the command again once they answer; `agarose doctor` lists those that do not. `--consistency eventual` reads " +
       "the first sound copy.",
   },
   READ_UNCERTAIN: {

@@ -94,7 +94,7 @@ function givenAnswers(values: Readonly<Record<string, string | boolean | undefin
 }
 
 async function askPerson(defaults: Answers, given: Partial<Answers>): Promise<Answers> {
-  if (!process.stdin.isTTY) throw usage("there is no terminal to ask at: give --yes, which takes the defaults");
+  if (!process.stdin.isTTY) throw usage("there is no terminal for questions: use --yes to accept the defaults");
   return ask(defaults, given, { input: process.stdin, output: process.stdout }).catch(() => {
     throw usage("the questions were not answered: nothing is written");
   });

@@ -93,7 +93,7 @@ describe("an app's folder", () => {
     await mkdir(join(folder, "public"));
     await writeFile(join(folder, "public/logo.svg"), "<svg/>");
     const { url, problem } = await start(join(folder, "public"));
-    expect(problem).toMatch(/public has no index\.html, so a bundler copies .* beside/);
+    expect(problem).toMatch(/public has no index\.html, so a bundler copies .* next to/);
     const answered = await fetch(url);
     expect([answered.status, await answered.text()]).toEqual([404, `${problem}\n`]);
     expect(problem).toContain("agarose dev --app http://localhost:5173");

@@ -120,7 +120,7 @@ function missingPage(folder: string): string | undefined {
   if (existsSync(path.join(folder, "index.html"))) return undefined;
   const project = path.dirname(path.resolve(folder));
   const isSource = path.basename(path.resolve(folder)) === "public" && existsSync(path.join(project, "package.json"));
-  const what = isSource ? "a bundler copies it beside the pages that it builds" : "the app has no page at /";
+  const what = isSource ? "a bundler copies it next to the pages that it builds" : "the app has no page at /";
   const command = "agarose dev --app";
   return (
     `not found: ${folder} has no index.html, so ${what}.\n` +

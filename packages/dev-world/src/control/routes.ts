@@ -64,7 +64,7 @@ export const ROUTES: readonly Route[] = [
       errorRate: "probability of a 503, 0 to 1",
       corrupt: "probability of a wrong byte in the body, 0 to 1",
       truncate: "probability of half a body, 0 to 1",
-      concurrency: "requests served at once, others wait; 0 is no limit",
+      concurrency: "requests that are served at once, while others wait; 0 for unlimited",
       ignoreRange: "true: a GET with a Range is answered with 200 and everything",
     },
     async handle({ world }, name, request) {
@@ -92,7 +92,7 @@ export const ROUTES: readonly Route[] = [
     path: "/client",
     does: "moves the client or changes its line, and returns the state",
     fields: {
-      near: "name of the PoP beside which the client is",
+      near: "name of the PoP next to the client",
       mbit: "megabits per second that all downloads of the client share; 0 is unlimited",
     },
     async handle({ world }, _name, request) {

@@ -19,7 +19,7 @@ export function lockFolder(folder: string): () => void {
   } catch (error) {
     database?.close();
     const { message } = error as Error;
-    const text = `${folder} cannot be locked (${message}): end the process that uses it, or give each a folder of its own`;
+    const text = `${folder} cannot be locked (${message}): stop the process that uses it, or give each its own folder`;
     throw new AgaroseError("STORE_FAILED", text, { folder }, error);
   }
   return () => database.close();

@@ -179,7 +179,7 @@ class BodyCheck {
   finish(): ReceivedBody {
     const decoded = this.#headers["x-amz-decoded-content-length"];
     if (decoded !== undefined && Number(decoded) !== this.bytes) {
-      throw new S3Error("IncompleteBody", `The body has ${this.bytes} bytes, its header says ${decoded}.`);
+      throw new S3Error("IncompleteBody", `The body has ${this.bytes} bytes, but its header declares ${decoded}.`);
     }
     if (this.#sha256 && this.#sha256.running.digest("hex") !== this.#sha256.expected) {
       throw new S3Error("XAmzContentSHA256Mismatch", "The provided x-amz-content-sha256 is not that of the body.");

@@ -133,7 +133,7 @@ export async function checkCompletion<T extends ArrivedPart>(
   const size = headers["x-amz-mp-object-size"];
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
   if (size !== undefined && size !== String(bytes)) {
-    throw new S3Error("InvalidRequest", `The parts have ${bytes} bytes, x-amz-mp-object-size says ${size}.`);
+    throw new S3Error("InvalidRequest", `The parts have ${bytes} bytes, but x-amz-mp-object-size is ${size}.`);
   }
   const expected = Object.keys(headers).flatMap((name) => algorithmOfHeader(name) ?? []);
   if (expected.length > 1) throw new S3Error("InvalidRequest", "Multiple checksum Types are not allowed.");

@@ -45,7 +45,7 @@ export async function* checkedListing(
     const { objects, isTruncated, next } = await fetchPage(token);
     if (isTruncated === undefined) throw broken("answered with 200, but not with a ListBucketResult");
     if (isTruncated && (next === undefined || next === ""))
-      throw broken("says that more follows, but not how to get it");
+      throw broken("announces a next page, but not how to get it");
     if (isTruncated && next === token) throw broken("sends the same continuation token again and again");
     emptyPages = objects.length === 0 ? emptyPages + 1 : 0;
     if (emptyPages > EMPTY_PAGES_MAX) {

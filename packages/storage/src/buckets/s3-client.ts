@@ -240,7 +240,7 @@ export function storeFailure(
   if (CREDENTIAL_PROBLEMS.has(problem) || status === 403) {
     const hint =
       problem === "RequestTimeTooSkewed"
-        ? `this machine's clock says ${new Date().toISOString()}, and the store's another time: set the clock that is wrong`
+        ? `this machine's clock shows ${new Date().toISOString()}, and the store's a different time: set the wrong one`
         : `its keys come from ${keysFrom}: check them and the bucket's policy`;
     const message =
       problem === "CredentialsProviderError"

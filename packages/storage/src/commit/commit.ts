@@ -268,7 +268,7 @@ export function maySeal(record: ManifestRecord, { sign }: WriteContext): boolean
 function notAcknowledged(key: string, error: unknown): AgaroseError {
   const cause = toAgaroseError(error);
   const message =
-    `the manifest of ${JSON.stringify(key)} was written, but nothing says that its key is still in force, so readers may ` +
+    `the manifest of ${JSON.stringify(key)} was written, but its key may no longer be in force, so readers may ` +
     `see either version: run the command again. First error: ${cause.message}`;
   return new AgaroseError("WRITE_UNCERTAIN", message, { key, first: cause.toJSON() }, cause);
 }

@@ -292,7 +292,7 @@ export const configSchema = v.pipe(
       [],
     ),
     auto: optional(
-      "What `auto` codes are chosen by, beside the regions and `survive`.",
+      "Settings of `auto` codes, in addition to the regions and `survive`.",
       v.strictObject({
         storageMax: optional(
           "Stored bytes per byte of a usual site, images and some video. Default: 1.45, or 1.1 times the least " +
@@ -390,7 +390,7 @@ export const configSchema = v.pipe(
     ),
     signing: optional("The private key by which `put`, `rm` and `repair` sign manifests.", signing),
     pops: optional(
-      "PoPs, deployed or on machines of yours. `status` and `doctor` ask them; `init` gives them to the web app.",
+      "PoPs, deployed or on your own machines. `status` and `doctor` check them; `init` passes them to the web app.",
       v.array(
         v.strictObject({
           name: about("Name of the PoP: its environment in Wrangler's configuration.", name),
@@ -411,13 +411,13 @@ export const configSchema = v.pipe(
             "File that holds the PoP's `ADMIN_TOKEN`, for commands without `AGAROSE_ADMIN_TOKEN` in their environment.",
             text,
           ),
-          node: optional("Whether `agarose pop` runs it on a machine of yours, so that it is no Worker.", v.boolean()),
+          node: optional("Whether `agarose pop` runs it on your own machine, so that it is not a Worker.", v.boolean()),
         }),
       ),
       [],
     ),
     site: optional(
-      "The site that PoPs serve by `/o/`, below a prefix: folders by their index page, and a page for what is not there. " +
+      "The site that PoPs serve by `/o/`, below a prefix: folders by their index page, and a page for missing paths. " +
         "Its pages may run scripts. `init --worker` and `pop` tell PoPs of it.",
       v.strictObject({
         prefix: optional("Begins the keys of the site.", v.string(), ""),

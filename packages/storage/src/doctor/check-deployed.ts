@@ -117,7 +117,7 @@ class PopCheck {
 
   /** What to say of a PoP without a place. */
   #unplaced({ place, continent }: StatusAnswer, placement: string | null): Found {
-    if (this.#pop.node) return { state: "ok", message: "a machine of yours" };
+    if (this.#pop.node) return { state: "ok", message: "your own machine" };
     if (continent) return { state: "ok", message: `one Worker everywhere; this machine reads from ${continent}` };
     if (place && placement === null && this.#pop.placement !== undefined) {
       const message = "Cloudflare does not say where it ran (cf-placement): deploy it with its placement";

@@ -82,7 +82,7 @@ async function sharedBuckets(stores: readonly Store[], signal: AbortSignal): Pro
       if (!(await isThere(other, name))) continue;
       const message =
         `REGION_MISPLACED: ${store.region.name} and ${other.region.name} are one bucket, whose loss would be that of ` +
-        "both: give each region a bucket of its own";
+        "both: give each region its own bucket";
       checks.push({ subject: other.region.name, name: NAME, state: "fail", message });
     }
   }

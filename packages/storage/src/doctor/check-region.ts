@@ -332,7 +332,7 @@ class RegionCheck {
     const state = Math.abs(skewMs) > SKEW_MS_FAIL ? "fail" : Math.abs(skewMs) > SKEW_MS_WARN ? "warn" : "ok";
     const skew = `${Math.abs(skewMs / 1000).toFixed(0)} s ${skewMs < 0 ? "behind" : "ahead of"} the server`;
     if (state === "ok") return this.#add("clock", state, `this machine is ${skew}`);
-    const times = `it says ${new Date(nowMs).toISOString()}, the server ${new Date(serverMs).toISOString()}`;
+    const times = `it shows ${new Date(nowMs).toISOString()}, the server's ${new Date(serverMs).toISOString()}`;
     const remedy =
       "set this machine's clock, as by NTP: requests are refused once before they are signed by the server's time, " +
       "and gc and expire delete nothing";

@@ -45,6 +45,6 @@ export function tempError(cause: unknown, folder = tmpdir()): unknown {
   const { code, syscall } = cause as NodeJS.ErrnoException;
   if (cause instanceof AgaroseError || code === undefined || syscall === undefined) return cause;
   const next = folder === tmpdir() ? "set TMPDIR to" : "choose";
-  const message = `${folder} takes no temporary files (${code}): ${next} a folder with room for them`;
+  const message = `${folder} cannot hold temporary files (${code}): ${next} a folder with room for them`;
   return new AgaroseError("DISK_FULL", message, { folder, error: code }, cause);
 }

@@ -88,6 +88,6 @@ test.each([
   vi.stubEnv("TMPDIR", folder);
   await expect(makeTempFolder("test")).rejects.toMatchObject({
     code: "DISK_FULL",
-    message: `${folder} takes no temporary files (${code}): set TMPDIR to a folder with room for them`,
+    message: `${folder} cannot hold temporary files (${code}): set TMPDIR to a folder with room for them`,
   });
 });

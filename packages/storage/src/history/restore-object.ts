@@ -100,7 +100,7 @@ async function refuseGone(kept: Manifest, context: WriteContext): Promise<void> 
 
 function nothingKept(key: string, { version }: RestoreWish): AgaroseError {
   const what = version === undefined ? "no version" : `no version ${version}`;
-  const message = `${what} of ${JSON.stringify(key)} is kept beside the current one: \`agarose versions\` lists what is`;
+  const message = `${what} of ${JSON.stringify(key)} is kept besides the current one: \`agarose versions\` lists the kept ones`;
   return new AgaroseError("OBJECT_NOT_FOUND", message, { key, ...(version !== undefined && { version }) });
 }
 

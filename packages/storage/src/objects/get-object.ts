@@ -56,7 +56,7 @@ export async function getObject(
   if (actual === undefined || actual === shown.sha256) return read.report;
   throw new AgaroseError(
     "OBJECT_CORRUPT",
-    `${JSON.stringify(shown.key)} decodes to SHA-256 ${actual}, its manifest says ${shown.sha256}: run \`agarose verify\``,
+    `${JSON.stringify(shown.key)} decodes to SHA-256 ${actual}, but its manifest has ${shown.sha256}: run \`agarose verify\``,
     { key: shown.key, expected: shown.sha256, actual },
   );
 }

@@ -33,7 +33,7 @@ export class HttpOrigin implements Origin {
     const bytes = Number(headers.get("content-length") ?? "none");
     const etag = headers.get("etag") ?? "";
     if (status !== 200) throw failed(name, `answered ${status}`);
-    if (!Number.isSafeInteger(bytes)) throw failed(name, "says no length");
+    if (!Number.isSafeInteger(bytes)) throw failed(name, "sends no length");
     if (headers.has("content-encoding")) throw failed(name, `codes the content as ${headers.get("content-encoding")}`);
     if (!/^"[^"]+"$/.test(etag)) throw failed(name, "has no strong ETag");
     return { name, bytes, etag, headers, modifiedMs: Date.parse(headers.get("last-modified") ?? "") || 0 };

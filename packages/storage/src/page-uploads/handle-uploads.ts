@@ -145,7 +145,7 @@ class Uploads {
     const [, text] = PATH.exec(pathname) ?? [];
     const isPost = request.method === "POST";
     if (!PATH.test(pathname) || (!isPost && (request.method !== "GET" || text === undefined))) {
-      throw invalid(`${request.method} ${pathname} is no request for an upload`);
+      throw invalid(`${request.method} ${pathname} is not a request for an upload`);
     }
     if (text === undefined) return this.#begin(request);
     const ticket = opened<Ticket>("ticket", text, this.#options.secret, this.#parts.nowMs());

@@ -44,7 +44,7 @@ export class ChunkStream {
   /** Rejects with CHUNK_WRONG_LENGTH unless all of it has come. */
   async end(): Promise<void> {
     const rest = this.#rest.length || ((await this.#parts?.next())?.value?.length ?? 0);
-    if (rest > 0) throw this.#failure("CHUNK_WRONG_LENGTH", "goes on behind its end");
+    if (rest > 0) throw this.#failure("CHUNK_WRONG_LENGTH", "is longer than its length");
   }
 
   /** Ends the request. */
@@ -62,7 +62,7 @@ export class ChunkStream {
       ...range,
       signal: this.#signal,
     });
-    if (status === 404) throw this.#failure("CHUNK_MISSING", "is not there");
+    if (status === 404) throw this.#failure("CHUNK_MISSING", "is missing");
     if (!body || status !== (chunkOffset > 0 ? 206 : 200)) {
       await body?.cancel();
       throw this.#failure("SOURCE_FAILED", `was answered by ${status}`);

@@ -191,7 +191,7 @@ async function checkedConfig(source: ConfigFile, pathname: string): Promise<Clie
   if (config.offline === undefined || !file || file.store) return config;
   throw new AgaroseError(
     "CONFIG_INVALID",
-    `${source.url} asks for "offline", which ${pathname} lacks: register agarose-sw.offline.js`,
+    `${source.url} sets "offline", which ${pathname} lacks: register agarose-sw.offline.js`,
     { url: source.url, field: "offline" },
   );
 }

@@ -45,7 +45,7 @@ function invalid(problem: string | false, version: number | undefined, cause?: u
   return new AgaroseError(
     "CONFIG_INVALID",
     HAS_MESSAGES &&
-      `${CODEC_FILE} ${problem}, and version ${CODEC_VERSION} is needed: serve it beside the worker's file. ` +
+      `${CODEC_FILE} ${problem}, and version ${CODEC_VERSION} is needed: serve it next to the worker's file. ` +
         `\`npx agarose init\` writes both; a module worker imports it first`,
     { file: CODEC_FILE, version, expected: CODEC_VERSION },
     cause,

@@ -120,7 +120,7 @@ export async function inflated(stored: Uint8Array, compression: number): Promise
       if (bytes > PART_BYTES_MAX) throw notTile(`a part has more than ${PART_BYTES_MAX} bytes`);
     });
   } catch (error) {
-    throw error instanceof AgaroseError ? error : notTile("a part is no gzip");
+    throw error instanceof AgaroseError ? error : notTile("a part is not gzip");
   }
 }
 

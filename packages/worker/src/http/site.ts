@@ -10,7 +10,7 @@ const name = v.pipe(v.string(), v.regex(/^[^/]+$/, "is not the name of a file"))
 export const SITE_VARIABLES = {
   SITE: json(
     "The site that `/o/` serves below the key prefix `prefix`: `index` answers for a folder, by default `index.html`, " +
-      "and `notFound` with status 404 for what is not there. Its pages may run scripts, so let nobody else write there.",
+      "and `notFound` with status 404 for missing paths. Its pages may run scripts, so let nobody else write there.",
     'JSON {"prefix"?, "index"?, "notFound"?}, or null',
     v.nullable(
       v.strictObject({

@@ -138,7 +138,7 @@ async function contentOf(key: string, response: Response, bytes: number): Promis
 function headOf(key: string, { status, headers }: Response): Head {
   if (status !== 200) throw failed(key, `answered ${status}`);
   const bytes = Number(headers.get("content-length") ?? "none");
-  if (!Number.isSafeInteger(bytes)) throw failed(key, "says no length");
+  if (!Number.isSafeInteger(bytes)) throw failed(key, "sends no length");
   if (headers.has("content-encoding")) throw failed(key, `codes the content as ${headers.get("content-encoding")}`);
   const version = /^"([\x21\x23-\x7e]+)"$/.exec(headers.get("etag") ?? "")?.[1];
   if (version === undefined) throw failed(key, "has no strong ETag, by which it could be known to be the same");

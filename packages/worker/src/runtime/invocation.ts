@@ -145,7 +145,7 @@ export class Invocation {
   async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
     const { misses, settings } = this.isolate;
     if (misses.isBlocked(this.#client)) {
-      throw new AgaroseError("RATE_LIMITED", "this client has asked for too many keys that do not exist: retry later");
+      throw new AgaroseError("RATE_LIMITED", "this client has requested too many missing keys: retry later");
     }
     try {
       return await this.#askRegions(key, generationMin, consistency);

@@ -107,7 +107,7 @@ export function withNamespaceId(text: string, placeholder: string, id: string): 
   const parts = text.split(placeholder);
   if (parts.length === 2) return parts.join(id);
   throw invalid(
-    `has the KV id ${JSON.stringify(placeholder)} ${parts.length - 1} times: give every PoP a placeholder of its own, or ` +
+    `has the KV id ${JSON.stringify(placeholder)} ${parts.length - 1} times: give every PoP its own placeholder, or ` +
       `write the id ${id} yourself`,
   );
 }

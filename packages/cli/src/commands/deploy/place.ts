@@ -44,7 +44,7 @@ export function missingPlace({ name, placement, vars }: PlacedEnvironment): stri
   if (vars["EVERYWHERE"] === "true") {
     return placement === undefined && !vars["LOCATION"]
       ? undefined
-      : `has EVERYWHERE = "true" in [env.${name}.vars] beside placement or LOCATION: remove one`;
+      : `has EVERYWHERE = "true" in [env.${name}.vars] and a placement or LOCATION: remove one`;
   }
   const hasLocation = typeof vars["LOCATION"] === "string" && vars["LOCATION"] !== "";
   if (placement !== undefined && hasLocation) return undefined;

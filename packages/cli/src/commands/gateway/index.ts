@@ -28,8 +28,8 @@ export const command = defineCommand({
   description: `serve the objects as an S3 bucket named ${BUCKET}; clients sign with ${KEY_ID} and ${SECRET}`,
   summary: "serve the objects as an S3 bucket",
   examples: [
-    ["gateway --listen 127.0.0.1:9000", "serve to programs of this machine"],
-    ["gateway --keys clients.json", "serve to several clients, each with rights of its own"],
+    ["gateway --listen 127.0.0.1:9000", "serve programs on this machine"],
+    ["gateway --keys clients.json", "serve several clients, each with its own rights"],
   ],
   args,
   run: async (values) => (await import("./gateway.ts")).gateway(values),

@@ -194,7 +194,7 @@ test("lines that are there already are not asked for again", async () => {
 test("notes name a missing package, and a plugin with a worker of its own", async () => {
   await write({ "package.json": '{"devDependencies":{"vite":"8","vite-plugin-pwa":"1"}}' });
   expect((await read())!.notes).toEqual([
-    expect.stringContaining("does not name @agarose/sw"),
+    expect.stringContaining("lacks @agarose/sw"),
     expect.stringContaining("vite-plugin-pwa"),
   ]);
 });

@@ -157,7 +157,7 @@ function commonNotes({ packages }: Files, { framework }: Project): string[] {
   const missing = framework !== "plain HTML" && !packages.has(PACKAGE);
   const other = WORKER_PACKAGES.find((name) => packages.has(name));
   return [
-    ...(missing ? [`package.json does not name ${PACKAGE}: install it, as docs/guides/web-app.md says`] : []),
+    ...(missing ? [`package.json lacks ${PACKAGE}: install it, as docs/guides/web-app.md explains`] : []),
     ...(other === undefined ? [] : [`${other} makes a worker for the same pages, and ${OTHER_WORKER}`]),
   ];
 }

@@ -217,7 +217,7 @@ test("--everywhere writes one Worker without a place or peers, and it stays that
   const contradictory = await runAgarose(["deploy", "--dry-run"], folder);
   expect([contradictory.code, contradictory.stderr]).toEqual([
     2,
-    expect.stringContaining("beside placement or LOCATION"),
+    expect.stringContaining("and a placement or LOCATION"),
   ]);
   await configure(CONFIG);
   const two = await init("--everywhere");

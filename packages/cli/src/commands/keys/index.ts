@@ -38,7 +38,7 @@ const rotate = defineCommand({
   name: "rotate",
   description: "replace the signing key in three steps; each prints the next one",
   examples: [
-    ["keys rotate new.pem", "write a key that readers trust beside the old one"],
+    ["keys rotate new.pem", "write a key that readers trust in addition to the old one"],
     ["keys rotate new.pem --sign", "sign with it"],
     ["keys rotate new.pem --finish", "trust only the new key"],
   ],

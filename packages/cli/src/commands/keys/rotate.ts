@@ -68,7 +68,7 @@ async function start(file: string, { publicKeys = [] }: Config): Promise<Step> {
   return {
     publicKeys: [...publicKeys, publicKey],
     lines: [
-      `1 of 3: ${publicKey} is trusted beside the old key, which still signs`,
+      `1 of 3: ${publicKey} is trusted in addition to the old key, which still signs`,
       PUBLISH,
       `then: agarose keys rotate ${file} --sign`,
     ],

@@ -93,7 +93,7 @@ async function addNew(
     return { secrets: [place], lines };
   }
   const lines = (id: string) => [
-    `1 of 3: ${id} decrypts beside the old secret, which still encrypts`,
+    `1 of 3: ${id} decrypts in addition to the old secret, which still encrypts`,
     "then: give the new secret to every reader that has the old one;",
     `then: agarose keys secret ${file} --encrypt with the same --prefix`,
   ];

@@ -164,7 +164,7 @@ test("what cannot be done in one migration is refused, with what to do, and noth
     [
       "another bucket",
       () => configure("n.json", [], { regions: moved(FIRST, { bucket: "elsewhere" }) }),
-      /a name of its own/,
+      /region a new name/,
     ],
     [
       "two other names at once",
@@ -177,7 +177,7 @@ test("what cannot be done in one migration is refused, with what to do, and noth
     [
       "another name beside a new region",
       () => configure("n.json", [], { regions: [...moved(FIRST, { name: "renamed" }), whole.regions.at(-1)!] }),
-      /adds .* rename in a migration of its own/,
+      /adds .* rename in a separate migration/,
     ],
     [
       "a former name of its own",

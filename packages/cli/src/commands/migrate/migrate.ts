@@ -65,13 +65,13 @@ export async function migrate({ next: nextPath, ...options }: Values<typeof args
     if (renamed && !dryRun) await renameControl(context);
   });
   if (dryRun) {
-    const line = `3 of 3 can be done: ${path} would be what ${nextPath} says${listed("left out", left)}`;
+    const line = `3 of 3 can be done: ${path} would become equal to ${nextPath}${listed("left out", left)}`;
     printResult(options, { step: 3, dryRun, ...what }, [line]);
     return EXIT_OK;
   }
   await writeFields(path, next.fields);
   printResult(options, { step: 3, ...what }, [
-    `3 of 3: ${path} is what ${nextPath} says`,
+    `3 of 3: ${path} is equal to ${nextPath}`,
     PUBLISH,
     ...(left.length === 0 ? [] : [`then delete the buckets of ${left.join(", ")}`]),
   ]);

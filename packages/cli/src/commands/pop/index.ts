@@ -4,7 +4,7 @@ import { parseAddress } from "../../ui/units.ts";
 
 /** Its arguments and options. */
 export const args = {
-  name: positional("[name]", "name of the PoP, unless the variable POP says it"),
+  name: positional("[name]", "name of the PoP; default: the variable POP"),
   data: valued("<folder>", "folder of the chunk cache and the state; one process at a time may use it"),
   listen: valued("<address>", "host and port to listen on", { default: "127.0.0.1:8787", parse: parseAddress }),
   vars: option("<file>", "JSON object of the Worker's variables and secrets; the environment overrides it"),

@@ -53,7 +53,7 @@ export function transitionOf(current: ConfigFile, next: ConfigFile): Transition 
   if (renamed && added.length + left.length > 0) {
     throw usage(
       `the migration renames ${renamed.from} to ${renamed.to}, and ` +
-        `${added.length > 0 ? `adds ${added.join(", ")}` : `leaves out ${left.join(", ")}`}: rename in a migration of its own`,
+        `${added.length > 0 ? `adds ${added.join(", ")}` : `leaves out ${left.join(", ")}`}: rename in a separate migration`,
     );
   }
   const draining = regionFields(current).flatMap((region) =>
@@ -85,7 +85,7 @@ function checkPlace(region: RegionConfig, before: ReadonlyMap<string, RegionConf
   if (!known || isSameBucket(known, region)) return;
   throw usage(
     `region ${region.name} is bucket ${region.bucket} now and was ${known.bucket} at ${known.endpoint}: ` +
-      "give the new bucket a name of its own, and leave the old region out",
+      "give the new bucket's region a new name, and leave the old region out",
   );
 }
 

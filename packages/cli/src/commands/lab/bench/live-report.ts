@@ -68,7 +68,7 @@ export function describeLive({ machine, places, samples, copyRegion }: LiveResul
     "",
     table(["read", "Agarose", "`/o/`", "one copy", "Agarose / one copy", "kinds", "failed"], rows),
     "",
-    table(["place", "name", "small answer, ms", "what it says"], placeRows),
+    table(["place", "name", "small answer, ms", "its report"], placeRows),
     "",
     machine,
   ];
