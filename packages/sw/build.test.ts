@@ -84,7 +84,7 @@ test("production workers have codes only, the development worker and the page's 
   const withMessage = await Promise.all(
     files.map(async ({ path }) => ((await readFile(path, "utf8")).includes(message) ? [basename(path)] : [])),
   );
-  expect(withMessage.flat()).toEqual(["agarose-sw.dev.js", "agarose.js"]);
+  expect(withMessage.flat()).toEqual(["agarose-sw.dev.js", "agarose-client.js"]);
 });
 
 test.each([
@@ -94,7 +94,8 @@ test.each([
   ["agarose-sw.dev.js", []],
   ["agarose-sw.remove.js", []],
   ["agarose-codec.js", []],
-  ["agarose.js", ["createClient", "errorOf", "register", "unregister"]],
+  ["agarose.js", ["errorOf", "register", "unregister"]],
+  ["agarose-client.js", ["createClient", "errorOf"]],
   ["agarose-devtools.js", ["logReads", "onRead", "showOverlay", "summarized", "totalsOf"]],
   ["agarose-upload.js", ["putObject"]],
 ])("%s is a module that imports nothing and exports what pages use", async (name, exported) => {

@@ -59,7 +59,8 @@ const SCRIPTS: readonly Script[] = [
     messages: false,
     encryption: false,
   },
-  { name: "agarose.js", entry: "index.ts", runsIn: "page", messages: true, encryption: true },
+  { name: "agarose.js", entry: "entries/agarose.ts", runsIn: "page", messages: true, encryption: false },
+  { name: "agarose-client.js", entry: "entries/agarose-client.ts", runsIn: "page", messages: true, encryption: true },
   { name: "agarose-devtools.js", entry: "devtools/index.ts", runsIn: "page", messages: true, encryption: true },
   { name: "agarose-upload.js", entry: "entries/agarose-upload.ts", runsIn: "page", messages: true, encryption: false },
 ];
@@ -157,7 +158,7 @@ export async function sizeTable(): Promise<string> {
     ["and with decryption (`agarose-sw.encryption.js`)", await bundle({ ...offline, encryption: true })],
     ["with error messages", await bundle({ ...worker, messages: true })],
   ];
-  for (const script of SCRIPTS.filter(({ name }) => /^agarose(-codec|-devtools|-upload|)\.js$/.test(name)))
+  for (const script of SCRIPTS.filter(({ name }) => /^agarose(-codec|-client|-devtools|-upload|)\.js$/.test(name)))
     rows.push([`\`${script.name}\``, await bundle(script)]);
   const lines = rows.map(([what, { code }]) => {
     const { gzipBytes, brotliBytes } = sizesOf(new TextEncoder().encode(code));

@@ -40,6 +40,8 @@ const SECRETS = ["first", "second"] as const;
 /** The configuration that the command line finds in its folder. */
 export const CONFIG_FILE = "agarose.config.json";
 const bucketOf = (region: string): string => `bucket-${region}`;
+/** At the server of the first region. */
+const ORIGIN_BUCKET = "plain";
 
 /** Texts by the names of their files. */
 export type Files = Readonly<Record<string, string>>;
@@ -60,6 +62,8 @@ export interface ConfigChange {
   readonly drains?: string;
   /** Whether the environment has the admin token of the PoP, which names `KillWorld.hot`. */
   readonly heats?: boolean;
+  /** Whether it has an origin: `KillWorld.origin`. */
+  readonly origin?: boolean;
   /** The secret that encrypts. Both decrypt. Default: the first. */
   readonly secret?: (typeof SECRETS)[number];
 }
@@ -86,6 +90,8 @@ export class KillWorld {
   readonly dir: string;
   readonly config: Config;
   readonly stores: readonly S3Store[];
+  /** A bucket of plain objects. */
+  readonly origin: S3Store;
   /** The keys that the PoP is asked for. */
   readonly hot: string[];
   readonly #servers: readonly S3Endpoint[];
@@ -104,6 +110,7 @@ export class KillWorld {
     this.config = { ...config, regions: config.regions.map(withFormer) };
     const options = { credentials: KEYS, attempts: 3 };
     this.stores = this.config.regions.map((region) => new S3Store(region, options));
+    this.origin = new S3Store({ ...this.config.regions[0]!, name: "origin", bucket: ORIGIN_BUCKET }, options);
   }
 
   /** Starts one server for each of so many regions: `r0`, `r1` and so on. Its readers know one by both names. */
@@ -111,7 +118,7 @@ export class KillWorld {
     const dir = await mkdtemp(join(tmpdir(), "agarose-kills-"));
     for (const name of SECRETS) await writeFile(join(dir, name), `aes256:${randomBytes(32).toString("base64")}`);
     const start = (region: string): Promise<S3Endpoint> =>
-      startVersitygw({ ...KEYS, buckets: [bucketOf(region)], dir: join(dir, region) });
+      startVersitygw({ ...KEYS, buckets: [bucketOf(region), ORIGIN_BUCKET], dir: join(dir, region) });
     const servers = await Promise.all(Array.from({ length: count }, (_, index) => start(`r${index}`)));
     return new KillWorld(dir, servers, await startPop(), renamed);
   }
@@ -224,7 +231,8 @@ export class KillWorld {
   }
 
   /** A configuration of the world's regions. */
-  configText({ regions: names, drains, renamed, heats = false, secret = "first" }: ConfigChange = {}): string {
+  configText(change: ConfigChange = {}): string {
+    const { regions: names, drains, renamed, heats = false, origin = false, secret = "first" } = change;
     const regions = this.#servers.flatMap(({ url }, index) => {
       const first = `r${index}`;
       const name = first === renamed?.from ? renamed.to : first;
@@ -234,6 +242,7 @@ export class KillWorld {
     const secrets = SECRETS.toSorted((a) => (a === secret ? -1 : 1));
     return JSON.stringify({
       regions,
+      ...(origin && { origin: { endpoint: this.#servers[0]!.url, bucket: ORIGIN_BUCKET } }),
       ...(heats && { pops: [{ name: "pop", url: this.#pop.url }], hot: { storage: 1 } }),
       code: { k: 2, m: 1 },
       stripeBytes: 64 * 1024,
@@ -256,7 +265,7 @@ export class KillWorld {
   }
 
   async close(): Promise<void> {
-    for (const store of this.stores) store.close();
+    for (const store of [...this.stores, this.origin]) store.close();
     this.#pop.server.close();
     await Promise.all(this.#servers.map((server) => server.close()));
     await rm(this.dir, { recursive: true, force: true });

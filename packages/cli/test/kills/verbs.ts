@@ -5,9 +5,10 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
+import type { Store } from "@agarose/storage/buckets/store";
 import type { Dice } from "@agarose/storage/testing";
 import { bytesOf, manifestOf, read, soundOf, type Case, type Prepare } from "./case.ts";
-import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld } from "./kill-world.ts";
+import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld, type Seen } from "./kill-world.ts";
 
 const MARK_OLD_HOURS = 48;
 
@@ -235,23 +236,80 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     };
   },
 
+  // Its puts and removals are batches: one claim to several keys.
   sync: async (world, key, dice) => {
     const [old, own] = [bytesOf(key, dice), bytesOf(key, dice)];
-    const gone = `${key}.gone`;
-    await world.put(key, old);
-    await world.put(gone, old);
+    const [changed, added] = [[key, `${key}.1`, `${key}.2`], [`${key}.new1`, `${key}.new2`]];
+    const gone = [`${key}.gone1`, `${key}.gone2`, `${key}.gone3`];
+    for (const one of [...changed, ...gone]) await world.put(one, old);
     const folder = `${await world.file("")}.folder`;
     await mkdir(folder);
-    await writeFile(join(folder, key), own);
+    for (const one of [...changed, ...added]) await writeFile(join(folder, one), own);
+    const expectSeen = async (keys: readonly string[], allowed: readonly Seen[]): Promise<void> => {
+      for (const one of keys) {
+        const wrong = (await world.read(one)).find((seen) => !allowed.includes(seen));
+        if (wrong !== undefined) throw new Error(`a reader of ${one} sees ${wrong}, not ${allowed.join(" or ")}`);
+      }
+    };
     return {
-      args: ["sync", folder, "/", "--delete", "--yes", "--include", key, "--include", gone],
+      args: ["sync", folder, "/", "--delete", "--yes", "--include", `${key}*`],
       before: [seenAs(old), seenAs(own)],
       after: seenAs(own),
       kills: 2,
+      afterKill: async () => {
+        await expectSeen(changed, [seenAs(old), seenAs(own)]);
+        await expectSeen(added, ["absent", seenAs(own)]);
+        await expectSeen(gone, [seenAs(old), "absent"]);
+      },
       atEnd: async () => {
-        await soundOf(world, key)();
-        const seen = await world.read(gone);
-        if (seen.some((one) => one !== "absent")) throw new Error(`sync left ${gone}: ${seen.join(", ")}`);
+        await expectSeen([...changed, ...added], [seenAs(own)]);
+        await expectSeen(gone, ["absent"]);
+        for (const one of [...changed, ...added]) await soundOf(world, one)();
+      },
+    };
+  },
+
+  mv: async (world, key, dice) => {
+    const own = bytesOf(key, dice);
+    const to = `moved/${key}`;
+    await world.put(key, own);
+    const afterKill = async (): Promise<void> => {
+      const seen = [...(await world.read(key)), ...(await world.read(to))];
+      const wrong = seen.find((one) => one !== seenAs(own) && one !== "absent");
+      if (wrong !== undefined) throw new Error(`a killed mv left ${wrong}`);
+      if (!seen.includes(seenAs(own))) throw new Error("a killed mv left nothing at both keys");
+    };
+    const before = [seenAs(own), "absent"];
+    return { args: ["mv", key, to], before, after: "absent", kills: 1, afterKill, atEnd: soundOf(world, to) };
+  },
+
+  adopt: async (world, key, dice) => {
+    const own = bytesOf(key, dice);
+    await world.origin.put(key, own, { bytes: own.length, contentType: "text/plain" });
+    const before = ["absent", seenAs(own)];
+    const atEnd = soundOf(world, key);
+    return { args: ["adopt", key], config: { origin: true }, before, after: seenAs(own), kills: 2, atEnd };
+  },
+
+  release: async (world, key, dice) => {
+    const [old, own] = [bytesOf(key, dice), bytesOf(key, dice)];
+    const names = [key, `${key}.1`];
+    await world.origin.put(key, old, { bytes: old.length, contentType: "text/plain" });
+    for (const name of names) await world.put(name, own);
+    const plain = (): Promise<Buffer[]> => Promise.all(names.map((name) => bodyOf(world.origin, name)));
+    return {
+      args: ["release", key],
+      config: { origin: true },
+      before: [seenAs(own)],
+      after: seenAs(own),
+      kills: 2,
+      afterKill: async () => {
+        const [replaced, added] = await plain();
+        if (![old, own].some((bytes) => bytes.equals(replaced!))) throw new Error("a killed release left other bytes");
+        if (added!.length > 0 && !added!.equals(own)) throw new Error("a killed release left a part of an object");
+      },
+      atEnd: async () => {
+        if (!(await plain()).every((bytes) => bytes.equals(own))) throw new Error("release ended with other bytes");
       },
     };
   },
@@ -313,6 +371,13 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     return own;
   },
 };
+
+/** Nothing where there is no object. */
+async function bodyOf(store: Store, name: string): Promise<Buffer> {
+  const { status, body } = await store.get(name);
+  const bytes = Buffer.from(await new Response(body as BodyInit).arrayBuffer());
+  return status === 200 ? bytes : Buffer.alloc(0);
+}
 
 function checkEncrypted({ encryption }: Manifest): void {
   if (!encryption) throw new Error("it is not encrypted at the end");

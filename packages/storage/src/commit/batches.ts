@@ -215,11 +215,8 @@ async function unchanged(
   const list = async (store: Store, signal: AbortSignal): Promise<ReadonlyMap<string, string>> => {
     const found = new Map<string, string>();
     let count = 0;
-    for await (const { name, etag = "" } of store.list(
-      commonStart(first, last),
-      signal,
-      first.slice(0, first.lastIndexOf("@")),
-    )) {
+    // The name before the first one is its own without the end.
+    for await (const { name, etag = "" } of store.list(commonStart(first, last), signal, first.slice(0, -1))) {
       if (name > last) break;
       if (++count > NAMES_MAX)
         throw new AgaroseError("SOURCE_FAILED", `more than ${NAMES_MAX} names among ${names.length}`);

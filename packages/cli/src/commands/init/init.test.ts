@@ -42,7 +42,8 @@ test("init writes the workers, the page's side, and a client configuration of Po
   expect(code).toBe(0);
   const written = await readdir(join(folder, "public"));
   const scripts = ["agarose-codec.js", "agarose-devtools.js", "agarose-sw.dev.js", "agarose-sw.js"];
-  scripts.push("agarose-sw.offline.js", "agarose-sw.encryption.js", "agarose-upload.js", "agarose.js");
+  scripts.push("agarose-sw.offline.js", "agarose-sw.encryption.js", "agarose-upload.js");
+  scripts.push("agarose-client.js", "agarose.js");
   expect(written.toSorted()).toEqual([...scripts.flatMap((name) => [name, `${name}.map`]), "agarose.json"].toSorted());
   const config: unknown = JSON.parse(await readFile(join(folder, "public/agarose.json"), "utf8"));
   const regions = [

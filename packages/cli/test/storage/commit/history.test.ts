@@ -132,7 +132,7 @@ test("gc takes all versions of a key that are over by a few requests to a region
   expect(await gc(key, KEEP_HOURS + 1, 25)).toMatchObject({ found: 4, copiesRemoved: 4 * REGIONS.length });
   world.faults.delete("dublin");
   expect(deletions, "the probe of its clock, chunks, marks and copies").toBe(4);
-  expect(await world.names(`history/${key}@`)).toEqual([]);
+  expect(await world.names(`history/${key}!`)).toEqual([]);
 });
 
 test("gc touches nothing of a key whose history a region does not list", async () => {
