@@ -239,7 +239,10 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
   // Its puts and removals are batches: one claim to several keys.
   sync: async (world, key, dice) => {
     const [old, own] = [bytesOf(key, dice), bytesOf(key, dice)];
-    const [changed, added] = [[key, `${key}.1`, `${key}.2`], [`${key}.new1`, `${key}.new2`]];
+    const [changed, added] = [
+      [key, `${key}.1`, `${key}.2`],
+      [`${key}.new1`, `${key}.new2`],
+    ];
     const gone = [`${key}.gone1`, `${key}.gone2`, `${key}.gone3`];
     for (const one of [...changed, ...gone]) await world.put(one, old);
     const folder = `${await world.file("")}.folder`;
