@@ -59,8 +59,8 @@ const SCRIPTS: readonly Script[] = [
     messages: false,
     encryption: false,
   },
-  { name: "agarose.js", entry: "entries/agarose.ts", runsIn: "page", messages: true, encryption: false },
-  { name: "agarose-client.js", entry: "entries/agarose-client.ts", runsIn: "page", messages: true, encryption: true },
+  { name: "agarose.js", entry: "page/drop-in.ts", runsIn: "page", messages: true, encryption: false },
+  { name: "agarose-client.js", entry: "page/drop-in-client.ts", runsIn: "page", messages: true, encryption: true },
   { name: "agarose-devtools.js", entry: "devtools/index.ts", runsIn: "page", messages: true, encryption: true },
   { name: "agarose-upload.js", entry: "entries/agarose-upload.ts", runsIn: "page", messages: true, encryption: false },
 ];

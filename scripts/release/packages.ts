@@ -173,7 +173,7 @@ async function addServiceWorker(folder: string): Promise<void> {
   await build({
     ...TSDOWN,
     cwd: folder,
-    entry: { agarose: "src/entries/agarose.d.ts" },
+    entry: { agarose: "src/page/drop-in.d.ts" },
     outDir: files,
     tsconfig: false,
     dts: { dtsInput: true, generator: "oxc", tsconfig: false },
