@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Backend } from "./backend.ts";
 import type { KeyLock } from "./key-lock.ts";
-import type { Rights } from "./rights.ts";
+import type { KeyPair, Rights } from "./rights.ts";
 import type { Validators } from "./wire/conditions.ts";
 import type { S3Request } from "./wire/request.ts";
 import { S3Error } from "./wire/s3-error.ts";
@@ -18,6 +18,10 @@ export interface Exchange extends S3Request {
   readonly owner: string;
   /** The rights of the client, of which all but the keys in the body is checked. */
   readonly rights: Rights;
+  /** Of all clients: a form says inside who has allowed it. */
+  readonly pairs: readonly KeyPair[];
+  /** When the request came, in milliseconds since 1970. */
+  readonly nowMs: number;
   /** Aborts when the client has left. */
   readonly left: AbortSignal;
 }

@@ -13,10 +13,12 @@ import * as buckets from "./operations/buckets.ts";
 import * as copies from "./operations/copies.ts";
 import * as uploads from "./operations/multipart.ts";
 import * as objects from "./operations/objects.ts";
+import { postObject } from "./operations/post.ts";
 import * as tagging from "./operations/tagging.ts";
 import { objectAcl, SETTINGS } from "./operations/settings.ts";
 import { sendContinue, sendError, serveAll } from "./wire/answers.ts";
 import { allowOrigin, answerPreflight } from "./wire/cors.ts";
+import { isForm } from "./wire/form.ts";
 import type { OperationName } from "./wire/operations.ts";
 import { readRequest } from "./wire/request.ts";
 import { findOperation } from "./wire/routes.ts";
@@ -65,6 +67,7 @@ const SERVED: Readonly<Record<OperationName, (exchange: Exchange) => Promise<voi
   ListObjectVersions: buckets.listVersions,
   ListMultipartUploads: uploads.listUploads,
   DeleteObjects: objects.deleteObjects,
+  PostObject: postObject,
   GetObject: objects.readObject,
   HeadObject: objects.readObject,
   GetObjectAcl: objectAcl,
@@ -139,15 +142,17 @@ async function operate(
   { backend, pairs, publicRead, nowMs = Date.now }: S3ServerOptions,
   shared: Pick<Exchange, "locks" | "left">,
 ): Promise<void> {
-  const asked = readRequest(request, pairs, nowMs());
-  if (!asked.signing && !publicRead) throw new S3Error("AccessDenied", "The request is not signed.");
+  const cameMs = nowMs();
+  const asked = readRequest(request, pairs, cameMs);
+  const mayBeOpen = publicRead || isForm(request.headers["content-type"]);
+  if (!asked.signing && !mayBeOpen) throw new S3Error("AccessDenied", "The request is not signed.");
   const owner = pairs[0].accessKeyId;
   const name = findOperation(asked, owner);
-  const isRead = name === "GetObject" || name === "HeadObject";
-  if (!asked.signing && !isRead) throw new S3Error("AccessDenied", "Only objects can be read without a signature.");
+  const isOpen = name === "PostObject" || (publicRead && (name === "GetObject" || name === "HeadObject"));
+  if (!asked.signing && !isOpen) throw new S3Error("AccessDenied", "Only objects can be read without a signature.");
   const rights = pairs.find(({ accessKeyId }) => accessKeyId === asked.signing?.accessKeyId) ?? {};
   checkRights(rights, name, asked);
   if (name !== "ListBuckets" && name !== "CreateBucket") backend.checkBucket(asked.bucket);
   sendContinue({ request, response });
-  await SERVED[name]({ ...asked, ...shared, request, response, backend, owner, rights });
+  await SERVED[name]({ ...asked, ...shared, request, response, backend, owner, rights, pairs, nowMs: cameMs });
 }

@@ -6,7 +6,7 @@ import { errorOf, inTurn, tellVersion, type Exchange } from "../exchange.ts";
 import { checkKey } from "../rights.ts";
 import { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } from "../wire/answered-object.ts";
 import { sendEmpty, sendXmlOnceDone } from "../wire/answers.ts";
-import { receiveText } from "../wire/body.ts";
+import { receiveText, type Received } from "../wire/body.ts";
 import { WHOLE } from "../wire/checksum.ts";
 import { checkPut, checkRemoval, notModified, rangeAsked, type Validators } from "../wire/conditions.ts";
 import { DELETE_XML_BYTES_MAX, readDeletion, type Removal } from "../wire/deletion.ts";
@@ -61,13 +61,24 @@ function rangeIn(object: CurrentObject, { headers }: Exchange): ByteRange | unde
   }
 }
 
-/** PutObject, with If-Match and If-None-Match. A client that leaves once its body is here does not end the put. */
+/** PutObject, with If-Match and If-None-Match. */
 export async function putObject(exchange: Exchange): Promise<void> {
+  sendEmpty(exchange, 200, await storeObject(exchange, exchange.request));
+}
+
+/**
+ * Stores `request` as the object of the exchange, with its headers and conditions. A client that leaves once its body
+ * is here does not end the put. Returns the headers of the answer.
+ */
+export async function storeObject(
+  exchange: Exchange,
+  request: Received["request"],
+): Promise<Readonly<Record<string, string>>> {
   const { backend, bucket, key } = exchange;
   const onlyIf = writeConditionOf(exchange);
   backend.checkWrite(exchange, onlyIf);
   const { contentType, headers } = describedBy(exchange);
-  const body = await backend.receive(bucket, exchange);
+  const body = await backend.receive(bucket, { ...exchange, request });
   const checksums = { ...body.checksums, ...(Object.keys(body.checksums).length > 0 && WHOLE) };
   const object = { bucket, key, etag: body.md5, contentType, headers: { ...headers, ...checksums }, onlyIf };
   let stored: Validators;
@@ -78,7 +89,7 @@ export async function putObject(exchange: Exchange): Promise<void> {
     throw error;
   }
   tellVersion(exchange, stored);
-  sendEmpty(exchange, 200, { etag: stored.etag, ...checksums });
+  return { etag: stored.etag, ...checksums };
 }
 
 /** Returns the condition of a write; undefined for one that has none. */

@@ -1,6 +1,6 @@
 /** Receives a request body into a file, and checks its length, hashes, checksums and signatures. */
 import { createHash } from "node:crypto";
-import type { Readable } from "node:stream";
+import { IncomingMessage } from "node:http";
 import { decodeAwsChunked } from "./aws-chunked.ts";
 import {
   algorithmNamed,
@@ -36,13 +36,15 @@ export interface BodyTarget {
 
 /** A request, as it came and as S3 understands it. */
 export interface Received extends Pick<S3Request, "headers"> {
-  /** The body: that of a request, or the bytes of an object that a request copies. */
-  readonly request: Readable;
+  /** The body: that of a request, the file in it, or the bytes of an object that it copies. */
+  readonly request: AsyncIterable<Uint8Array>;
   readonly signing: SigningContext | undefined;
 }
 
 /** S3's largest single put. */
 const BODY_BYTES_MAX = 5 * 1024 ** 3;
+/** A client that sends nothing for this long has left. */
+const IDLE_MS = 60_000;
 
 /**
  * Writes the payload of a request to `file`.
@@ -83,10 +85,21 @@ export async function receiveText(received: Received, bytesMax: number, ofBody =
   return Buffer.concat(parts).toString("utf8");
 }
 
+/** Yields the body of a request as it comes. */
+export async function* sentParts(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  request.setTimeout(IDLE_MS, () => request.destroy());
+  try {
+    // A body that is refused in the middle is answered: the end of the loop must not cut the connection.
+    yield* request.iterator({ destroyOnReturn: false });
+  } finally {
+    // A request whose body is complete counts as destroyed, and its socket waits for the answer still.
+    request.socket.setTimeout(0);
+  }
+}
+
 function payloadOf({ request, headers, signing }: Received, check: BodyCheck): AsyncIterable<Uint8Array> {
   const kind = headers["x-amz-content-sha256"] ?? "UNSIGNED-PAYLOAD";
-  // A body that is refused in the middle is answered: the end of the loop must not cut the connection.
-  const parts = request.iterator({ destroyOnReturn: false });
+  const parts = request instanceof IncomingMessage ? sentParts(request) : request;
   if (kind === "UNSIGNED-PAYLOAD" || SHA256.test(kind)) return parts;
   if (kind.startsWith("STREAMING-AWS4-ECDSA")) {
     throw new S3Error("NotImplemented", "Signature Version 4A is not supported.");

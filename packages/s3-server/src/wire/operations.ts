@@ -114,6 +114,8 @@ export const OPERATIONS = {
       },
     },
   },
+  // Its form has the headers of PutObject as fields.
+  PostObject: { method: "POST", on: "bucket" },
   GetObject: { method: "GET", on: "object", ...READ },
   HeadObject: { method: "HEAD", on: "object", ...READ },
   GetObjectTagging: { method: "GET", on: "object", select: ["tagging"] },

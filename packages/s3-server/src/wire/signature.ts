@@ -1,5 +1,5 @@
 /**
- * Checks AWS Signature Version 4, in the Authorization header and in the query of a presigned URL.
+ * Checks AWS Signature Version 4, in the Authorization header, in the query of a presigned URL, and of a form's policy.
  *
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
@@ -48,29 +48,68 @@ export function checkSignature(
   refuseOtherSignatures(request);
   const claim = claimInHeader(request) ?? claimInQuery(request);
   if (!claim) return undefined;
-  const [accessKeyId, day, region, service, terminator] = claim.credential;
-  const credentials = pairs.find((pair) => pair.accessKeyId === accessKeyId);
-  if (!credentials) {
-    throw new S3Error("InvalidAccessKeyId", "The access key id does not exist in our records.");
-  }
-  if (!day || !region || service !== "s3" || terminator !== "aws4_request" || !claim.date.startsWith(day)) {
-    throw new S3Error("AuthorizationHeaderMalformed", "The credential scope is not DAY/REGION/s3/aws4_request.");
-  }
+  const { accessKeyId, scope, key } = signingKey(claim, pairs);
   checkTime(claim, nowMs);
   refuseUnsigned(request, claim);
-  const scope = [day, region, service, terminator].join("/");
-  const key = [day, region, service, terminator].reduce<Buffer>(
-    (parent, part) => hmac(parent, part),
-    Buffer.from(`AWS4${credentials.secretAccessKey}`),
-  );
   const isSigned = canonicalRequests(request, claim).some((canonical) => {
     const toSign = ["AWS4-HMAC-SHA256", claim.date, scope, sha256Hex(canonical)].join("\n");
     return sameHex(hmac(key, toSign).toString("hex"), claim.signature);
   });
-  if (!isSigned) {
-    throw new S3Error("SignatureDoesNotMatch", "The signature we calculated does not match the one you provided.");
+  if (!isSigned) throw mismatch();
+  return { accessKeyId, key, date: claim.date, scope, signature: claim.signature };
+}
+
+/**
+ * Checks the signature of the policy in a form, whose fields have lower-case names. Returns the access key id.
+ *
+ * @throws S3Error AccessDenied without a policy, InvalidArgument without one of the fields that sign it, or what
+ *   `checkSignature` throws.
+ */
+export function checkPolicySignature(fields: ReadonlyMap<string, string>, pairs: readonly Credentials[]): string {
+  const policy = fields.get("policy");
+  if (policy === undefined) throw new S3Error("AccessDenied", "The form has no policy before its file.");
+  if (fields.has("awsaccesskeyid")) throw versionTwo();
+  const [algorithm, credential, date, signature] = ["algorithm", "credential", "date", "signature"].map((name) => {
+    const value = fields.get(`x-amz-${name}`);
+    if (value !== undefined) return value;
+    const message = `Bucket POST must contain a field named 'x-amz-${name}', before the file.`;
+    throw new S3Error("InvalidArgument", message);
+  }) as [string, string, string, string];
+  if (algorithm !== "AWS4-HMAC-SHA256") throw new S3Error("InvalidArgument", "x-amz-algorithm is AWS4-HMAC-SHA256.");
+  const { accessKeyId, key } = signingKey({ credential: scopeOf(credential), date }, pairs);
+  if (!sameHex(hmac(key, policy).toString("hex"), signature)) throw mismatch();
+  return accessKeyId;
+}
+
+function signingKey(
+  { credential, date }: Pick<Claim, "credential" | "date">,
+  pairs: readonly Credentials[],
+): Pick<SigningContext, "accessKeyId" | "scope" | "key"> {
+  const [accessKeyId, ...scope] = credential;
+  const credentials = pairs.find((pair) => pair.accessKeyId === accessKeyId);
+  if (!credentials) {
+    throw new S3Error("InvalidAccessKeyId", "The access key id does not exist in our records.");
   }
-  return { accessKeyId: credentials.accessKeyId, key, date: claim.date, scope, signature: claim.signature };
+  const [day, region, service, terminator] = scope;
+  if (!day || !region || service !== "s3" || terminator !== "aws4_request" || !date.startsWith(day)) {
+    throw new S3Error("AuthorizationHeaderMalformed", "The credential scope is not DAY/REGION/s3/aws4_request.");
+  }
+  const key = scope.reduce<Buffer>(
+    (parent, part) => hmac(parent, part),
+    Buffer.from(`AWS4${credentials.secretAccessKey}`),
+  );
+  return { accessKeyId: credentials.accessKeyId, scope: scope.join("/"), key };
+}
+
+function mismatch(): S3Error {
+  return new S3Error("SignatureDoesNotMatch", "The signature we calculated does not match the one you provided.");
+}
+
+function versionTwo(): S3Error {
+  const message =
+    "This is Signature Version 2. The authorization mechanism you have provided is not supported. " +
+    "Please use AWS4-HMAC-SHA256: set signature_version s3v4, or the like, in your client.";
+  return new S3Error("InvalidRequest", message);
 }
 
 /** Signature Version 2, and two signatures at once. */
@@ -78,10 +117,7 @@ function refuseOtherSignatures({ headers, query }: SignedRequest): void {
   const authorization = single(headers["authorization"])?.trim();
   const names = queryPairs(query).map(([name]) => name);
   if (authorization?.startsWith("AWS ") || (names.includes("AWSAccessKeyId") && names.includes("Signature"))) {
-    const message =
-      "This is Signature Version 2. The authorization mechanism you have provided is not supported. " +
-      "Please use AWS4-HMAC-SHA256: set signature_version s3v4, or the like, in your client.";
-    throw new S3Error("InvalidRequest", message);
+    throw versionTwo();
   }
   if (authorization !== undefined && names.includes("X-Amz-Signature")) {
     throw new S3Error("InvalidArgument", "Only one auth mechanism allowed; the Authorization header or the query.");
@@ -100,7 +136,8 @@ export function hmac(key: Buffer, data: string): Buffer {
 
 /** Compares two digests in constant time. */
 export function sameHex(a: string, b: string): boolean {
-  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+  const [one, other] = [Buffer.from(a), Buffer.from(b)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }
 
 interface Claim {

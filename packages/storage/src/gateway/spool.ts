@@ -3,15 +3,11 @@
  * bounded. A gateway that was killed leaves its folder, and the next one removes it.
  */
 import { open, rm, type FileHandle } from "node:fs/promises";
-import { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { receiveBody, S3Error, type BodyFile, type ChecksumAlgorithm, type Received } from "@agarose/s3-server";
 import { tempError } from "../files/file-errors.ts";
 import { makeTempFolder } from "../files/owned-files.ts";
 import { writeAll } from "../files/whole-file.ts";
-
-/** A client that sends nothing for this long has left. */
-const IDLE_MS = 60_000;
 
 /** A folder of bodies. */
 export class Spool {
@@ -45,7 +41,6 @@ export class Spool {
    *   throws. Nothing is left then.
    */
   async receive(received: Received, also?: ChecksumAlgorithm): Promise<BodyFile> {
-    const { request } = received;
     const { path, file } = await this.#create();
     let bytes = 0;
     const write = async (part: Uint8Array): Promise<void> => {
@@ -55,8 +50,6 @@ export class Spool {
       this.#bytes += part.length;
       await writeAll(part, path, (rest) => file.write(rest));
     };
-    const sent = request instanceof IncomingMessage ? request : undefined;
-    sent?.setTimeout(IDLE_MS, () => request.destroy());
     try {
       return { path, ...(await receiveBody(received, { write }, also)) };
     } catch (error) {
@@ -64,8 +57,6 @@ export class Spool {
       throw error;
     } finally {
       await file.close();
-      // A request whose body is complete counts as destroyed, and its socket waits for the answer still.
-      sent?.socket.setTimeout(0);
     }
   }
 
