@@ -21,7 +21,11 @@ export async function postObject(exchange: Exchange): Promise<void> {
   const signer = checkPolicySignature(sent, pairs);
   // The one in the address counts, whatever the form says.
   const fields = new Map([...sent, ["bucket", bucket]]);
-  for (const [name, value] of fields) fields.set(name, value.replaceAll("${filename}", () => fileName));
+  for (const [name, value] of fields)
+    fields.set(
+      name,
+      value.replaceAll("${filename}", () => fileName),
+    );
   const bounds = checkPolicy(fields, nowMs);
   const key = fields.get("key");
   if (!key) throw new S3Error("InvalidArgument", "Bucket POST must contain a field named 'key', before the file.");
@@ -51,7 +55,8 @@ async function* within({ min, max }: FileBounds, file: AsyncIterable<Uint8Array>
     if (bytes > max) throw new S3Error("EntityTooLarge", `The policy allows a file of ${max} bytes at most.`);
     yield part;
   }
-  if (bytes < min) throw new S3Error("EntityTooSmall", `The policy wants ${min} bytes at least, the file has ${bytes}.`);
+  if (bytes < min)
+    throw new S3Error("EntityTooSmall", `The policy wants ${min} bytes at least, the file has ${bytes}.`);
 }
 
 /** Answers as the form asks: by a redirect, by a document, or by nothing. */

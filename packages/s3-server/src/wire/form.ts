@@ -38,11 +38,11 @@ export async function readForm(contentType = "", body: AsyncIterable<Uint8Array>
   await reader.text(mark);
   const fields = new Map<string, string>();
   while (await reader.hasPart()) {
-    const head = await reader.text("\r\n\r\n");
-    const name = parameterOf("name", head)?.toLowerCase();
+    const parameters = parametersOf(await reader.text("\r\n\r\n"));
+    const name = parameters.get("name")?.toLowerCase();
     if (name === undefined) throw malformed("a part of it has no name");
     if (name === "file") {
-      const fileName = (parameterOf("filename", head) ?? "").replace(/^.*[/\\]/s, "");
+      const fileName = (parameters.get("filename") ?? "").replace(/^.*[/\\]/s, "");
       return { fields, fileName, file: reader.file(mark) };
     }
     if (fields.has(name)) throw new S3Error("InvalidArgument", `The field ${name} comes more than once.`);
@@ -51,11 +51,15 @@ export async function readForm(contentType = "", body: AsyncIterable<Uint8Array>
   throw new S3Error("InvalidArgument", "POST requires exactly one file upload per request.");
 }
 
-function parameterOf(name: string, head: string): string | undefined {
-  const value = String.raw`(?:"((?:\\"|[^"])*)"|([^\s";]+))`;
-  const pattern = new RegExp(String.raw`^content-disposition:\s*form-data\b.*;\s*${name}=${value}`, "im");
-  const [, quoted, plain] = pattern.exec(head) ?? [];
-  return quoted?.replaceAll('\\"', '"') ?? plain;
+/** The parameters of its `Content-Disposition`. */
+function parametersOf(head: string): Map<string, string> {
+  const [, written = ""] = /^content-disposition:\s*form-data\b(.*)$/im.exec(head) ?? [];
+  const found = written.matchAll(/;\s*([a-z*]+)=(?:"((?:\\"|[^"])*)"|([^\s";]+))/gi);
+  return new Map(
+    [...found].map(([, name = "", quoted, plain = ""]) => {
+      return [name.toLowerCase(), quoted?.replaceAll('\\"', '"') ?? plain];
+    }),
+  );
 }
 
 class FormReader {
