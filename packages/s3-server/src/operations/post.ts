@@ -52,11 +52,12 @@ async function* within({ min, max }: FileBounds, file: AsyncIterable<Uint8Array>
   let bytes = 0;
   for await (const part of file) {
     bytes += part.length;
-    if (bytes > max) throw new S3Error("EntityTooLarge", `The policy allows a file of ${max} bytes at most.`);
+    if (bytes > max)
+      throw new S3Error("EntityTooLarge", `The policy allows at most ${max} bytes, but the file has more.`);
     yield part;
   }
   if (bytes < min)
-    throw new S3Error("EntityTooSmall", `The policy wants ${min} bytes at least, the file has ${bytes}.`);
+    throw new S3Error("EntityTooSmall", `The policy requires at least ${min} bytes, but the file has ${bytes}.`);
 }
 
 /** Answers as the form asks: by a redirect, by a document, or by nothing. */

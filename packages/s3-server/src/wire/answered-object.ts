@@ -41,7 +41,7 @@ export function keptHeaders({ headers }: Pick<S3Request, "headers">): KeptHeader
   let metadataBytes = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (name.startsWith(METADATA) && !mayKeepHeader(name)) {
-      throw new S3Error("InvalidArgument", `${JSON.stringify(name)} is no name of a header.`);
+      throw new S3Error("InvalidArgument", `${JSON.stringify(name)} is not the name of a header.`);
     }
     if (!mayKeepHeader(name) || isChecksum(name)) continue;
     if (name.startsWith(METADATA)) {

@@ -12,7 +12,7 @@ export interface UploadForm {
   readonly file: AsyncIterable<Uint8Array>;
 }
 
-/** What S3 allows beside the file. */
+/** The limit of S3 for everything beside the file. */
 const FIELD_BYTES_MAX = 20 * 1024;
 const BOUNDARY = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]+)"|([^\s";]+))/i;
 
@@ -120,7 +120,7 @@ class FormReader {
   #count({ length }: Uint8Array): void {
     this.#fieldBytes += length;
     if (this.#fieldBytes <= FIELD_BYTES_MAX) return;
-    const message = `Beside its file, a form may have ${FIELD_BYTES_MAX} bytes.`;
+    const message = `A form may have at most ${FIELD_BYTES_MAX} bytes beside its file.`;
     throw new S3Error("MaxPostPreDataLengthExceeded", message);
   }
 

@@ -1,22 +1,22 @@
 /**
- * The policy of a form: what its signer allows whoever has it to upload.
+ * The policy of a form, by which its signer allows whoever has it to upload.
  *
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTConstructPolicy.html
  */
 import { S3Error } from "./s3-error.ts";
 
-/** How long the file may be, in bytes. */
+/** The shortest and the longest file, in bytes. */
 export interface FileBounds {
   min: number;
   max: number;
 }
 
-/** Fields that a policy need not name: it cannot, or they say nothing. */
+/** Fields that a policy need not name, because it cannot or because they have no effect. */
 const UNNAMED = /^(policy|x-amz-signature|x-ignore-.*)$/;
 
 /**
  * Checks that the fields of a form, which include its bucket, are as its policy wants them, and that it names each.
- * Returns what it wants of the file.
+ * Returns the bounds of the file.
  *
  * @throws S3Error InvalidPolicyDocument, or AccessDenied for a policy that has expired or does not fit.
  */
@@ -40,7 +40,7 @@ export function checkPolicy(fields: ReadonlyMap<string, string>, nowMs: number):
     const field = fields.get(name) ?? "";
     // S3 takes a content type with commas for a list.
     const texts = name === "content-type" ? field.split(/,\s*/) : [field];
-    if (operator !== "eq" && operator !== "starts-with") throw invalid(`${operator} is no condition`);
+    if (operator !== "eq" && operator !== "starts-with") throw invalid(`${operator} is not a condition`);
     if (operator === "eq" ? field === value : texts.every((text) => text.startsWith(value))) continue;
     throw denied(`Policy Condition failed: ${JSON.stringify([operator, subject, value])}`);
   }
@@ -59,8 +59,8 @@ function readPolicy(policy: string): { readonly expiresMs: number; readonly cond
   const { expiration, conditions } = (read ?? {}) as Record<string, unknown>;
   const isDate = typeof expiration === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(expiration);
   const expiresMs = isDate ? Date.parse(expiration) : Number.NaN;
-  if (Number.isNaN(expiresMs)) throw invalid("its expiration is no date such as 2030-01-02T03:04:05Z");
-  if (!Array.isArray(conditions)) throw invalid("its conditions are no list");
+  if (Number.isNaN(expiresMs)) throw invalid("its expiration is not a date such as 2030-01-02T03:04:05Z");
+  if (!Array.isArray(conditions)) throw invalid("its conditions are not a list");
   return { expiresMs, conditions };
 }
 
@@ -75,13 +75,13 @@ function conditionOf(written: unknown): [operator: string, subject: unknown, val
     const [entry, ...others] = Object.entries(written ?? {});
     if (entry && others.length === 0) return ["eq", `$${entry[0]}`, entry[1]];
   }
-  throw invalid(`${JSON.stringify(written)} is no condition`);
+  throw invalid(`${JSON.stringify(written)} is not a condition`);
 }
 
 function bytesOf(bound: unknown): number {
   const bytes = typeof bound === "string" && /^\d+$/.test(bound) ? Number(bound) : bound;
   if (Number.isSafeInteger(bytes) && (bytes as number) >= 0) return bytes as number;
-  throw invalid(`${JSON.stringify(bound)} in content-length-range is no number of bytes`);
+  throw invalid(`${JSON.stringify(bound)} in content-length-range is not a number of bytes`);
 }
 
 function invalid(why: string): S3Error {

@@ -75,7 +75,8 @@ export function checkPolicySignature(fields: ReadonlyMap<string, string>, pairs:
     const message = `Bucket POST must contain a field named 'x-amz-${name}', before the file.`;
     throw new S3Error("InvalidArgument", message);
   }) as [string, string, string, string];
-  if (algorithm !== "AWS4-HMAC-SHA256") throw new S3Error("InvalidArgument", "x-amz-algorithm is AWS4-HMAC-SHA256.");
+  if (algorithm !== "AWS4-HMAC-SHA256")
+    throw new S3Error("InvalidArgument", "x-amz-algorithm must be AWS4-HMAC-SHA256.");
   const { accessKeyId, key } = signingKey({ credential: scopeOf(credential), date }, pairs);
   if (!sameHex(hmac(key, policy).toString("hex"), signature)) throw mismatch();
   return accessKeyId;
