@@ -27,8 +27,8 @@ export interface KeptHeaders {
 /**
  * Returns the type and the headers that an object keeps.
  *
- * @throws S3Error NotImplemented for another ACL or storage class, InvalidArgument for metadata whose name no answer can
- *   have, MetadataTooLarge, or what `keptTags` throws.
+ * @throws S3Error NotImplemented for another ACL or storage class, InvalidArgument for metadata whose name cannot be a
+ *   header, MetadataTooLarge, or what `keptTags` throws.
  */
 export function keptHeaders({ headers }: Pick<S3Request, "headers">): KeptHeaders {
   for (const [name, only] of Object.entries(ONLY_VALUES)) {
@@ -41,7 +41,7 @@ export function keptHeaders({ headers }: Pick<S3Request, "headers">): KeptHeader
   let metadataBytes = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (name.startsWith(METADATA) && !mayKeepHeader(name)) {
-      throw new S3Error("InvalidArgument", `${JSON.stringify(name)} is not the name of a header.`);
+      throw new S3Error("InvalidArgument", `${JSON.stringify(name)} cannot be the name of a header.`);
     }
     if (!mayKeepHeader(name) || isChecksum(name)) continue;
     if (name.startsWith(METADATA)) {
