@@ -227,6 +227,10 @@ export const ERROR_CATALOGUE = {
     meaning: "The clocks of the regions and of this machine differ by more than five minutes.",
     remedy: "Set the clock that the message names, then run the command again.",
   },
+  INVENTORY_INVALID: {
+    meaning: "An S3 Inventory is incomplete, damaged, too old, or of another bucket or format.",
+    remedy: "Follow the message, or leave `--inventory` out: then the region is listed.",
+  },
   FILE_UNREADABLE: {
     meaning: "A file cannot be read, or changed while it was read.",
     remedy: "Check the path and its permissions.",
@@ -265,6 +269,7 @@ export const PROGRAM_CODES = [
   "KEYS_OUTDATED",
   "REGION_MISPLACED",
   "CLOCKS_DISAGREE",
+  "INVENTORY_INVALID",
   "FILE_UNREADABLE",
   "CODING_INVALID",
   "DISK_FULL",

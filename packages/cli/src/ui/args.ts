@@ -6,7 +6,7 @@ import { AgaroseError } from "@agarose/core";
 import { HEADERS_ALLOWED } from "@agarose/core/format";
 import { LOG_FORMATS, type LogFormat } from "@agarose/solver/traces";
 import { choice, flag, negatedFlag, option, positional, repeatable } from "../command.ts";
-import { parseShard } from "@agarose/storage/maintenance/amounts";
+import { parseInventoryPlace, parseShard } from "@agarose/storage/maintenance/amounts";
 import { parseCount } from "./units.ts";
 
 /** The key of one object. */
@@ -42,6 +42,13 @@ export const SHARD = option(
   {
     parse: parseShard,
   },
+);
+
+/** By it a walk lists no such region. */
+export const INVENTORY = repeatable(
+  "<region=s3://bucket/path>",
+  "folder of an S3 Inventory (CSV), which is read in place of listing this region; repeatable",
+  { parse: parseInventoryPlace },
 );
 
 /** By it a command reads from what is left when most regions do not answer. */

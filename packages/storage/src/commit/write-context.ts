@@ -5,6 +5,7 @@ import { acceptUnsigned, type ManifestRecord, type SignatureCheck, type Signer }
 import type { Config } from "../config/config.ts";
 import type { Store } from "../buckets/store.ts";
 import { Breaker } from "../regions/ask-regions.ts";
+import type { Inventory } from "../listing/inventory.ts";
 import type { Shard } from "../listing/shard.ts";
 import { ClaimRemovals } from "./claim-removals.ts";
 
@@ -43,18 +44,20 @@ export interface WriteOptions {
   readonly claimRemovals?: ClaimRemovals;
   /** The keys that its walks see. Default: all. */
   readonly shard?: Shard | undefined;
+  /** What its walks read in place of listing a region. Only of walks that write nothing by what is listed. */
+  readonly inventories?: ReadonlyMap<Store, Inventory> | undefined;
   /** Hears of each key that it has entered in the repair queue. */
   readonly onQueued?: (key: string) => void;
 }
 
-type Optional = "sign" | "fence" | "shard" | "onQueued";
+type Optional = "sign" | "fence" | "shard" | "inventories" | "onQueued";
 /** `WriteOptions` with their defaults, but without a signer or a fence when there is none. */
 export type WriteContext = Required<Omit<WriteOptions, Optional>> & Pick<WriteOptions, Optional>;
 
 /** The part of it that asks the regions. */
 export type RegionParts = Pick<
   WriteContext,
-  "stores" | "signal" | "clock" | "breaker" | "trust" | "shard" | "onQueued"
+  "stores" | "signal" | "clock" | "breaker" | "trust" | "shard" | "inventories" | "onQueued"
 >;
 
 /** Fills in the defaults of `options`. */

@@ -10,6 +10,7 @@ import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../
 import { SilenceLimit } from "../objects/silence.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
 import { NAMES_MAX, tooManyNames } from "./bounded-names.ts";
+import type { Inventory } from "./inventory.ts";
 import { isInShard, type Shard } from "./shard.ts";
 
 /** An object of a listing, and where it is. */
@@ -66,6 +67,8 @@ export interface ListingOptions {
   readonly until?: string | undefined;
   /** Leaves out the keys of other shards. Default: there are none. */
   readonly shard?: Shard | undefined;
+  /** What to read in place of listing a region. An error of one ends the listing. Default: there are none. */
+  readonly inventories?: ReadonlyMap<Store, Inventory> | undefined;
   /** Timers of deadlines. Default: the system's. */
   readonly clock?: Clock;
   /** Receives a region that cannot be listed, and why; the rest is listed without it. Default: it ends the listing. */
@@ -76,7 +79,8 @@ interface Cursor {
   readonly kind: Kind;
   readonly store: Store;
   readonly objects: AsyncIterator<ListedObject>;
-  readonly silence: SilenceLimit;
+  /** Undefined for an inventory, which comes after all of it was read. */
+  readonly silence: SilenceLimit | undefined;
   /** The greatest group so far. */
   last: string;
   /** Names of that group so far. */
@@ -93,15 +97,35 @@ export async function* keyGroups(
   stores: readonly Store[],
   prefix: string,
   signal: AbortSignal,
-  { kinds = KINDS_DEFAULT, after, from, until, shard, clock = systemClock, onFailure }: ListingOptions = {},
+  options: ListingOptions = {},
+): AsyncGenerator<KeyGroup> {
+  const left = new AbortController();
+  try {
+    yield* mergedGroups(stores, prefix, AbortSignal.any([signal, left.signal]), options);
+  } finally {
+    // An inventory is read by another process.
+    left.abort();
+  }
+}
+
+async function* mergedGroups(
+  stores: readonly Store[],
+  prefix: string,
+  signal: AbortSignal,
+  { kinds = KINDS_DEFAULT, after, from, until, shard, inventories, clock = systemClock, onFailure }: ListingOptions,
 ): AsyncGenerator<KeyGroup> {
   const passed = after === undefined ? from : keyName(after);
   const last = until === undefined ? undefined : keyName(until);
   const cursors = kinds.flatMap((kind) =>
     stores.map((store): Cursor => {
-      const silence = new SilenceLimit(clock, signal);
+      const inventory = inventories?.get(store);
+      const silence = inventory ? undefined : new SilenceLimit(clock, signal);
       const start = passed === undefined ? undefined : `${PREFIXES[kind]}${passed}`;
-      const names = store.list(`${PREFIXES[kind]}${keyNamePrefix(prefix)}`, silence.signal, start);
+      const names = (inventory ?? store).list(
+        `${PREFIXES[kind]}${keyNamePrefix(prefix)}`,
+        silence?.signal ?? signal,
+        start,
+      );
       return { kind, store, silence, objects: names[Symbol.asyncIterator](), last: "", names: 0, next: undefined };
     }),
   );
@@ -114,7 +138,7 @@ export async function* keyGroups(
       if (last !== undefined && cursor.next && cursor.next.group > last) cursor.next = undefined;
     } catch (error) {
       signal.throwIfAborted();
-      if (!onFailure) throw error;
+      if (!onFailure || inventories?.has(cursor.store)) throw error;
       if (!failed.has(cursor.store)) onFailure(cursor.store, toAgaroseError(error, "SOURCE_FAILED"));
       failed.add(cursor.store);
     }
@@ -146,7 +170,8 @@ async function take(cursor: Cursor, group: string, step: (cursor: Cursor) => Pro
 async function advance(cursor: Cursor, shard: Shard | undefined): Promise<void> {
   for (;;) {
     cursor.next = undefined;
-    const { done, value } = await cursor.silence.limit(cursor.objects.next());
+    const next = cursor.objects.next();
+    const { done, value } = await (cursor.silence?.limit(next) ?? next);
     if (done) return;
     const rest = value.name.slice(PREFIXES[cursor.kind].length);
     const at = rest.indexOf("!");

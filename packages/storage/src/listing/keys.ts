@@ -45,7 +45,7 @@ export class KeyListing {
 
   /** In order of their names. Rejects with the error of the first region when none can be listed. */
   async *groups(): AsyncGenerator<KeyGroup> {
-    const { stores, signal, breaker, clock, shard } = this.#context;
+    const { stores, signal, breaker, clock, shard, inventories } = this.#context;
     const { kinds = [], after, until } = this.#options;
     const errors: AgaroseError[] = [];
     const listing = keyGroups(stores, this.#prefix, signal, {
@@ -54,6 +54,7 @@ export class KeyListing {
       until,
       clock,
       shard,
+      inventories,
       onFailure: ({ region: { name } }, error) => {
         errors.push(error);
         breaker.open(name);

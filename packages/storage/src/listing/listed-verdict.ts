@@ -7,7 +7,7 @@ import { keptRegions } from "../layout/object-layout.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, Kind, RegionObject } from "./key-groups.ts";
 import { currentNames } from "../buckets/region-names.ts";
-import { mayBeTombstone } from "./listed-length.ts";
+import { mayBeTombstone, mustBeTombstone } from "./listed-length.ts";
 import { commonRecord } from "./listed-object.ts";
 
 /** What `quickVerdict` needs listed of a key beside its manifests. */
@@ -27,6 +27,14 @@ export async function quickVerdict(group: KeyGroup, context: WriteContext): Prom
   return code !== "auto" && codes.length === 0
     ? verdictByListing(group, context.config)
     : byOneManifest(group, context);
+}
+
+/** Whether a key was listed with nothing but tombstones, and these were forgotten since: nothing is wrong with it. */
+export function isForgotten({ key, manifests }: KeyGroup, verdict: Pick<ObjectVerdict, "manifests">): boolean {
+  return (
+    verdict.manifests.every(({ state }) => state === "missing") &&
+    manifests.every((manifest) => mustBeTombstone(key, manifest))
+  );
 }
 
 /** Whether the manifests of a group are one and the same in all regions, and no tombstones. */

@@ -62,8 +62,9 @@ export async function walkObjects<R, T, I extends { readonly key: string } = Key
   const { isEnough = () => false } = walk;
   const { onWarning = () => {} } = options;
   const keys = givenKeys(options.keys ?? [], options.prefix);
-  const { shard } = context;
+  const { shard, inventories } = context;
   if (keys.length > 0 && shard) throw new AgaroseError("USAGE", "give either keys or a shard");
+  if (keys.length > 0 && inventories?.size) throw new AgaroseError("USAGE", "give either keys or an inventory");
   const prefix = options.prefix ?? "";
   const isGiven = keys.length > 0;
   const isListed = !isGiven && walk.items === undefined;

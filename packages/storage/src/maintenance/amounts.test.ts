@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { durationText, parseDuration, parseMoney, parseRate, parseShare, parseSize } from "./amounts.ts";
+import { durationText, parseDuration, parseInventoryPlace, parseMoney, parseRate, parseShare, parseSize } from "./amounts.ts";
 
 test.each([
   [parseDuration(), "90s", 90_000],
@@ -13,6 +13,7 @@ test.each([
   [parseShare, "1%", 0.01],
   [parseShare, ".5", 0.5],
   [parseMoney, "$0.25", 0.25],
+  [parseInventoryPlace, "eu=s3://reports/eu/daily", { region: "eu", bucket: "reports", path: "eu/daily" }],
 ])("%# %s is read", (parse, text, value) => expect(parse(text)).toEqual(value));
 
 test.each([
@@ -26,6 +27,8 @@ test.each([
   [parseRate, "0B/s"],
   [parseShare, "101%"],
   [parseMoney, "five"],
+  [parseInventoryPlace, "s3://reports/eu"],
+  [parseInventoryPlace, "eu=s3://reports"],
 ])("%# %j is refused, and the message begins with it", (parse, text) => {
   expect(() => parse(text)).toThrow(
     expect.objectContaining({ code: "USAGE", message: expect.stringMatching(/^\S* /) }),

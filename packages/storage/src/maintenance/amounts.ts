@@ -1,8 +1,9 @@
 /**
- * Durations, sizes, rates, shares, shards and money as options spell them, and amounts as people read them. Each parser
+ * Durations, sizes, rates, shares, shards, places and money as options spell them, and amounts as people read them. Each parser
  * throws USAGE, and its message begins with the text.
  */
 import { AgaroseError } from "@agarose/core";
+import type { InventoryPlace } from "../listing/inventory.ts";
 import type { Shard } from "../listing/shard.ts";
 
 /** Bounds of a number, both included. */
@@ -42,6 +43,13 @@ export function parseShard(text: string): Shard {
   const [, index = 0, count = 0] = (/^(\d+)\/(\d+)$/.exec(text) ?? []).map(Number);
   if (index >= 1 && index <= count && count <= SHARDS_MAX) return { index, count };
   throw usage(text, `is not a shard: write 2/8 for the second of eight, with at most ${SHARDS_MAX} in all`);
+}
+
+/** Where the inventories of a region are: `eu=s3://reports/eu-bucket/daily`. */
+export function parseInventoryPlace(text: string): InventoryPlace {
+  const [, region, bucket, path] = /^([^=]+)=s3:\/\/([^/]+)\/(.+)$/.exec(text) ?? [];
+  if (region && bucket && path) return { region, bucket, path };
+  throw usage(text, "is not where an inventory is: write eu=s3://BUCKET/PATH for the folder of that of the region eu");
 }
 
 /** Bytes of `16GiB`, `500MB` or `8000000`. */

@@ -1,7 +1,7 @@
 /** A walk that verifies objects and rewrites what is missing or damaged: first those that wait in the repair queue. */
 import { toAgaroseError } from "@agarose/core";
 import { verifyWithHistory } from "../history/verify-history.ts";
-import { quickKinds, quickVerdict } from "../listing/listed-verdict.ts";
+import { isForgotten, quickKinds, quickVerdict } from "../listing/listed-verdict.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import { refuseUnknown, unreachableRegions, withUnreachable, type UnreachableRegion } from "../objects/verdicts.ts";
@@ -82,7 +82,9 @@ export async function repairObjects(options: RepairOptions, context: DeploymentP
       const listed = quick && group ? await quickVerdict(group, context) : undefined;
       if (listed) return { key, outcome: "sound", ...unchanged(listed) };
       const outcome = await repairKey(key, context, { quick });
-      if (!group && outcome.outcome !== "failed") refuseUnknown([outcome.before]);
+      if (outcome.outcome === "failed") return outcome;
+      if (!group) refuseUnknown([outcome.before]);
+      if (group && isForgotten(group, outcome.after)) return undefined;
       return outcome;
     },
     add,

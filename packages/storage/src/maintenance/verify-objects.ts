@@ -1,7 +1,7 @@
 /** A walk that checks objects, and says of each what is damaged and whether it still reads. */
 import type { WriteContext } from "../commit/write-context.ts";
 import { verifyWithHistory } from "../history/verify-history.ts";
-import { quickKinds, quickVerdict } from "../listing/listed-verdict.ts";
+import { isForgotten, quickKinds, quickVerdict } from "../listing/listed-verdict.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import {
   hasKeptDamage,
@@ -53,6 +53,7 @@ export function verifyObjects(options: VerifyOptions, context: WriteContext): Pr
       const listed = quick && group ? await quickVerdict(group, context) : undefined;
       const verdict = listed ?? (await verifyWithHistory(key, context, quick));
       if (!group) refuseUnknown([verdict]);
+      if (group && isForgotten(group, verdict)) return undefined;
       return group && verdict.removed && !hasKeptDamage(verdict) ? undefined : verdict;
     },
     add,

@@ -1,6 +1,6 @@
 /** The definition of `agarose repair`. */
 import { defineCommand, flag } from "../../command.ts";
-import { CURSOR, DRY_RUN, JSON_LINES, KEYS, KEY_PREFIX, SHARD, jobs } from "../../ui/args.ts";
+import { CURSOR, DRY_RUN, INVENTORY, JSON_LINES, KEYS, KEY_PREFIX, SHARD, jobs } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
@@ -11,6 +11,7 @@ export const args = {
   dryRun: DRY_RUN,
   jobs: jobs("1, or 8 with --quick"),
   shard: SHARD,
+  inventory: INVENTORY,
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

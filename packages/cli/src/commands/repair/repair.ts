@@ -1,5 +1,6 @@
 /** `agarose repair`: verifies objects and rewrites what is missing or damaged. */
 import { AgaroseError } from "@agarose/core";
+import { inventoriesOf } from "@agarose/storage/listing/inventory";
 import { repairObjects } from "@agarose/storage/maintenance/repair-objects";
 import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { withReport, WRITING } from "../../lib/context.ts";
@@ -14,7 +15,8 @@ export async function repair(options: Values<typeof args>): Promise<number> {
   if (queued && keys.length > 0) throw new AgaroseError("USAGE", "give either keys or --queued");
   return withReport(options, WRITING, async (report, context) => {
     const onOutcome = (outcome: RepairOutcome): Promise<void> => report.item(outcome, repairLines(outcome));
-    const totals = await repairObjects({ ...options, onOutcome, onWarning: logLine }, context);
+    const inventories = inventoriesOf(options.inventory, context, logLine);
+    const totals = await repairObjects({ ...options, onOutcome, onWarning: logLine }, { ...context, inventories });
     const { regionsUnreachable, ...counts } = totals;
     const { sound, repaired, damaged, failed } = counts;
     const objects = formatCount(sound + repaired + damaged + failed, "object");

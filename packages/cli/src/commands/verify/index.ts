@@ -1,6 +1,6 @@
 /** The definition of `agarose verify`. */
 import { defineCommand, flag } from "../../command.ts";
-import { CURSOR, JSON_LINES, KEYS, KEY_PREFIX, SHARD, jobs } from "../../ui/args.ts";
+import { CURSOR, INVENTORY, JSON_LINES, KEYS, KEY_PREFIX, SHARD, jobs } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
@@ -9,6 +9,7 @@ export const args = {
   quick: flag("use listings only, without reading chunks: finds missing chunks and wrong lengths"),
   jobs: jobs("2, or 16 with --quick"),
   shard: SHARD,
+  inventory: INVENTORY,
   cursor: CURSOR,
   jsonLines: JSON_LINES,
 };

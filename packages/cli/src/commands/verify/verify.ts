@@ -1,4 +1,5 @@
 /** `agarose verify`: reads every stored byte of objects and says what is damaged and what still reads. */
+import { inventoriesOf } from "@agarose/storage/listing/inventory";
 import { verifyObjects, type VerifyTotals } from "@agarose/storage/maintenance/verify-objects";
 import { stateOf } from "@agarose/storage/objects/verdicts";
 import { READING, withReport } from "../../lib/context.ts";
@@ -13,7 +14,11 @@ export async function verify(options: Values<typeof args>): Promise<number> {
   return withReport(options, READING, async (report, context) => {
     const onVerdict = (verdict: ObjectVerdict): Promise<void> =>
       report.item({ ...verdict, state: stateOf(verdict) }, verdictLines(verdict));
-    const { objects, unsound, ...totals } = await verifyObjects({ ...options, onVerdict, onWarning: logLine }, context);
+    const inventories = inventoriesOf(options.inventory, context, logLine);
+    const { objects, unsound, ...totals } = await verifyObjects(
+      { ...options, onVerdict, onWarning: logLine },
+      { ...context, inventories },
+    );
     await report.end(totals, [...totals.regionsUnreachable.map(unreachableLine), summaryOf({ ...totals, objects })]);
     return unsound === 0 ? EXIT_OK : EXIT_FAILED;
   });
