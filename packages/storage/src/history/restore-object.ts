@@ -3,10 +3,11 @@
  * is kept stays as it is, and so does what the restored version takes the place of.
  */
 import { AgaroseError } from "@agarose/core";
-import { isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core/format";
-import { replacedMeanwhile } from "../commit/commit.ts";
+import { isTombstone, parseKey, type Manifest } from "@agarose/core/format";
 import { listChunks } from "../objects/chunk-listing.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
+import { listedSurvey } from "../listing/listed-object.ts";
+import type { Survey } from "../regions/region-survey.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { shownManifest } from "../encryption/opened.ts";
 import { asBefore, putObject, type PutObject, type PutResult } from "../objects/put-object.ts";
@@ -20,13 +21,15 @@ export interface RestoreWish {
   readonly version?: string;
   /** Whether the object must be removed, or have the content of that version already. Default: false. */
   readonly isRemoved?: boolean;
+  /** The ETag by which all regions listed the manifest shortly before. Then one of them is read in place of all. */
+  readonly etag?: string | undefined;
 }
 
 /** A kept version, and what the key holds. */
 export interface Restorable {
   readonly kept: Manifest;
-  /** The newest generation of the key, a tombstone included: the restored version takes its place and no other. */
-  readonly seen: number;
+  /** What the regions have: the restored version takes the place of the newest, a tombstone included, and no other. */
+  readonly survey: Survey;
 }
 
 /**
@@ -39,7 +42,9 @@ export interface Restorable {
  */
 export async function findRestorable(key: string, wish: RestoreWish, context: WriteContext): Promise<Restorable> {
   parseKey(key);
-  const { newest } = await settledSurvey(key, context);
+  const listed = wish.etag === undefined ? undefined : await listedSurvey(wish.etag, key, context);
+  const survey = listed ?? (await settledSurvey(key, context));
+  const { newest } = survey;
   const enough = majorityOf(context.stores);
   const { versions, problems } = await keptVersions(key, enough, context);
   const current = newest && !isTombstone(newest) ? newest.upload : undefined;
@@ -52,7 +57,7 @@ export async function findRestorable(key: string, wish: RestoreWish, context: Wr
   if (wish.isRemoved && present && !(kept && (await haveOneContent(kept, present, context)))) throw notRemoved(present);
   if (!kept) throw nothingKept(key, wish);
   await refuseGone(kept, context);
-  return { kept, seen: newest?.generation ?? 0 };
+  return { kept, survey };
 }
 
 /**
@@ -61,16 +66,13 @@ export async function findRestorable(key: string, wish: RestoreWish, context: Wr
  * or READ_TIMEOUT when the version cannot be read to its end. Then readers see what was there before.
  */
 export async function restoreVersion(
-  { kept, seen }: Restorable,
+  { kept, survey }: Restorable,
   context: DeploymentParts,
   { onBytes }: Pick<PutObject, "onBytes"> = {},
 ): Promise<PutResult> {
   const { key, contentType, headers } = await shownManifest(kept, context.config);
-  const onlyIf = (_: Manifest | undefined, newest: ManifestRecord | undefined): void => {
-    if ((newest?.generation ?? 0) !== seen) throw replacedMeanwhile(key, {}, "look at it with `agarose versions`");
-  };
   const source = objectSource(kept, context);
-  const object = { key, source, contentType, headers, force: false, onlyIf };
+  const object = { key, source, contentType, headers, force: false, survey };
   return putObject({ ...object, ...asBefore(kept), ...(onBytes && { onBytes }) }, context);
 }
 

@@ -13,7 +13,7 @@ import { ruleOf } from "../commit/history.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { removeObject, type RemoveResult } from "../objects/remove-object.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
-import { commonEtag, majorityRecord } from "../listing/listed-object.ts";
+import { commonEtag, etagOfAll, listedSurvey, majorityRecord } from "../listing/listed-object.ts";
 import { ageOfMajority, type AgeOf } from "../listing/region-clocks.ts";
 
 /** What came of one key that is older than its rule allows. */
@@ -51,7 +51,9 @@ export async function expireObject(
   if (!isOld && isEqual) return undefined;
   try {
     // What a region holds now may be younger than what it has listed.
-    const listed = await majorityRecord(group, context);
+    const etag = etagOfAll(group, context);
+    const survey = etag === undefined ? undefined : await listedSurvey(etag, key, context);
+    const listed = survey ? survey.newest : await majorityRecord(group, context);
     if (!listed) return isOld ? { key, ageMs, outcome: "skipped", problem: DIFFERENT } : undefined;
     if (isTombstone(listed) ? isEqual : !isOld) return undefined;
     // A run that was killed left its tombstone in a majority: the young one must come everywhere.
@@ -65,7 +67,7 @@ export async function expireObject(
       if ((newest as Partial<Manifest>).version !== version || newest.generation !== generation)
         throw replacedMeanwhile(key, {}, "it stays");
     };
-    const removal = await removeObject(key, context, { onlyIf });
+    const removal = await removeObject(key, context, { onlyIf, survey });
     if (!removal) return undefined;
     const { generation: tombstone, regionsWithoutTombstone } = removal;
     return { key, ageMs, outcome: "removed", bytes, generation: tombstone, regionsWithoutTombstone };

@@ -1,4 +1,5 @@
 /** One walk over all keys that a rule of `expire` covers. */
+import { ClaimRemovals } from "../commit/claim-removals.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { answeredClocks, readRegionClocks } from "../listing/region-clocks.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
@@ -38,15 +39,20 @@ export async function expireObjects(
 ): Promise<ExpireTotals> {
   const { config } = context;
   const ageOf = dryRun ? answeredClocks(context) : await readRegionClocks(context);
+  const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
   const walk: Walk<ExpireOutcome, ExpireTotals> = {
     name: `expire${dryRun ? " dry" : ""} ${JSON.stringify(config.expire)}`,
     options: { ...options, prefix: commonPrefix(config) },
     objectsAtATime: OBJECTS_AT_A_TIME,
-    act: (_key, group) => expireObject(group!, context, { ageOf, dryRun }),
+    act: (_key, group) => expireObject(group!, parts, { ageOf, dryRun }),
     add,
     ...(onOutcome && { onResult: onOutcome }),
   };
-  return walkObjects(walk, NONE, context);
+  try {
+    return await walkObjects(walk, NONE, context);
+  } finally {
+    await parts.claimRemovals.flush();
+  }
 }
 
 function add(totals: ExpireTotals, result: ExpireOutcome): ExpireTotals {

@@ -70,6 +70,11 @@ export interface PutObject {
    */
   readonly onlyIf?: (current: Manifest | undefined, newest: ManifestRecord | undefined) => void;
   /**
+   * What its caller has seen of the key, the newest of it in a majority. As with `onlyIf`, the put is committed only if
+   * no other writer comes between.
+   */
+  readonly survey?: Survey;
+  /**
    * Whether no region listed a manifest of the key shortly before, which saves a look at each. What has come since is
    * seen all the same.
    */
@@ -150,7 +155,7 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
     const state = await file.state?.();
     if (state && !mayCompress(wishOf(object, config), state.bytes)) draftOf(object, state.bytes, config);
     const secret = await secretsOf(config).forWriting(object.key);
-    const copies = object.onlyIf !== undefined;
+    const copies = object.onlyIf !== undefined || object.survey !== undefined;
     const { onBytes } = given;
     const { asOf, beforeCommit } = object;
     const storing = {
@@ -211,7 +216,8 @@ function memoized<T>(make: () => Promise<T>): () => Promise<T> {
   return () => (made ??= make());
 }
 
-async function surveyFor({ key, onlyIf, isAbsent, etag, claim }: PutObject, context: WriteContext): Promise<Survey> {
+async function surveyFor({ key, onlyIf, survey, isAbsent, etag, claim }: PutObject, context: WriteContext): Promise<Survey> {
+  if (survey) return survey;
   // A condition that what only a minority holds meets or fails would be one by what nobody has acknowledged.
   if (onlyIf) return settledSurvey(key, context);
   if (claim) return claim.survey;

@@ -50,6 +50,8 @@ export async function isRemovable(key: string, context: WriteContext): Promise<b
 export interface RemoveHow {
   /** Throws unless the newest record is what the caller wants to remove. What another writer commits then stays. */
   readonly onlyIf?: (newest: ManifestRecord | undefined) => void;
+  /** What its caller has seen of the key, the newest of it in a majority. Default: it looks. */
+  readonly survey?: Survey | undefined;
   /** What a batch has of its key, without a condition. Default: it looks at the key, and claims a generation of it. */
   readonly claim?: BatchClaim | undefined;
 }
@@ -64,10 +66,10 @@ export interface RemoveHow {
 export async function removeObject(
   key: string,
   context: WriteContext,
-  { onlyIf, claim }: RemoveHow = {},
+  { onlyIf, survey: seen = undefined, claim }: RemoveHow = {},
 ): Promise<RemoveResult | undefined> {
   parseKey(key);
-  const survey = claim?.survey ?? (await (onlyIf ? settledSurvey : surveyRegions)(key, context));
+  const survey = seen ?? claim?.survey ?? (await (onlyIf ? settledSurvey : surveyRegions)(key, context));
   onlyIf?.(survey.newest);
   const commit = await commitTombstone(key, survey, context, onlyIf !== undefined, claim);
   if (!commit) return undefined;

@@ -322,7 +322,7 @@ async function restore({ isRemoved }: Operation & { verb: "restore" }, context: 
     note(`restored, ${done.outcome}`);
     return putResult(done, context);
   };
-  await write({ verb: "put", sha256: found.kept.sha256, seen: found.seen }, run, context);
+  await write({ verb: "put", sha256: found.kept.sha256, seen: found.survey.newest?.generation ?? 0 }, run, context);
 }
 
 /**

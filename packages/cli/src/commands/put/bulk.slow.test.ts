@@ -199,6 +199,42 @@ test("an object of two copies in six regions takes 10 requests when its key is n
   expect(await world.names("claims/")).toEqual([]);
 });
 
+test("an object of two copies in six regions takes X requests when it comes back, and Y when it expires", async () => {
+  await world.close();
+  let aheadMs = -2 * 3_600_000;
+  const nowMs = () => Date.now() + aheadMs;
+  world = await startTestWorld({ nowMs, auto: true, stripeBytes: 1_000_000, survive: { regions: 1, providers: 1 } });
+  const json = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  const configure = (more: object) => writeFile(world.configPath, JSON.stringify({ ...json, ...more }));
+  await configure({ keep: [{ prefix: "", time: "30d" }] });
+  const keys = Array.from({ length: FILES }, (_, file) => `upload-copies/${file}.bin`);
+  await mkdir(join(world.dir, "upload-copies"), { recursive: true });
+  for (const key of keys) await writeFile(join(world.dir, key), randomBytes(18_000));
+  expect((await world.run(["put", "upload-copies"])).code).toBe(0);
+  expect((await world.run(["rm", ...keys])).code).toBe(0);
+  const requests = new Map<string, number>();
+  for (const region of REGIONS) {
+    world.faults.set(region, ({ url = "" }, _response, name) => {
+      const listed = new URL(url, "http://store").searchParams.get("prefix") ?? "";
+      const key = /^(?:manifests|chunks|claims|history)\/([^!]+)!/.exec(name || listed)?.[1];
+      if (key !== undefined) requests.set(key, (requests.get(key) ?? 0) + 1);
+      return false;
+    });
+  }
+  const counted = async (args: readonly string[]): Promise<number> => {
+    requests.clear();
+    expect((await world.run(args)).code).toBe(0);
+    expect(requests.size).toBe(FILES);
+    expect(await world.names("claims/")).toEqual([]);
+    return Math.min(...requests.values());
+  };
+  expect(await counted(["rm", "--undelete", ...keys])).toBe(0);
+  for (const key of keys.slice(0, 3)) expect(await world.get(key)).toEqual(await readFile(join(world.dir, key)));
+  aheadMs = 0;
+  await configure({ expire: [{ prefix: "upload-", time: "1h" }] });
+  expect(await counted(["expire", "--yes"])).toBe(0);
+});
+
 test("rm of many objects removes all claims at once, and sync --delete does", async () => {
   for (const removal of [
     ["rm", "--recursive", "upload-many", "--yes"],

@@ -93,23 +93,30 @@ function dangerOf(keys: readonly string[], prefixes: readonly string[], isTotal:
   };
 }
 
-/** Brings removed objects back, one after the other: each is read and stored with all there is. */
-async function undelete(keys: readonly string[], options: Omit<Options, "keys">): Promise<number> {
+/** Brings removed objects back. A failure does not keep the others from it. */
+async function undelete(names: readonly string[], options: Omit<Options, "keys">): Promise<number> {
   if (options.recursive || options.all) {
     throw new AgaroseError("USAGE", "--undelete takes keys: leave --recursive and --all out");
   }
-  checkNames(keys, options);
-  keys.forEach(parseKey);
+  checkNames(names, options);
+  const keys = [...new Set(names.map(parseKey))];
   return withContext(options, WRITING, async (context) => {
     const reports: (RestoreReport | RestoreDue | Failed)[] = [];
-    for (const key of keys) {
+    const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
+    const { etags } = await listKeys(keys, context);
+    const restoring = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, async (key) => {
       try {
-        const found = await findRestorable(key, { isRemoved: true }, context);
-        reports.push(options.dryRun ? dueOf(found) : reportOf(found, await restoreVersion(found, context)));
+        const found = await findRestorable(key, { isRemoved: true, etag: etags.get(key) }, context);
+        return options.dryRun ? dueOf(found) : reportOf(found, await restoreVersion(found, parts));
       } catch (error) {
         if (keys.length === 1 || context.signal.aborted) throw error;
-        reports.push({ key, outcome: "failed", error: toAgaroseError(error) });
+        return { key, outcome: "failed" as const, error: toAgaroseError(error) };
       }
+    });
+    try {
+      for await (const report of restoring) reports.push(report);
+    } finally {
+      await parts.claimRemovals.flush();
     }
     const lineOfRestored = (report: (typeof reports)[number]): string =>
       report.outcome === "failed"

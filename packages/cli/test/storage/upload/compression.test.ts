@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { chunkName, encodeManifest, manifestName, sealManifest, type Manifest } from "@agarose/core/format";
 import { nodeSha256 } from "@agarose/storage/objects/sha256";
 import { restoreVersion } from "@agarose/storage/history/restore-object";
+import { surveyRegions } from "@agarose/storage/regions/region-survey";
 import { recodeObject } from "@agarose/storage/maintenance/recode-object";
 import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -124,7 +125,8 @@ test("what was compressed on request stays so when it is stored again, and `vers
   expect(listed.versions).toMatchObject([{ generation: 2, bytes: content.length }]);
   const kept = await manifestOf("a");
   await world.put("a", textOf(2_000));
-  await restoreVersion({ kept, seen: 3 }, world.parts(configOf("small")));
+  const parts = world.parts(configOf("small"));
+  await restoreVersion({ kept, survey: await surveyRegions("a", parts) }, parts);
   expect((await manifestOf("a")).gzip?.bytes).toBe(content.length);
 });
 
