@@ -46,7 +46,11 @@ export function openOrigin(config: Config, options: S3StoreOptions): S3Store | u
 
 /** Opens another bucket at the endpoint of a region, by the keys of that region. */
 export function openBucketBeside(region: RegionConfig, bucket: string, config: Config): S3Store {
-  return eachRegion({ ...config, regions: [{ ...region, bucket }] }, {}, (own, options) => new S3Store(own, options))[0]!;
+  return eachRegion(
+    { ...config, regions: [{ ...region, bucket }] },
+    {},
+    (own, options) => new S3Store(own, options),
+  )[0]!;
 }
 
 /** The base URL that `storeFetch` knows a region by. */

@@ -5,7 +5,6 @@ import { acceptUnsigned, type ManifestRecord, type SignatureCheck, type Signer }
 import type { Config } from "../config/config.ts";
 import type { Store } from "../buckets/store.ts";
 import { Breaker } from "../regions/ask-regions.ts";
-import type { Inventory } from "../listing/inventory.ts";
 import type { Shard } from "../listing/shard.ts";
 import { ClaimRemovals } from "./claim-removals.ts";
 
@@ -45,7 +44,7 @@ export interface WriteOptions {
   /** The keys that its walks see. Default: all. */
   readonly shard?: Shard | undefined;
   /** What its walks read in place of listing a region. Only of walks that write nothing by what is listed. */
-  readonly inventories?: ReadonlyMap<Store, Inventory> | undefined;
+  readonly inventories?: ReadonlyMap<Store, Pick<Store, "list">> | undefined;
   /** Hears of each key that it has entered in the repair queue. */
   readonly onQueued?: (key: string) => void;
 }

@@ -24,7 +24,7 @@ const REGIONS = ["frankfurt", "dublin", "tokyo"] as const;
 const REPORTS = "reports";
 const SCHEMA = "Bucket, Key, Size, LastModifiedDate, ETag";
 const DAY_MS = 86_400_000;
-const ODD = "odd/a b+c%20ü,\"quoted\"";
+const ODD = 'odd/a b+c%20ü,"quoted"';
 
 const versitygw = await findVersitygw();
 const reason = versitygw ? "" : " (skipped: versitygw is not installed, `go install` builds it)";
@@ -79,8 +79,15 @@ function suite(startServer: typeof startS3Endpoint | typeof startVersitygw): voi
     const source = parts.stores.find((one) => one.region.name === region)!;
     const reports = openBucketBeside(source.region, REPORTS, parts.config);
     const { rowOf = (row) => row, keeps = () => true, data = (bytes) => bytes } = wrong;
-    const others = Array.from({ length: 2_000 }, (_, at) => ({ name: `other program/${at} ü`, bytes: at, modifiedMs: 0 }));
-    const rows = [...(await allOf(source.list(""))), ...others].filter(({ name }) => keeps(name)).map(rowFor(region)).map(rowOf);
+    const others = Array.from({ length: 2_000 }, (_, at) => ({
+      name: `other program/${at} ü`,
+      bytes: at,
+      modifiedMs: 0,
+    }));
+    const rows = [...(await allOf(source.list(""))), ...others]
+      .filter(({ name }) => keeps(name))
+      .map(rowFor(region))
+      .map(rowOf);
     const text = (some: readonly (readonly string[])[]): string =>
       some.map((row) => `${row.map((field) => `"${field.replaceAll('"', '""')}"`).join(",")}\n`).join("");
     const files = [];
@@ -128,7 +135,7 @@ function suite(startServer: typeof startS3Endpoint | typeof startVersitygw): voi
     expect(read.totals).toMatchObject({ objects: 25, unsound: 0 });
     expect(lists).toBe(0);
     expect(warnings).toHaveLength(3);
-    expect(warnings[0]).toMatch(/^warning: frankfurt is not listed: its inventory of \d{4}-\d\d-\d\dT/);
+    expect(warnings.toSorted()[1]).toMatch(/^warning: frankfurt is not listed: its inventory of \d{4}-\d\d-\d\dT/);
   });
 
   test("shards and prefixes share an inventory as they share listings", async () => {
@@ -147,12 +154,14 @@ function suite(startServer: typeof startS3Endpoint | typeof startVersitygw): voi
   });
 
   test("the newest inventory counts, older versions of a name and delete markers do not", async () => {
-    const isGone = (name = "") => name.includes("photos/3");
+    const isGone = (name = "") => decodeURIComponent(name).includes("/photos/3!");
     const versioned: Wrong = {
       manifest: { fileSchema: `${SCHEMA}, VersionId, IsLatest, IsDeleteMarker` },
       rowOf: (row) => [...row, "v", "true", String(isGone(row[1]))],
     };
-    await Promise.all(REGIONS.map((region) => writeInventory(region, { manifest: { files: [] } }, "2026-11-05T21-32Z")));
+    await Promise.all(
+      REGIONS.map((region) => writeInventory(region, { manifest: { files: [] } }, "2026-11-05T21-32Z")),
+    );
     await writeAll(versioned);
     expect(keysOf((await verified(byInventory(), { quick: true })).verdicts)).not.toContain("photos/3");
     await writeAll({ ...versioned, rowOf: (row) => [...row, "v", String(!isGone(row[1])), "false"] });
@@ -175,14 +184,16 @@ function suite(startServer: typeof startS3Endpoint | typeof startVersitygw): voi
     const holder = parts.stores.find(({ region }) => region.name === manifest.placement[0])!;
     expect(await holder.head(chunkNameOf(manifest, 0))).toBeGreaterThan(0);
     await holder.remove([chunkNameOf(manifest, 0)]);
-    for (const region of parts.stores)
-      await region.remove([manifestName("aged/lost"), manifestName("aged/forgotten")]);
+    for (const region of parts.stores) await region.remove([manifestName("aged/lost"), manifestName("aged/forgotten")]);
 
     for (const quick of [false, true]) {
       const { verdicts } = await verified(byInventory(), { prefix: "aged/", quick });
       const states = Object.fromEntries(verdicts.map(({ key, sound, readable }) => [key, { sound, readable }]));
       // A quick look trusts the inventory where all of it fits.
-      const [old, sound] = [{ sound: quick, readable: true }, { sound: true, readable: true }];
+      const [old, sound] = [
+        { sound: quick, readable: true },
+        { sound: true, readable: true },
+      ];
       expect(states).toEqual({
         "aged/changed": sound,
         "aged/damaged": old,
@@ -206,19 +217,43 @@ function suite(startServer: typeof startS3Endpoint | typeof startVersitygw): voi
   });
 
   test.each<[string, RegExp, Wrong]>([
-    ["a file that is missing", /names daily\/dublin\/all\/data\/\S*-1\.csv\.gz, for which the bucket answers 404/, { isDataMissing: true }],
+    [
+      "a file that is missing",
+      /names daily\/dublin\/all\/data\/\S*-1\.csv\.gz, for which the bucket answers 404/,
+      { isDataMissing: true },
+    ],
     ["another checksum", /with the MD5 [\da-f]{32}, and 0{32} is that of its manifest/, { md5: "0".repeat(32) }],
     ["a file that is cut off", /cannot be read: unexpected end of file/, { data: (bytes) => bytes.subarray(0, -20) }],
     ["a file that is not gzipped", /cannot be read: incorrect header check/, { data: () => Buffer.from("Bucket,Key") }],
     ["rows with fewer columns", /cannot be read: Invalid Record Length/, { rowOf: (row) => row.slice(1) }],
-    ["rows in another order", /is none of its schema/, { manifest: { fileSchema: "Bucket, Key, LastModifiedDate, Size, ETag" } }],
-    ["names that are not URL-encoded", /is none of its schema/, { rowOf: ([bucket = "", , ...row]) => [bucket, "100%", ...row] }],
+    [
+      "rows in another order",
+      /is none of its schema/,
+      { manifest: { fileSchema: "Bucket, Key, LastModifiedDate, Size, ETag" } },
+    ],
+    [
+      "names that are not URL-encoded",
+      /is none of its schema/,
+      { rowOf: ([bucket = "", , ...row]) => [bucket, "100%", ...row] },
+    ],
     ["rows of another bucket", /has a row of the bucket paris/, { rowOf: ([, ...row]) => ["paris", ...row] }],
-    ["columns that are missing", /lacks Size, ETag: choose/, { manifest: { fileSchema: "Bucket, Key, LastModifiedDate" } }],
+    [
+      "columns that are missing",
+      /lacks Size, ETag: choose/,
+      { manifest: { fileSchema: "Bucket, Key, LastModifiedDate" } },
+    ],
     ["another bucket", /is of the bucket paris, not of dublin/, { manifest: { sourceBucket: "paris" } }],
     ["another format", /has files of the format Parquet: choose CSV/, { manifest: { fileFormat: "Parquet" } }],
-    ["a part of the bucket", /lacks control\/deployment.json: it must be of the whole bucket/, { keeps: (name) => name.startsWith("manifests/") }],
-    ["a month of age", /31 days ago: at most 30/, { manifest: { creationTimestamp: String(Date.now() - 31 * DAY_MS) } }],
+    [
+      "a part of the bucket",
+      /lacks control\/deployment.json: it must be of the whole bucket/,
+      { keeps: (name) => name.startsWith("manifests/") },
+    ],
+    [
+      "a month of age",
+      /31 days ago: at most 30/,
+      { manifest: { creationTimestamp: String(Date.now() - 31 * DAY_MS) } },
+    ],
     ["no manifest of an inventory", /has no manifest in daily/, { manifest: { files: "none" } }],
   ])("an inventory with %s ends the walk before it looks at an object", async (_, message, wrong) => {
     await writeAll();

@@ -138,7 +138,8 @@ export class Inventory {
     if (missing.length > 0) throw this.#invalid(`lacks ${missing.join(", ")}: choose the size, date and ETag for it`);
     const date = new Date(creationTimestamp).toISOString();
     const days = (nowMs() - creationTimestamp) / (24 * 3_600_000);
-    if (nowMs() - creationTimestamp > AGE_MS_MAX) throw this.#invalid(`is of ${date}, ${days.toFixed()} days ago: at most 30 are allowed`);
+    if (nowMs() - creationTimestamp > AGE_MS_MAX)
+      throw this.#invalid(`is of ${date}, ${days.toFixed()} days ago: at most 30 are allowed`);
     this.#onWarning(`warning: ${region} is not listed: its inventory of ${date} does not have what was stored since`);
     return { columns, data };
   }
@@ -165,7 +166,8 @@ export class Inventory {
       throw this.#invalid(`has ${key}, which cannot be read: ${(error as Error).message}`, error);
     }
     const actual = md5.digest("hex");
-    if (actual !== expected) throw this.#invalid(`has ${key} with the MD5 ${actual}, and ${expected} is that of its manifest`);
+    if (actual !== expected)
+      throw this.#invalid(`has ${key} with the MD5 ${actual}, and ${expected} is that of its manifest`);
   }
 
   #invalid(problem: string, cause?: unknown): AgaroseError {
@@ -186,7 +188,8 @@ export function inventoriesOf(
     const { region } = place;
     const store = context.stores.find((one) => one.region.name === region);
     if (!store) throw new AgaroseError("REGION_UNKNOWN", `region ${region} is not configured`, { region });
-    if (inventories.has(store)) throw new AgaroseError("USAGE", `region ${region} has two inventories: give one`, { region });
+    if (inventories.has(store))
+      throw new AgaroseError("USAGE", `region ${region} has two inventories: give one`, { region });
     inventories.set(store, new Inventory(place, store, context, onWarning));
   }
   return inventories;

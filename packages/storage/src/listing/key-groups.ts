@@ -10,7 +10,6 @@ import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../
 import { SilenceLimit } from "../objects/silence.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
 import { NAMES_MAX, tooManyNames } from "./bounded-names.ts";
-import type { Inventory } from "./inventory.ts";
 import { isInShard, type Shard } from "./shard.ts";
 
 /** An object of a listing, and where it is. */
@@ -68,7 +67,7 @@ export interface ListingOptions {
   /** Leaves out the keys of other shards. Default: there are none. */
   readonly shard?: Shard | undefined;
   /** What to read in place of listing a region. An error of one ends the listing. Default: there are none. */
-  readonly inventories?: ReadonlyMap<Store, Inventory> | undefined;
+  readonly inventories?: ReadonlyMap<Store, Pick<Store, "list">> | undefined;
   /** Timers of deadlines. Default: the system's. */
   readonly clock?: Clock;
   /** Receives a region that cannot be listed, and why; the rest is listed without it. Default: it ends the listing. */

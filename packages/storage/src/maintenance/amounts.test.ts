@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { durationText, parseDuration, parseInventoryPlace, parseMoney, parseRate, parseShare, parseSize } from "./amounts.ts";
+import {
+  durationText,
+  parseDuration,
+  parseInventoryPlace,
+  parseMoney,
+  parseRate,
+  parseShare,
+  parseSize,
+} from "./amounts.ts";
 
 test.each([
   [parseDuration(), "90s", 90_000],

@@ -216,7 +216,10 @@ function memoized<T>(make: () => Promise<T>): () => Promise<T> {
   return () => (made ??= make());
 }
 
-async function surveyFor({ key, onlyIf, survey, isAbsent, etag, claim }: PutObject, context: WriteContext): Promise<Survey> {
+async function surveyFor(
+  { key, onlyIf, survey, isAbsent, etag, claim }: PutObject,
+  context: WriteContext,
+): Promise<Survey> {
   if (survey) return survey;
   // A condition that what only a minority holds meets or fails would be one by what nobody has acknowledged.
   if (onlyIf) return settledSurvey(key, context);
