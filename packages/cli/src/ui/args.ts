@@ -46,8 +46,8 @@ export const SHARD = option(
 
 /** By it a walk lists no such region. */
 export const INVENTORY = repeatable(
-  "<region=s3://bucket/path>",
-  "folder of an S3 Inventory (CSV), which is read in place of listing this region; repeatable",
+  "<place>",
+  "REGION=s3://BUCKET/FOLDER of an S3 Inventory (CSV), read in place of listing this region; repeatable",
   { parse: parseInventoryPlace },
 );
 

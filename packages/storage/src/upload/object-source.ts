@@ -21,7 +21,7 @@ export function storedSource(manifest: Manifest, context: ReadParts): Source {
   return { open: async () => new ObjectReader(manifest, undefined, context) };
 }
 
-/** One read from the start to the end. Any other position begins another one. */
+/** One read from the start to the end. Any other position begins another one, but a small object is kept. */
 class ObjectReader implements SourceReader {
   readonly known: FileHash;
   readonly #manifest: Manifest;
@@ -31,6 +31,7 @@ class ObjectReader implements SourceReader {
   #parts: AsyncIterator<Uint8Array, unknown> | undefined;
   #rest: Uint8Array = new Uint8Array();
   #position = 0;
+  #whole: Buffer | undefined;
 
   constructor(manifest: Manifest, opened: OpenedObject | undefined, context: ReadParts) {
     const { bytes, sha256 } = opened?.shown ?? manifest;
@@ -41,6 +42,16 @@ class ObjectReader implements SourceReader {
   }
 
   async read(target: Uint8Array, position: number): Promise<number> {
+    const { bytes } = this.known;
+    if (bytes > this.#manifest.stripeBytes) return this.#read(target, position);
+    if (!this.#whole) {
+      const whole = Buffer.alloc(bytes);
+      this.#whole = whole.subarray(0, await this.#read(whole, 0));
+    }
+    return this.#whole.subarray(position).copy(target);
+  }
+
+  async #read(target: Uint8Array, position: number): Promise<number> {
     const wanted = Math.max(0, Math.min(target.length, this.known.bytes - position));
     if (wanted === 0) return 0;
     if (!this.#parts || position !== this.#position) await this.#begin(position);

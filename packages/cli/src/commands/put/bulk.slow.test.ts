@@ -199,7 +199,7 @@ test("an object of two copies in six regions takes 10 requests when its key is n
   expect(await world.names("claims/")).toEqual([]);
 });
 
-test("an object of two copies in six regions takes X requests when it comes back, and Y when it expires", async () => {
+test("an object of two copies in six regions takes 34 requests when it comes back, and 19 when it expires", async () => {
   await world.close();
   let aheadMs = -2 * 3_600_000;
   const nowMs = () => Date.now() + aheadMs;
@@ -228,11 +228,11 @@ test("an object of two copies in six regions takes X requests when it comes back
     expect(await world.names("claims/")).toEqual([]);
     return Math.min(...requests.values());
   };
-  expect(await counted(["rm", "--undelete", ...keys])).toBe(0);
+  expect(await counted(["rm", "--undelete", ...keys])).toBe(34);
   for (const key of keys.slice(0, 3)) expect(await world.get(key)).toEqual(await readFile(join(world.dir, key)));
   aheadMs = 0;
   await configure({ expire: [{ prefix: "upload-", time: "1h" }] });
-  expect(await counted(["expire", "--yes"])).toBe(0);
+  expect(await counted(["expire", "--yes"])).toBe(19);
 });
 
 test("rm of many objects removes all claims at once, and sync --delete does", async () => {
