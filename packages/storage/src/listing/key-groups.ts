@@ -95,24 +95,20 @@ interface Cursor {
 export async function* keyGroups(
   stores: readonly Store[],
   prefix: string,
-  signal: AbortSignal,
-  options: ListingOptions = {},
+  outer: AbortSignal,
+  {
+    kinds = KINDS_DEFAULT,
+    after,
+    from,
+    until,
+    shard,
+    inventories,
+    clock = systemClock,
+    onFailure,
+  }: ListingOptions = {},
 ): AsyncGenerator<KeyGroup> {
   const left = new AbortController();
-  try {
-    yield* mergedGroups(stores, prefix, AbortSignal.any([signal, left.signal]), options);
-  } finally {
-    // An inventory is read by another process.
-    left.abort();
-  }
-}
-
-async function* mergedGroups(
-  stores: readonly Store[],
-  prefix: string,
-  signal: AbortSignal,
-  { kinds = KINDS_DEFAULT, after, from, until, shard, inventories, clock = systemClock, onFailure }: ListingOptions,
-): AsyncGenerator<KeyGroup> {
+  const signal = AbortSignal.any([outer, left.signal]);
   const passed = after === undefined ? from : keyName(after);
   const last = until === undefined ? undefined : keyName(until);
   const cursors = kinds.flatMap((kind) =>
@@ -142,18 +138,23 @@ async function* mergedGroups(
       failed.add(cursor.store);
     }
   };
-  await Promise.all(cursors.map(step));
-  for (;;) {
-    const groups = cursors.flatMap(({ next }) => next?.group ?? []);
-    const group = groups.reduce<string | undefined>((a, b) => (a === undefined || b < a ? b : a), undefined);
-    if (group === undefined) return;
-    const found = await Promise.all(cursors.map((cursor) => take(cursor, group, step)));
-    const key = keyOfName(group);
-    if (key === undefined) continue;
-    const of = (kind: Kind): RegionObject[] =>
-      found.flatMap((objects, index) => (cursors[index]!.kind === kind ? objects : []));
-    const own = { chunks: of("chunks"), manifests: of("manifests"), claims: of("claims") };
-    yield { key, ...own, marks: of("marks"), repairs: of("repairs"), history: of("history") };
+  try {
+    await Promise.all(cursors.map(step));
+    for (;;) {
+      const groups = cursors.flatMap(({ next }) => next?.group ?? []);
+      const group = groups.reduce<string | undefined>((a, b) => (a === undefined || b < a ? b : a), undefined);
+      if (group === undefined) return;
+      const found = await Promise.all(cursors.map((cursor) => take(cursor, group, step)));
+      const key = keyOfName(group);
+      if (key === undefined) continue;
+      const of = (kind: Kind): RegionObject[] =>
+        found.flatMap((objects, index) => (cursors[index]!.kind === kind ? objects : []));
+      const own = { chunks: of("chunks"), manifests: of("manifests"), claims: of("claims") };
+      yield { key, ...own, marks: of("marks"), repairs: of("repairs"), history: of("history") };
+    }
+  } finally {
+    // An inventory is put in order by a process of its own.
+    left.abort();
   }
 }
 

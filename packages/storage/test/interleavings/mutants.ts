@@ -156,7 +156,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a restore takes any generation that is free",
-    edits: [["objects/put-object.ts", "const copies = object.onlyIf !== undefined;", "const copies = false;"]],
+    edits: [
+      [
+        "objects/put-object.ts",
+        "const copies = object.onlyIf !== undefined || object.survey !== undefined;",
+        "const copies = false;",
+      ],
+    ],
   },
   {
     name: "rm removes the chunks of a version that is kept",
@@ -217,7 +223,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "expire removes what another writer has put since it was listed",
-    edits: [[EXPIRE, "await removeObject(key, context, { onlyIf });", "await removeObject(key, context);"]],
+    edits: [[EXPIRE, "await removeObject(key, context, { onlyIf, survey });", "await removeObject(key, context);"]],
   },
   {
     name: "expire goes by the oldest time that a region lists",

@@ -315,7 +315,9 @@ async function listedEtag(options: DeploymentParts): Promise<string | undefined>
 async function restore({ isRemoved }: Operation & { verb: "restore" }, context: OperationContext): Promise<void> {
   const { engines, note } = context;
   const options = naming(context);
-  const found = await chosen(() => engines.findRestorable(KEY, { isRemoved }, options), context);
+  // Those of many look at a listing first.
+  const etag = isRemoved ? await listedEtag(options).catch(() => undefined) : undefined;
+  const found = await chosen(() => engines.findRestorable(KEY, { isRemoved, etag }, options), context);
   if (!found) return;
   const run = async (): Promise<Result> => {
     const done = await engines.restoreVersion(found, options);
