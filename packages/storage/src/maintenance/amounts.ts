@@ -1,6 +1,6 @@
 /**
- * Durations, sizes, rates, shares, shards, places and money as options spell them, and amounts as people read them. Each parser
- * throws USAGE, and its message begins with the text.
+ * Durations, sizes, rates, shares, shards, places and money as options spell them, and amounts as people read them.
+ * Each parser throws USAGE, and its message begins with the text.
  */
 import { AgaroseError } from "@agarose/core";
 import type { InventoryPlace } from "../listing/inventory.ts";
