@@ -56,3 +56,24 @@ export function pullStream<T>(source: PullSource<T>): ReadableStream<T> {
     { highWaterMark: 0 },
   );
 }
+
+/** What a reader or an iterator gives: a part, or the end. */
+export interface Pulled<T> {
+  readonly done?: boolean | undefined;
+  readonly value?: T | undefined | void;
+}
+
+/** Returns a stream of what `next` gives. `cancel` is that of a `PullSource`. */
+export function streamOf<T>(
+  next: (sink: PullSink<T>) => Promise<Pulled<T>>,
+  cancel: PullSource<T>["cancel"],
+): ReadableStream<T> {
+  return pullStream({
+    async pull(sink) {
+      const { done, value } = await next(sink);
+      if (done) sink.close();
+      else sink.enqueue(value as T);
+    },
+    cancel,
+  });
+}

@@ -1,5 +1,5 @@
 /** Inflates segments, by what every platform has. */
-import { pullStream } from "../pull-stream.ts";
+import { streamOf } from "../pull-stream.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { Manifest } from "../format/manifest/manifest.ts";
 import type { ByteRange } from "../http/range.ts";
@@ -16,19 +16,12 @@ export function inflate(
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   const parts = inflated(manifest, range, reader);
-  return pullStream<Uint8Array>({
-    async pull(sink) {
-      try {
-        const { done, value } = await parts.next();
-        if (done) sink.close();
-        else sink.enqueue(value);
-      } catch (error) {
-        await reader.cancel(error).catch(() => {});
-        throw error;
-      }
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
+  const next = (): ReturnType<typeof parts.next> =>
+    parts.next().catch(async (error: unknown) => {
+      await reader.cancel(error).catch(() => {});
+      throw error;
+    });
+  return streamOf<Uint8Array>(next, (reason) => reader.cancel(reason));
 }
 
 /** A manifest whose object is compressed. */

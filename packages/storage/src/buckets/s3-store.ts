@@ -18,7 +18,7 @@ import {
   type ListObjectsV2CommandInput,
 } from "@aws-sdk/client-s3";
 import type { AgaroseError, ErrorCode, FetchedResponse } from "@agarose/core";
-import { pullStream } from "@agarose/core/async";
+import { streamOf } from "@agarose/core/async";
 import { mayKeepHeader } from "@agarose/core/format";
 import type { RegionConfig } from "../config/config.ts";
 import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
@@ -467,12 +467,8 @@ function checkEtag(etag: string | undefined, md5: string): void {
 /** `Readable.toWeb` would copy every part. */
 function webStreamOf(body: Readable): ReadableStream<Uint8Array> {
   const parts: AsyncIterator<Uint8Array> = body[Symbol.asyncIterator]();
-  return pullStream<Uint8Array>({
-    async pull(sink) {
-      const { done, value } = await parts.next();
-      if (done) sink.close();
-      else sink.enqueue(value);
-    },
-    cancel: () => void body.destroy(),
-  });
+  return streamOf(
+    () => parts.next(),
+    () => void body.destroy(),
+  );
 }

@@ -3,7 +3,7 @@
  * asked first, and the next one when it fails, is late, or falls silent in the middle of a body.
  */
 import { AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
-import { pullStream } from "@agarose/core/async";
+import { streamOf } from "@agarose/core/async";
 import { HAS_MESSAGES } from "@agarose/core/features";
 import { encodeKey } from "@agarose/core/format";
 import { codingsOf } from "@agarose/core/http";
@@ -133,7 +133,7 @@ function paced(response: Response, { clock, silence, onFailure }: Pace): Respons
   const { status, headers, body } = response;
   if (!body) return response;
   const reader = body.getReader();
-  const next = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
+  const next = async (): Promise<ReadableStreamReadResult<Uint8Array<ArrayBuffer>>> => {
     const { promise, reject } = Promise.withResolvers<never>();
     const cancel = clock.after(SILENCE_MS_MAX, () => reject(silence()));
     try {
@@ -145,7 +145,10 @@ function paced(response: Response, { clock, silence, onFailure }: Pace): Respons
       cancel();
     }
   };
-  return new Response(passedOn(next, reader), { status, headers });
+  return new Response(
+    streamOf(next, (reason) => reader.cancel(reason).catch(() => {})),
+    { status, headers },
+  );
 }
 
 /** `body`, and calls `onOver` once when it has ended, failed or been given up. */
@@ -164,24 +167,9 @@ export function endOf(body: ReadableStream<Uint8Array>, onOver: () => void): Rea
     if (result.done) onEnd();
     return result;
   };
-  return passedOn(next, reader, onEnd);
-}
-
-function passedOn(
-  next: () => Promise<ReadableStreamReadResult<Uint8Array>>,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  onCancel: () => void = () => {},
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return pullStream<Uint8Array<ArrayBuffer>>({
-    async pull(sink) {
-      const { done, value } = await next();
-      if (done) sink.close();
-      else sink.enqueue(value as Uint8Array<ArrayBuffer>);
-    },
-    cancel(reason) {
-      onCancel();
-      return reader.cancel(reason).catch(() => {});
-    },
+  return streamOf(next, (reason) => {
+    onEnd();
+    return reader.cancel(reason).catch(() => {});
   });
 }
 

@@ -4,7 +4,7 @@
  * continues so at the next one.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { pullStream, type PullSink } from "@agarose/core/async";
+import { streamOf, type PullSink, type Pulled } from "@agarose/core/async";
 import { HAS_MESSAGES } from "@agarose/core/features";
 
 /** Asks for the rest of the object, with a `range` and an `if-range`. Rejects with the reason of an error answer. */
@@ -55,8 +55,8 @@ export function resumedResponse(response: Response, reopen: Reopen, signal?: Abo
     reader = rest.body.getReader();
   };
 
-  /** The next part, or undefined at the end and when the consumer has left. */
-  const next = async (sink: PullSink<unknown>): Promise<Uint8Array | undefined> => {
+  /** The end is also when the consumer has left. */
+  const next = async (sink: PullSink<unknown>): Promise<Pulled<Uint8Array<ArrayBuffer>>> => {
     for (;;) {
       let error: unknown;
       const part = await reader.read().catch((cause: unknown) => {
@@ -65,25 +65,18 @@ export function resumedResponse(response: Response, reopen: Reopen, signal?: Abo
       if (part?.value) {
         failures = 0;
         at += part.value.length;
-        return part.value;
+        return part;
       }
       // A body that its consumer has cancelled ends short, too.
-      if (sink.isOver || (error === undefined && at === end)) return undefined;
+      if (sink.isOver || (error === undefined && at === end)) return { done: true };
       if (signal?.aborted) throw toAgaroseError(signal.reason, "ABORTED");
       await goOn(error);
-      if (sink.isOver) return void reader.cancel().catch(() => {});
+      if (sink.isOver) reader.cancel().catch(() => {});
     }
   };
 
-  const stream = pullStream<Uint8Array<ArrayBuffer>>({
-    pull: async (sink) => {
-      const part = await next(sink);
-      if (part) sink.enqueue(part as Uint8Array<ArrayBuffer>);
-      else sink.close();
-    },
-    // A body that has broken off cannot be cancelled.
-    cancel: (reason) => reader.cancel(reason).catch(() => {}),
-  });
+  // A body that has broken off cannot be cancelled.
+  const stream = streamOf(next, (reason) => reader.cancel(reason).catch(() => {}));
   return new Response(stream, { status, headers });
 }
 

@@ -1,5 +1,5 @@
 /** The body of a response with several ranges: each is read when the one before it has been sent. */
-import { pullStream } from "@agarose/core/async";
+import { streamOf } from "@agarose/core/async";
 import type { OpenedObject } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import type { PartsAnswer } from "@agarose/core/http";
@@ -31,15 +31,11 @@ export async function readParts(
     yield encoder.encode(end);
   }
   const pieces = body();
-  const stream = pullStream<Uint8Array>({
-    async pull(sink) {
-      const { done, value } = await pieces.next();
-      if (done) sink.close();
-      else sink.enqueue(value);
-    },
+  const stream = streamOf(
+    () => pieces.next(),
     // The read under way ends with it. Where the platform aborts `client.signal`, it does not wait for its region.
-    cancel: async () => void (await pieces.return(undefined)),
-  });
+    async () => void (await pieces.return(undefined)),
+  );
   const fixed = ofFixedLength(stream, Number(headers["content-length"]), invocation);
   return new Response(fixed, { status, headers: { ...Object.fromEntries(first.headers), ...headers } });
 }

@@ -4,7 +4,7 @@
  * has come. Small ones are kept in the Cache API, for as long as a manifest may be.
  */
 import { AgaroseError, toAgaroseError, type FetchInit } from "@agarose/core";
-import { pullStream } from "@agarose/core/async";
+import { streamOf } from "@agarose/core/async";
 import { encodeKey, mayKeepHeader, objectUrl, type Manifest } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
 import { readChecked } from "@agarose/core/sources";
@@ -166,16 +166,14 @@ function inMemory(key: string, head: Head, content: Uint8Array): OriginObject {
 function exactly(body: ReadableStream<Uint8Array>, bytes: number, key: string): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let left = bytes;
-  return pullStream<Uint8Array>({
-    async pull(sink) {
-      const { done, value } = await reader.read();
-      left -= value?.length ?? 0;
-      if (left < 0 || (done && left > 0)) throw failed(key, `sent other than the ${bytes} bytes that it announced`);
-      if (done) sink.close();
-      else sink.enqueue(value);
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
+  const next = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
+    const result = await reader.read();
+    left -= result.value?.length ?? 0;
+    if (left < 0 || (result.done && left > 0))
+      throw failed(key, `sent other than the ${bytes} bytes that it announced`);
+    return result;
+  };
+  return streamOf(next, (reason) => reader.cancel(reason));
 }
 
 /** The length of the head as JSON in four bytes, the head, and the content. */
