@@ -9,7 +9,7 @@
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { HAS_ENCRYPTION } from "../features.ts";
-import { decodeUtf8, isCount, isText } from "./shape.ts";
+import { decodeUtf8, isCount, isListOf, isText } from "./shape.ts";
 import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type ExpectedManifest, type Manifest } from "./manifest/index.ts";
 
 /** The media type of a bundle. */
@@ -132,9 +132,9 @@ export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest)
     isOptional(plan.private, "boolean") &&
     (!HAS_ENCRYPTION || plan.dataKey === undefined || isText(plan.dataKey, DATA_KEY)) &&
     areChunks(plan.cached) &&
-    areAll(plan.regions, isPlanRegion) &&
+    isListOf(plan.regions, isPlanRegion) &&
     plan.regions.length > 0 &&
-    areAll(plan.peers ?? [], isPeer);
+    isListOf(plan.peers ?? [], isPeer);
   if (!sound) throw bundleError(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;
   const manifest = await checkManifest(plan.manifest, expected);
@@ -198,11 +198,7 @@ function isEstimated(source: PlanRegion | PlanPeer | null): boolean {
 }
 
 function areChunks(chunks: unknown): boolean {
-  return areAll(chunks, (chunk) => isCount(chunk, CHUNKS_MAX - 1));
-}
-
-function areAll<T>(list: unknown, isSound: (entry: T) => boolean): boolean {
-  return Array.isArray(list) && list.every(isSound);
+  return isListOf(chunks, (chunk) => isCount(chunk, CHUNKS_MAX - 1));
 }
 
 function isOptional(value: unknown, type: "boolean" | "string"): boolean {

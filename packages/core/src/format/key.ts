@@ -14,7 +14,7 @@ export const KEY_NAME_BYTES_MAX = 960;
 export function parseKey(key: string): string {
   checkForm(key);
   // A name has at least as many bytes as its key has characters.
-  const bytes = Math.max(key.length, keyName(key.slice(0, KEY_NAME_BYTES_MAX + 1)).length - END.length);
+  const bytes = Math.max(key.length, nameOf(key.slice(0, KEY_NAME_BYTES_MAX + 1), true).length);
   if (bytes > KEY_NAME_BYTES_MAX) {
     throw new AgaroseError(
       "KEY_TOO_LONG",

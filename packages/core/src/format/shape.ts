@@ -20,3 +20,13 @@ export function isText(value: unknown, form: RegExp = /./s): value is string {
 export function isCount(value: unknown, max = Number.POSITIVE_INFINITY): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max;
 }
+
+/** Whether `list` is a list of nothing but what `isSound` accepts. */
+export function isListOf<T>(list: unknown, isSound: (entry: T) => boolean): list is T[] {
+  return Array.isArray(list) && list.every((entry) => isSound(entry as T));
+}
+
+/** Whether `list` is a list of texts that match `form`, as in `isText`. */
+export function areTexts(list: unknown, form?: RegExp): list is string[] {
+  return isListOf(list, (text) => isText(text, form));
+}

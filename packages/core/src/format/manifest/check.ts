@@ -4,7 +4,7 @@ import type { Sha256 } from "../../ports.ts";
 import { plainBytes } from "../../encryption/cells.ts";
 import { HAS_ENCRYPTION } from "../../features.ts";
 import { concat, HASH_BYTES, merkleRoot } from "../hash-tree.ts";
-import { isCount, isRecord, isText } from "../shape.ts";
+import { areTexts, isCount, isListOf, isRecord, isText } from "../shape.ts";
 import { fromBase64, toHex } from "../text.ts";
 import { invalid } from "./errors.ts";
 import { isHeaderValue, SHA256 } from "./fields.ts";
@@ -95,14 +95,12 @@ export function checkGzip({ gzip, requires = [], bytes, encryption }: Manifest):
     isCount(length) &&
     isCount(segmentBytes, STRIPE_BYTES_MAX) &&
     segmentBytes > 0 &&
-    Array.isArray(segments) &&
+    isListOf(segments, isCount) &&
     segments.length > 0 &&
     segments.length === Math.ceil(length / segmentBytes) &&
     segments.every(
       (stored, i) =>
-        isCount(stored) &&
-        stored >= SEGMENT_BYTES_MIN &&
-        Math.min(segmentBytes, length - i * segmentBytes) <= stored * INFLATED_MAX,
+        stored >= SEGMENT_BYTES_MIN && Math.min(segmentBytes, length - i * segmentBytes) <= stored * INFLATED_MAX,
     ) &&
     segments.reduce((sum, stored) => sum + stored, 0) === (HAS_ENCRYPTION && encryption ? plainBytes(bytes) : bytes) &&
     (encryption ? sha256 === undefined : isText(sha256, SHA256));
@@ -155,7 +153,7 @@ function areHashes(list: unknown, count: number): list is string[] {
   // Six bits each, and as many more as make a multiple of four.
   const characters = Math.ceil((count * HASH_BYTES * 4) / 3);
   const base64 = new RegExp(`^[A-Za-z0-9+/]{${characters}}={${-characters & 3}}$`);
-  return Array.isArray(list) && list.every((hashes) => isText(hashes, base64));
+  return areTexts(list, base64);
 }
 
 /** Refuses headers that cannot be served. */

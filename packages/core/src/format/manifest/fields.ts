@@ -1,6 +1,6 @@
 /** The fields of a stored manifest, each with what makes it usable. */
 import { HAS_MESSAGES } from "../../errors.ts";
-import { isCount, isRecord, isText } from "../shape.ts";
+import { areTexts, isCount, isListOf, isRecord, isText } from "../shape.ts";
 import { isSignature } from "../signature.ts";
 import { invalid } from "./errors.ts";
 import { CHUNKS_MAX, type Extra, headerCharactersMax, STRIPE_BYTES_MAX } from "./manifest.ts";
@@ -21,40 +21,45 @@ export const GENERATION_FIELDS: FieldChecks = {
   generation: (value) => isCount(value) && value > 0,
   modified: (value) =>
     isText(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/) && Date.parse(value) > Number.NEGATIVE_INFINITY,
-  signature: (value) => value === undefined || isSignature(value),
+  signature: optional(isSignature),
 };
 
 /** Fields of manifests. */
 export const FIELDS: FieldChecks = {
   ...GENERATION_FIELDS,
   version: (value) => isText(value, ID),
-  sha256: (value) => isText(value, SHA256),
-  bytes: (value) => isCount(value),
+  sha256: isSha256,
+  bytes: isCount,
   // `checkCode` says more of it.
   stripeBytes: (value) => value !== undefined,
   upload: (value) => isText(value, ID),
   contentType: (value) => isHeaderValue("content-type", value),
   blockBytes: (value) => isCount(value, STRIPE_BYTES_MAX) && value > 0,
-  hashesSha256: (value) => value === undefined || isText(value, SHA256),
-  hashesRoot: (value) => value === undefined || isText(value, SHA256),
-  requires: (value) => value === undefined || (Array.isArray(value) && value.every((feature) => isText(feature))),
-  inline: (value) => value === undefined || isText(value, /^[A-Za-z0-9+/]*={0,2}$/),
-  leaves: (value) => value === undefined || (Array.isArray(value) && value.every((region) => isText(region))),
-  extra: (value) => value === undefined || isExtra(value),
-  missing: (value) =>
-    value === undefined || (Array.isArray(value) && value.every((chunk) => isCount(chunk, CHUNKS_MAX))),
+  hashesSha256: optional(isSha256),
+  hashesRoot: optional(isSha256),
+  requires: optional(areTexts),
+  inline: optional((value) => isText(value, /^[A-Za-z0-9+/]*={0,2}$/)),
+  leaves: optional(areTexts),
+  extra: optional(isExtra),
+  missing: optional((value) => isListOf(value, (chunk) => isCount(chunk, CHUNKS_MAX))),
 };
+
+function isSha256(value: unknown): boolean {
+  return isText(value, SHA256);
+}
+
+function optional(isSound: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => value === undefined || isSound(value);
+}
 
 function isExtra(value: unknown): boolean {
   const { upload, placement, sha256 } = (isRecord(value) ? value : {}) as Partial<Extra>;
   return (
     isText(upload, ID) &&
-    Array.isArray(placement) &&
-    Array.isArray(sha256) &&
+    areTexts(placement) &&
+    areTexts(sha256, SHA256) &&
     placement.length > 0 &&
-    placement.length === sha256.length &&
-    placement.every((region) => isText(region)) &&
-    sha256.every((hash) => isText(hash, SHA256))
+    placement.length === sha256.length
   );
 }
 
