@@ -5,29 +5,6 @@ import { amount, choice, flag, parseVariables, wholeNumber } from "../runtime/va
 import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import type { SpendingSettings } from "./write-budget.ts";
 
-/** The settings of this room. */
-export interface CacheSettings {
-  /** Capacity of the chunk cache: no more than a month's budget pays for. */
-  readonly cacheBytes: number;
-  /** One of the solver's policies, or `off`: cache nothing, and evict what is cached. */
-  readonly policy: string;
-  /** Objects that the policy distinguishes. */
-  readonly knownObjects: number;
-  /** Seconds between two exchanges; 0: none, and reads use no probable chunks. */
-  readonly exchangeSeconds: number;
-  /** Whether the cache holds parity rows that no region has, instead of copies of stored chunks. */
-  readonly functional: boolean;
-  /** Whether the cache holds data chunks of regions that are down instead of parity. */
-  readonly recovered: boolean;
-  readonly spending: SpendingSettings;
-  /** What fills may fetch from the regions in one day, UTC. */
-  readonly fillEgressBytesPerDay: number;
-  /** The price of a GB in the cache for a month. */
-  readonly storageUsdPerGbMonth: number;
-  /** What an hour of readers' waiting is worth in US dollars; 0: only milliseconds count. */
-  readonly waitingUsdPerHour: number;
-}
-
 const POLICIES = [...POLICY_NAMES, "off"];
 
 /**
@@ -83,26 +60,26 @@ export const CACHE_VARIABLES = {
   ),
 };
 
+/** The settings of this room. */
+export type CacheSettings = ReturnType<typeof parseCacheSettings>;
+
 /** Checks the variables of this room. Throws CONFIG_INVALID. */
-export function parseCacheSettings(env: object): CacheSettings {
-  const variables = parseVariables(CACHE_VARIABLES, env);
-  const storageUsdPerGbMonth = variables.KV_STORAGE_USD_PER_GB_MONTH;
+export function parseCacheSettings(env: object) {
+  const {
+    kvWriteUsdPerMillion: writeUsdPerMillion,
+    kvReadUsdPerMillion: readUsdPerMillion,
+    kvStorageUsdPerGbMonth: storageUsdPerGbMonth,
+    budgetUsdPerPeriod: usdPerPeriod,
+    budgetUsdPerMonth: usdPerMonth,
+    ...settings
+  } = parseVariables(CACHE_VARIABLES, env);
+  const spending: SpendingSettings = { writeUsdPerMillion, readUsdPerMillion, usdPerPeriod, usdPerMonth };
   return {
-    cacheBytes: Math.min(variables.CACHE_BYTES, bytesFor(variables.BUDGET_USD_PER_MONTH, storageUsdPerGbMonth)),
-    policy: variables.POLICY,
-    knownObjects: Math.max(1, variables.KNOWN_OBJECTS),
-    exchangeSeconds: variables.EXCHANGE_SECONDS,
-    functional: variables.FUNCTIONAL,
-    recovered: variables.RECOVERED,
-    spending: {
-      writeUsdPerMillion: variables.KV_WRITE_USD_PER_MILLION,
-      readUsdPerMillion: variables.KV_READ_USD_PER_MILLION,
-      usdPerPeriod: variables.BUDGET_USD_PER_PERIOD,
-      usdPerMonth: variables.BUDGET_USD_PER_MONTH,
-    },
-    fillEgressBytesPerDay: variables.FILL_EGRESS_BYTES_PER_DAY,
+    ...settings,
+    cacheBytes: Math.min(settings.cacheBytes, bytesFor(usdPerMonth, storageUsdPerGbMonth)),
+    knownObjects: Math.max(1, settings.knownObjects),
+    spending,
     storageUsdPerGbMonth,
-    waitingUsdPerHour: variables.WAITING_USD_PER_HOUR,
   };
 }
 

@@ -8,22 +8,7 @@ import { AgaroseError } from "@agarose/core";
 import { Secrets } from "@agarose/core/encryption";
 import * as v from "valibot";
 import { equalSecrets, fromHex, hmacKey, verify } from "../runtime/crypto.ts";
-import { json, parseVariables, secret } from "../runtime/variables.ts";
-
-/** The settings of this room. */
-export interface AccessSettings {
-  readonly privatePrefixes: readonly string[];
-  /** Exceptions within private prefixes. */
-  readonly publicPrefixes: readonly string[];
-  /** Opens every private key, as `Authorization: Bearer`. */
-  readonly readToken: string | undefined;
-  /** Signs URLs. */
-  readonly signingKey: string | undefined;
-  /** Decrypt what the PoP serves. */
-  readonly secrets: Secrets;
-  /** Opens the admin routes, as `Authorization: Bearer`. Undefined: they are closed. */
-  readonly adminToken: string | undefined;
-}
+import { json, parseVariables, secret, type Parsed } from "../runtime/variables.ts";
 
 const prefixes = v.array(v.string());
 const secretRules = v.array(
@@ -62,17 +47,15 @@ export const ACCESS_VARIABLES = {
   ADMIN_TOKEN: secret("The token of the admin routes, which are closed without it."),
 };
 
+/** The settings of this room. `secrets` decrypt what the PoP serves. */
+export interface AccessSettings extends Omit<Parsed<typeof ACCESS_VARIABLES>, "encryption"> {
+  readonly secrets: Secrets;
+}
+
 /** Checks the variables of this room. Throws CONFIG_INVALID. */
 export function parseAccessSettings(env: object): AccessSettings {
-  const variables = parseVariables(ACCESS_VARIABLES, env);
-  return {
-    privatePrefixes: variables.PRIVATE_PREFIXES,
-    publicPrefixes: variables.PUBLIC_PREFIXES,
-    readToken: variables.READ_TOKEN,
-    signingKey: variables.SIGNING_KEY,
-    secrets: new Secrets(variables.ENCRYPTION),
-    adminToken: variables.ADMIN_TOKEN,
-  };
+  const { encryption, ...settings } = parseVariables(ACCESS_VARIABLES, env);
+  return { ...settings, secrets: new Secrets(encryption) };
 }
 
 /** A request for a key. */

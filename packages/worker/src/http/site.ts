@@ -2,7 +2,7 @@
 import type { ObjectAnswer } from "@agarose/core/http";
 import type { Manifest } from "@agarose/core/format";
 import * as v from "valibot";
-import { json } from "../runtime/variables.ts";
+import { json, type Parsed } from "../runtime/variables.ts";
 
 const name = v.pipe(v.string(), v.regex(/^[^/]+$/, "is not the name of a file"));
 
@@ -24,11 +24,7 @@ export const SITE_VARIABLES = {
 };
 
 /** The site of a PoP. */
-export interface Site {
-  readonly prefix: string;
-  readonly index: string;
-  readonly notFound?: string;
-}
+export type Site = NonNullable<Parsed<typeof SITE_VARIABLES>["site"]>;
 
 /** Whether a path is on the site, also that of its top folder without the slash. */
 export function isOnSite(path: string, site: Site | null): site is Site {

@@ -62,7 +62,7 @@ export const POP_VARIABLES = {
 
 /** Checks the variables of this room. Throws CONFIG_INVALID. */
 export function parsePopSettings(env: object): PopSettings {
-  const { POP, PEERS, PEER_KEY } = parseVariables(POP_VARIABLES, env);
-  const others = PEERS.filter(({ name }) => name !== POP);
-  return { pop: POP, peers: others.length > 0 && PEER_KEY !== undefined ? { pops: others, key: PEER_KEY } : undefined };
+  const { pop, peers: all, peerKey: key } = parseVariables(POP_VARIABLES, env);
+  const pops = all.filter(({ name }) => name !== pop);
+  return { pop, peers: pops.length > 0 && key !== undefined ? { pops, key } : undefined };
 }

@@ -22,7 +22,7 @@ export const CANDIDATE_VARIABLES = {
 
 /** Returns how many clients must ask for a key. Throws CONFIG_INVALID. */
 export function parseFillClientsMin(env: object): number {
-  return parseVariables(CANDIDATE_VARIABLES, env).FILL_CLIENTS_MIN;
+  return parseVariables(CANDIDATE_VARIABLES, env).fillClientsMin;
 }
 
 const DAY_MS = 86_400_000;

@@ -3,25 +3,8 @@ import { AgaroseError } from "@agarose/core";
 import { rawPublicKey } from "@agarose/core/format";
 import * as v from "valibot";
 import { parsePopSettings, type PopSettings } from "../peers/peer-settings.ts";
-import { flag, json, parseVariables, wholeNumber } from "../runtime/variables.ts";
-import { parseRegionSettings, type RegionSettings } from "../regions/region-settings.ts";
-
-/** The settings that an isolate reads by. */
-export interface ReadSettings extends RegionSettings, PopSettings {
-  /** Requests beyond k. */
-  readonly delta: number;
-  /** Whether the log has a line for each request of a trace. */
-  readonly logTraces: boolean;
-  readonly manifestTtlSeconds: number;
-  /** Memory of an isolate for hot values of the chunk cache, in bytes. */
-  readonly memoryBytes: number;
-  /** Base URL of plain objects, which are served for keys of which the regions know nothing. */
-  readonly origin: string | undefined;
-  /** Keys of the publishers whose manifests the PoP uses; empty in unsigned mode: it uses every manifest. */
-  readonly publisherKeys: readonly string[];
-  /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
-  readonly subrequestsMax: number;
-}
+import { flag, json, parseVariables, wholeNumber, type Parsed } from "../runtime/variables.ts";
+import { REGION_VARIABLES, type RegionSettings } from "../regions/region-settings.ts";
 
 /** Workers Paid; Free allows 50. */
 const SUBREQUESTS_MAX_DEFAULT = 10_000;
@@ -46,7 +29,10 @@ export const READ_VARIABLES = {
     "Base URL of plain objects that `/o/` serves for keys of which the regions know nothing. Its answers need a length " +
       "and a strong ETag. Anyone may read it.",
     "JSON text, or null",
-    v.nullable(v.pipe(v.string(), v.regex(/^https?:\/\/[^?#]+$/, "is not an HTTP URL"))),
+    v.pipe(
+      v.nullable(v.pipe(v.string(), v.regex(/^https?:\/\/[^?#]+$/, "is not an HTTP URL"))),
+      v.transform((url) => url ?? undefined),
+    ),
     { fallback: "null" },
   ),
   PUBLISHER_KEYS: json(
@@ -72,23 +58,16 @@ export const READ_VARIABLES = {
   ),
 };
 
+/** The settings that an isolate reads by. Without `publisherKeys`, it uses every manifest. */
+export interface ReadSettings extends RegionSettings, PopSettings, Omit<Parsed<typeof READ_VARIABLES>, "unsigned"> {}
+
 /** Checks the variables of this room, of regions and of peers. Throws CONFIG_INVALID. */
 export function parseReadSettings(env: object): ReadSettings {
-  const { DELTA, LOG_TRACES, MANIFEST_TTL_SECONDS, MEMORY_BYTES, ORIGIN, PUBLISHER_KEYS, SUBREQUESTS_MAX, UNSIGNED } =
-    parseVariables(READ_VARIABLES, env);
-  const settings = {
-    ...parsePopSettings(env),
-    ...parseRegionSettings(env),
-    delta: DELTA,
-    logTraces: LOG_TRACES,
-    manifestTtlSeconds: MANIFEST_TTL_SECONDS,
-    memoryBytes: MEMORY_BYTES,
-    origin: ORIGIN ?? undefined,
-    publisherKeys: PUBLISHER_KEYS,
-    subrequestsMax: SUBREQUESTS_MAX,
-  };
-  if (UNSIGNED === PUBLISHER_KEYS.length > 0) {
-    const found = `variable PUBLISHER_KEYS has ${PUBLISHER_KEYS.length} keys and UNSIGNED is ${UNSIGNED}`;
+  const { unsigned, ...own } = parseVariables(READ_VARIABLES, env);
+  const settings = { ...parsePopSettings(env), ...parseVariables(REGION_VARIABLES, env), ...own };
+  const { length } = settings.publisherKeys;
+  if (unsigned === length > 0) {
+    const found = `variable PUBLISHER_KEYS has ${length} keys and UNSIGNED is ${unsigned}`;
     throw new AgaroseError(
       "CONFIG_INVALID",
       `${found}: make a key with \`agarose keys new\`, which \`agarose deploy\` writes here, or set UNSIGNED alone ` +

@@ -1,6 +1,6 @@
 /** The buckets that a PoP reads from, as its variables name them. */
 import * as v from "valibot";
-import { json, parseVariables } from "../runtime/variables.ts";
+import { json, type Parsed } from "../runtime/variables.ts";
 
 /** One region: a bucket and how to read it. */
 export interface ConfiguredRegion {
@@ -17,19 +17,6 @@ export interface ConfiguredRegion {
   readonly awsRegion?: string;
   /** The provider's price of reading a GB in US dollars: the cache spares dear regions. Default: 0. */
   readonly egressUsdPerGb?: number;
-}
-
-/** Keys of one bucket, or of all buckets. */
-export interface BucketCredentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-}
-
-/** The settings of this room. */
-export interface RegionSettings {
-  readonly regions: readonly ConfiguredRegion[];
-  /** By name of the region, or `*` for all others. */
-  readonly bucketCredentials?: Readonly<Record<string, BucketCredentials>>;
 }
 
 const httpUrl = v.pipe(
@@ -72,7 +59,9 @@ const regions = v.pipe(
 );
 
 const text = v.pipe(v.string(), v.nonEmpty("must not be empty"));
-const credentials = v.record(v.string(), v.object({ accessKeyId: text, secretAccessKey: text }));
+const keyPair = v.object({ accessKeyId: text, secretAccessKey: text });
+/** Keys of one bucket, or of all buckets. */
+export type BucketCredentials = Readonly<v.InferOutput<typeof keyPair>>;
 
 /** The variables of this room. */
 export const REGION_VARIABLES = {
@@ -84,13 +73,11 @@ export const REGION_VARIABLES = {
   BUCKET_CREDENTIALS: json(
     "The keys of private buckets, by name of the region or `*`: `accessKeyId` and `secretAccessKey`.",
     "JSON object",
-    credentials,
+    v.record(v.string(), keyPair),
     { fallback: "{}", secret: true },
   ),
 };
 
-/** Checks the variables of this room. Throws CONFIG_INVALID. */
-export function parseRegionSettings(env: object): RegionSettings {
-  const { REGIONS, BUCKET_CREDENTIALS } = parseVariables(REGION_VARIABLES, env);
-  return { regions: REGIONS, bucketCredentials: BUCKET_CREDENTIALS };
-}
+/** The settings of this room. Credentials are by name of the region, or `*` for all others. */
+export type RegionSettings = Pick<Parsed<typeof REGION_VARIABLES>, "regions"> &
+  Partial<Parsed<typeof REGION_VARIABLES>>;

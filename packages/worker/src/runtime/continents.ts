@@ -5,8 +5,7 @@
  * An isolate lives in one data center, so the first request that says its continent decides for all of them.
  */
 import { isRecord } from "@agarose/core/format";
-import * as v from "valibot";
-import { parseVariables, type Variable } from "./variables.ts";
+import { flag, parseVariables } from "./variables.ts";
 import type { ValueStore } from "./storage-ports.ts";
 
 /** Where the Durable Objects of each continent are created. */
@@ -34,23 +33,17 @@ export interface EverywhereBinding {
   readonly CHUNKS: ValueStore;
 }
 
-const everywhere: Variable<boolean> = {
-  schema: v.pipe(
-    v.optional(v.string(), "false"),
-    v.picklist(["true", "false"], 'must be "true" or "false"'),
-    v.transform((text) => text === "true"),
-  ),
-  default: "false",
-  description: "Whether this one Worker serves all continents, with a state for each, and has neither place nor peers.",
-  type: '"true" or "false"',
-};
-
 /** The variables of this module. */
-export const EVERYWHERE_VARIABLES = { EVERYWHERE: everywhere };
+export const EVERYWHERE_VARIABLES = {
+  EVERYWHERE: flag(
+    "Whether this one Worker serves all continents, with a state for each, and has neither place nor peers.",
+    false,
+  ),
+};
 
 /** Checks EVERYWHERE. Throws CONFIG_INVALID. */
 export function isEverywhere(env: object): boolean {
-  return parseVariables(EVERYWHERE_VARIABLES, env).EVERYWHERE;
+  return parseVariables(EVERYWHERE_VARIABLES, env).everywhere;
 }
 
 const continents = new WeakMap<object, { readonly continent: Continent; readonly whole: object }>();

@@ -49,7 +49,7 @@ export const PLACE_VARIABLES = { LOCATION: location };
 
 /** Checks LOCATION. Undefined: Cloudflare chooses. Throws CONFIG_INVALID. */
 export function parseLocation(env: PlaceBinding): PopLocation | undefined {
-  return parseVariables(PLACE_VARIABLES, env).LOCATION;
+  return parseVariables(PLACE_VARIABLES, env).location;
 }
 
 /** A namespace of Durable Objects, in the part that is used here; this module also runs in Node. */

@@ -6,14 +6,14 @@
 import { AgaroseError } from "@agarose/core";
 import { CACHE_VARIABLES, parseCacheSettings, type CacheSettings } from "../cache/cache-settings.ts";
 import { POP_VARIABLES } from "../peers/peer-settings.ts";
-import { EVERYWHERE_VARIABLES, isEverywhere } from "./continents.ts";
+import { EVERYWHERE_VARIABLES } from "./continents.ts";
 import { REGION_VARIABLES } from "../regions/region-settings.ts";
-import { parseLocation, PLACE_VARIABLES, type PopLocation } from "./durable-objects.ts";
+import { PLACE_VARIABLES } from "./durable-objects.ts";
 import { parseReadSettings, READ_VARIABLES, type ReadSettings } from "../read/read-settings.ts";
-import { CANDIDATE_VARIABLES, parseFillClientsMin } from "../popularity/fill-candidates.ts";
+import { CANDIDATE_VARIABLES } from "../popularity/fill-candidates.ts";
 import { ACCESS_VARIABLES, parseAccessSettings, type AccessSettings } from "../http/access.ts";
-import { SITE_VARIABLES, type Site } from "../http/site.ts";
-import { parseVariables } from "./variables.ts";
+import { SITE_VARIABLES } from "../http/site.ts";
+import { parseVariables, type Parsed } from "./variables.ts";
 
 /** Every variable and secret of the Worker, in the order of the reference page. */
 export const VARIABLES = {
@@ -28,41 +28,26 @@ export const VARIABLES = {
   ...SITE_VARIABLES,
 };
 
+/** What no room checks alone. */
+const OTHERS = { ...EVERYWHERE_VARIABLES, ...CANDIDATE_VARIABLES, ...PLACE_VARIABLES, ...SITE_VARIABLES };
+
 /** The checked settings of one PoP. */
-export interface Settings extends ReadSettings, CacheSettings {
-  /** Undefined: Cloudflare chooses where the Durable Objects live. */
-  readonly location: PopLocation | undefined;
-  /** Whether one Worker serves all continents. */
-  readonly everywhere: boolean;
-  /** Clients that must ask for an object on one day before the cache is filled with it. */
-  readonly fillClientsMin: number;
+export interface Settings extends ReadSettings, CacheSettings, Parsed<typeof OTHERS> {
   readonly access: AccessSettings;
-  /** Null: every path of `/o/` is a key, and no page runs scripts. */
-  readonly site: Site | null;
 }
 
 /** Checks all variables of `env`. Throws CONFIG_INVALID, which names the first wrong one. */
 export function parseSettings(env: object): Settings {
   const read = parseReadSettings(env);
-  const everywhere = isEverywhere(env);
-  if (everywhere && read.peers) {
+  const others = parseVariables(OTHERS, env);
+  if (others.everywhere && read.peers) {
     throw new AgaroseError(
       "CONFIG_INVALID",
       'variable PEERS names PoPs, and EVERYWHERE = "true" has none: remove one',
-      {
-        variable: "PEERS",
-      },
+      { variable: "PEERS" },
     );
   }
-  return {
-    ...read,
-    everywhere,
-    ...parseCacheSettings(env),
-    fillClientsMin: parseFillClientsMin(env),
-    location: parseLocation(env),
-    access: parseAccessSettings(env),
-    site: parseVariables(SITE_VARIABLES, env).SITE,
-  };
+  return { ...read, ...others, ...parseCacheSettings(env), access: parseAccessSettings(env) };
 }
 
 const known = new WeakMap<object, Settings>();

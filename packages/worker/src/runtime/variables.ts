@@ -23,15 +23,23 @@ export interface Variable<T = unknown> {
 /** Variables by name. */
 export type Variables = Readonly<Record<string, Variable>>;
 
-/** The settings that a group of variables checks to. */
-export type Parsed<V extends Variables> = { readonly [K in keyof V]: V[K] extends Variable<infer T> ? T : never };
+/** The setting of MEMORY_BYTES is `memoryBytes`. */
+type SettingName<N> = N extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Capitalize<SettingName<Rest>>}`
+  : Lowercase<N & string>;
+
+/** The settings that a group of variables checks to. Their descriptions are those of the variables. */
+export type Parsed<V extends Variables> = {
+  readonly [K in keyof V as SettingName<K>]: V[K] extends Variable<infer T> ? T : never;
+};
 
 /** Checks the variables of `env`. Throws CONFIG_INVALID, which names the first wrong variable and what it expects. */
 export function parseVariables<V extends Variables>(variables: V, env: object): Parsed<V> {
   const texts = env as Readonly<Record<string, string | undefined>>;
   const entries = Object.entries(variables).map(([name, variable]) => {
     const result = v.safeParse(variable.schema, texts[name]);
-    if (result.success) return [name, result.output];
+    if (result.success)
+      return [name.toLowerCase().replace(/_(.)/g, (_, letter) => letter.toUpperCase()), result.output];
     const [issue] = result.issues;
     const kind = variable.secret ? "secret" : "variable";
     throw new AgaroseError("CONFIG_INVALID", `${kind} ${name} ${problemOf(issue)} (wrangler.toml)`, { variable: name });
