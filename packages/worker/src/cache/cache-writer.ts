@@ -12,7 +12,7 @@ import type { LedgerEntry } from "./ledger.ts";
 import type { Spending } from "./spending.ts";
 import { advance, fetchedBytes, fetchedBytesPerStripe, type CacheChange } from "./cache-change.ts";
 import type { PeriodBooks, PeriodContext } from "./period-context.ts";
-import { fillStripe } from "./stripe-fill.ts";
+import { fillParts, fillStripe } from "./stripe-fill.ts";
 
 /** What a writer fills with. */
 export interface CacheWriterOptions {
@@ -26,22 +26,22 @@ export interface CacheWriterOptions {
 type WriterContext = Pick<PeriodContext, "settings" | "state" | "cache" | "system">;
 
 /** What was done, in stripes; `reconstructed` in chunks. */
-export interface WriteCounts {
-  written: number;
-  evicted: number;
-  reconstructed: number;
-  /** Bytes that fills have fetched, and those of them, or computed from them, that they have written. */
-  fetchedBytes: number;
-  filledBytes: number;
-  /** Not done, for lack of time or budget or because of an error. */
-  left: number;
-  /** Those of them that the egress budget has refused. */
-  refused: number;
-}
+export type WriteCounts = ReturnType<typeof noWrites>;
 
 /** Returns the counts before anything is done. */
-export function noWrites(): WriteCounts {
-  return { written: 0, evicted: 0, reconstructed: 0, fetchedBytes: 0, filledBytes: 0, left: 0, refused: 0 };
+export function noWrites() {
+  return {
+    written: 0,
+    evicted: 0,
+    reconstructed: 0,
+    /** Bytes that fills have fetched, and those of them, or computed from them, that they have written. */
+    fetchedBytes: 0,
+    filledBytes: 0,
+    /** Not done, for lack of time or budget or because of an error. */
+    left: 0,
+    /** Those of them that the egress budget has refused. */
+    refused: 0,
+  };
 }
 
 const KV_DEADLINE_MS = 10_000;
@@ -56,7 +56,7 @@ const PAGES_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Writes one change. */
 export class CacheWriter {
-  readonly counts: WriteCounts = noWrites();
+  readonly counts = noWrites();
   readonly #context: WriterContext;
   readonly #books: PeriodBooks;
   readonly #options: CacheWriterOptions;
@@ -186,43 +186,30 @@ export class CacheWriter {
   }
 
   async #fillStripe(entry: LedgerEntry, manifest: Manifest, stripe: number): Promise<boolean> {
-    const { settings, cache, system } = this.#context;
-    const { fetch, clock, sha256, codec } = system;
+    const { cache, system } = this.#context;
     const { writeBudget } = this.#books;
-    const { estimates } = this.#options;
     try {
-      this.#context.system.budget.spend();
+      system.budget.spend();
       writeBudget.spend({ reads: 1 });
       const stored = await withTimeout(
         cache.chunks.load(entry.version, stripe, cache.kv),
         KV_DEADLINE_MS,
-        clock,
+        system.clock,
         "a KV read",
       );
       const filled = await fillStripe({
+        ...fillParts(this.#context, this.#books, this.#options.estimates, { manifest, stripe }),
         manifest,
         stripe,
         wanted: entry.target,
         stored,
-        fetched: () => {
-          this.#context.system.budget.spend();
-          return cache.fetched.find(entry.version, stripe, manifest.k, cache.kv);
-        },
-        regions: settings.regions,
-        estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
         peers: await cache.peers?.sourcesOf(manifest),
-        onRegionBytes: (bytes) => this.#books.egressBudget.spend(bytes),
-        onPeer: cache.peers?.note.bind(cache.peers),
-        fetch,
-        clock,
-        sha256,
-        codec,
         memory: this.#pages,
       });
       this.counts.reconstructed += filled.reconstructed;
       this.counts.fetchedBytes += filled.fetchedBytes;
       if (filled.unchanged) return true;
-      this.#context.system.budget.spend();
+      system.budget.spend();
       writeBudget.spend({ writes: 1 });
       const isWritten = await this.#kv(() => cache.chunks.write(entry.version, stripe, filled.chunks, cache.kv));
       if (isWritten) {

@@ -3,18 +3,14 @@
  * no KV write and may forget it. Of each object that the policy wants more of than KV has, it keeps all data chunks.
  * Plans name them as probable, and the next period writes to KV what the policy still wants then.
  */
-import { toAgaroseError } from "@agarose/core";
 import { inParallel } from "@agarose/core/async";
-import type { Manifest } from "@agarose/core/format";
 import type { ObjectShape, PlannedContents, RegionEstimate } from "@agarose/solver/planner";
 import { KEPT_SECONDS } from "../read/fetched-stripes.ts";
-import { EgressBudget } from "./egress-budget.ts";
 import type { ExchangeReport } from "./ledger.ts";
 import { observe } from "./period.ts";
-import type { PeriodBooks, PeriodContext } from "./period-context.ts";
+import { openBooks, type PeriodBooks, type PeriodContext } from "./period-context.ts";
 import { planPeriod, type PeriodPlan } from "./period-plan.ts";
-import { fillStripe } from "./stripe-fill.ts";
-import { WriteBudget } from "./write-budget.ts";
+import { fillParts, fillStripe, type StripeFillOptions } from "./stripe-fill.ts";
 
 /** An exchange starts no new fill after this. */
 const WORK_MS = 4_000;
@@ -28,7 +24,6 @@ const STRIPES_AT_ONCE = 6;
 const KEPT_MAX = 512;
 /** What is kept for less than this is fetched again while it is wanted. */
 const RENEWED_MS = 60_000;
-const ERRORS_MAX = 20;
 
 /**
  * Runs one exchange. Resolves to undefined while a period or a purge runs. Rejects when the PoP's state is unavailable.
@@ -39,20 +34,11 @@ export async function runExchange(
   context: PeriodContext,
   kept: Map<string, number>,
 ): Promise<ExchangeReport | undefined> {
-  const { settings, state, cache, system } = context;
+  const { state, cache, system } = context;
   const snapshot = await state.beginPeriod(system.now(), LEASE_MS);
   if (!snapshot) return undefined;
   const startMs = system.clock.now();
-  const errors: string[] = [];
-  const books: PeriodBooks = {
-    ledger: new Map(snapshot.ledger.map((entry) => [entry.version, entry])),
-    writeBudget: new WriteBudget(settings.spending, snapshot.spending, system.now()),
-    egressBudget: new EgressBudget(settings.fillEgressBytesPerDay, snapshot.fillEgress, system.now()),
-    onError(cause) {
-      const { code, message } = toAgaroseError(cause);
-      if (errors.length < ERRORS_MAX) errors.push(`${code}: ${message}`);
-    },
-  };
+  const { books, errors } = openBooks(context, snapshot);
   let plan: PeriodPlan | undefined;
   let added = 0;
   try {
@@ -137,41 +123,23 @@ async function keepObject(
 
 /** Keeps one stripe, with what reads have just fetched of it. Rejects as `fillStripe` does. */
 async function keepStripe(
-  { settings, cache, system }: Pick<PeriodContext, "settings" | "cache" | "system">,
-  { egressBudget }: Pick<PeriodBooks, "egressBudget">,
+  context: Pick<PeriodContext, "settings" | "cache" | "system">,
+  books: Pick<PeriodBooks, "egressBudget">,
   estimates: readonly RegionEstimate[],
-  {
-    manifest,
-    stripe,
-    peers,
-  }: Pick<Parameters<typeof fillStripe>[0], "manifest" | "stripe" | "peers"> & { readonly manifest: Manifest },
+  object: Pick<StripeFillOptions, "manifest" | "stripe" | "peers">,
 ): Promise<void> {
-  const { budget, fetch, clock, sha256, codec } = system;
-  const { version, k } = manifest;
+  const { version, k } = object.manifest;
   const data = Array.from({ length: k }, (_, chunk) => chunk);
   const { chunks } = await fillStripe({
-    manifest,
-    stripe,
+    ...fillParts(context, books, estimates, object),
+    ...object,
     wanted: data,
     stored: [],
-    fetched() {
-      budget.spend();
-      return cache.fetched.find(version, stripe, k, cache.kv);
-    },
-    regions: settings.regions,
-    estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
-    peers,
-    onRegionBytes: (bytes) => egressBudget.spend(bytes),
-    onPeer: cache.peers?.note.bind(cache.peers),
-    fetch,
-    clock,
-    sha256,
-    codec,
   });
-  budget.spend();
-  await cache.fetched.keep(
+  context.system.budget.spend();
+  await context.cache.fetched.keep(
     version,
-    stripe,
+    object.stripe,
     data.map((chunk) => chunks.get(chunk)!),
   );
 }

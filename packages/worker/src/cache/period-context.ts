@@ -1,5 +1,5 @@
 /** Everything outside the cache manager that one period, or one purge, works with. */
-import type { Clock, Codec, FetchPort, Sha256 } from "@agarose/core";
+import { toAgaroseError, type Clock, type Codec, type FetchPort, type Sha256 } from "@agarose/core";
 import type { Manifest } from "@agarose/core/format";
 import type { ChunkSource } from "@agarose/core/sources";
 import type { RegionEstimate } from "@agarose/solver/planner";
@@ -11,13 +11,13 @@ import type { FetchedStripes } from "../read/fetched-stripes.ts";
 import type { RegionSettings } from "../regions/region-settings.ts";
 import type { KeyRequests } from "../popularity/request-monitor.ts";
 import type { Configuration } from "./configuration.ts";
-import type { PopState } from "./pop-state.ts";
+import type { PopSnapshot, PopState } from "./pop-state.ts";
 import type { CacheLatency } from "./cache-latency.ts";
 import type { CacheSettings } from "./cache-settings.ts";
-import type { EgressBudget } from "./egress-budget.ts";
+import { EgressBudget } from "./egress-budget.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { PlannerKeeper } from "./planner-keeper.ts";
-import type { WriteBudget } from "./write-budget.ts";
+import { WriteBudget } from "./write-budget.ts";
 
 /** `PopState` as a period calls it. */
 export type StatePort = Rpc<
@@ -118,4 +118,24 @@ export interface PeriodBooks {
   readonly writeBudget: WriteBudget;
   readonly egressBudget: EgressBudget;
   readonly onError: (error: unknown) => void;
+}
+
+const ERRORS_MAX = 20;
+
+/** The books of a period or an exchange at its start, and the errors that it has had so far, as `CODE: message`. */
+export function openBooks(
+  { settings, system }: Pick<PeriodContext, "settings" | "system">,
+  { ledger, spending, fillEgress }: Pick<PopSnapshot, "ledger" | "spending" | "fillEgress">,
+): { readonly books: PeriodBooks; readonly errors: readonly string[] } {
+  const errors: string[] = [];
+  const books: PeriodBooks = {
+    ledger: new Map(ledger.map((entry) => [entry.version, entry])),
+    writeBudget: new WriteBudget(settings.spending, spending, system.now()),
+    egressBudget: new EgressBudget(settings.fillEgressBytesPerDay, fillEgress, system.now()),
+    onError(cause) {
+      const { code, message } = toAgaroseError(cause);
+      if (errors.length < ERRORS_MAX) errors.push(`${code}: ${message}`);
+    },
+  };
+  return { books, errors };
 }

@@ -4,7 +4,6 @@
  * A step that fails leaves the cache as it was. The next period finishes what this one left, for lack of budget or
  * because it was killed.
  */
-import { toAgaroseError } from "@agarose/core";
 import type { RegionEstimate, Savings } from "@agarose/solver/planner";
 import { probeRegions, SIZED_EVERY, sizedTargets } from "../regions/region-probes.ts";
 import { KV_DEADLINE_MS } from "../read/chunk-cache.ts";
@@ -14,17 +13,14 @@ import type { PeriodReport } from "./ledger.ts";
 import type { PopSnapshot } from "./pop-state.ts";
 import { CacheWriter, noWrites, type WriteCounts } from "./cache-writer.ts";
 import type { Configuration } from "./configuration.ts";
-import { EgressBudget } from "./egress-budget.ts";
-import type { Observed, PeriodBooks, PeriodContext } from "./period-context.ts";
+import { openBooks, type Observed, type PeriodBooks, type PeriodContext } from "./period-context.ts";
 import { planPeriod, type PeriodPlan } from "./period-plan.ts";
 import { publishConfiguration } from "./publish.ts";
-import { WriteBudget } from "./write-budget.ts";
 
 /** A period starts no new work after this, with its wait for its turn; the rest of the minute is for finishing. */
 const WORK_MS = 45_000;
 /** A period or purge that takes longer counts as killed. */
 export const LEASE_MS = 120_000;
-const ERRORS_MAX = 20;
 /** A cache that takes less is near, as it is before the first measurement: reads measure it. */
 const SLOW_CACHE_MS = 20;
 /** Every period publishes, whatever the budget. */
@@ -35,25 +31,15 @@ const PUBLISHING_WRITES = 1;
  * unavailable.
  */
 export async function runPeriod(context: PeriodContext): Promise<PeriodReport | undefined> {
-  const { settings, state, cache, system } = context;
+  const { state, cache, system } = context;
   const snapshot = await state.beginPeriod(system.now(), LEASE_MS);
   if (!snapshot) return undefined;
   const startMs = system.clock.now();
-  const errors: string[] = [];
-  const onError = (cause: unknown): void => {
-    const { code, message } = toAgaroseError(cause);
-    if (errors.length < ERRORS_MAX) errors.push(`${code}: ${message}`);
-  };
-  const books: PeriodBooks = {
-    ledger: new Map(snapshot.ledger.map((entry) => [entry.version, entry])),
-    writeBudget: new WriteBudget(settings.spending, snapshot.spending, system.now()),
-    egressBudget: new EgressBudget(settings.fillEgressBytesPerDay, snapshot.fillEgress, system.now()),
-    onError,
-  };
+  const { books, errors } = openBooks(context, snapshot);
   books.writeBudget.reserve(PUBLISHING_WRITES);
-  const observed = (await observe(context, snapshot).catch(onError)) ?? snapshot;
+  const observed = (await observe(context, snapshot).catch(books.onError)) ?? snapshot;
   const { regions } = observed;
-  const plan = (await planPeriod(context, books, observed).catch(onError)) ?? undefined;
+  const plan = (await planPeriod(context, books, observed).catch(books.onError)) ?? undefined;
   const untilMs = startMs + WORK_MS - (context.turn.waitedMs ?? 0);
   const written = plan && (await write(context, books, regions, plan, untilMs));
   let { epoch } = snapshot;
@@ -62,7 +48,7 @@ export async function runPeriod(context: PeriodContext): Promise<PeriodReport | 
     cache.onPublished(configuration);
   };
   // This isolate reads by the configuration even if KV refuses it, and the report says so.
-  await publish({ ...context, cache: { ...cache, onPublished } }, books, regions).catch(onError);
+  await publish({ ...context, cache: { ...cache, onPublished } }, books, regions).catch(books.onError);
   const ended = { at: system.now(), ms: system.clock.now() - startMs, epoch, operations: system.budget.used };
   const report = { ...ended, ...reportOf(books, plan, written), errors };
   await state.endPeriod(report);

@@ -10,7 +10,9 @@ import { AgaroseError, toAgaroseError, type Clock, type Codec, type Sha256 } fro
 import { isFunctional, stripeShape, type Frame } from "@agarose/core/format";
 import { checkHash, hashesFrom, planStripe, readStripe, type BlockMemory } from "@agarose/core/read";
 import type { ChunkSource } from "@agarose/core/sources";
+import type { RegionEstimate } from "@agarose/solver/planner";
 import { fillSources, type FillSourceOptions } from "./fill-sources.ts";
+import type { PeriodBooks, PeriodContext } from "./period-context.ts";
 
 /** One stripe to fill. */
 export interface StripeFillOptions extends FillSourceOptions {
@@ -50,6 +52,26 @@ export interface StripeFill {
 
 const CHUNK_TIMEOUT_MS = 15_000;
 const STRIPE_TIMEOUT_MS = 30_000;
+
+/** What all fills of a period have in common, and what reads have just fetched of a stripe. */
+export function fillParts(
+  { settings, cache, system }: Pick<PeriodContext, "settings" | "cache" | "system">,
+  { egressBudget }: Pick<PeriodBooks, "egressBudget">,
+  estimates: readonly RegionEstimate[],
+  { manifest: { version, k }, stripe }: Pick<StripeFillOptions, "manifest" | "stripe">,
+): Omit<StripeFillOptions, "manifest" | "stripe" | "wanted" | "stored"> {
+  return {
+    ...system,
+    regions: settings.regions,
+    estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
+    fetched() {
+      system.budget.spend();
+      return cache.fetched.find(version, stripe, k, cache.kv);
+    },
+    onRegionBytes: (bytes) => egressBudget.spend(bytes),
+    onPeer: cache.peers?.note.bind(cache.peers),
+  };
+}
 
 /** Resolves to the verified chunks. Rejects with NOT_ENOUGH_CHUNKS or READ_TIMEOUT when too few regions deliver. */
 export async function fillStripe(given: StripeFillOptions): Promise<StripeFill> {
