@@ -4,31 +4,16 @@ import * as v from "valibot";
 import { KvSnapshot } from "../runtime/kv-snapshot.ts";
 import { parseJson } from "../runtime/variables.ts";
 
-/** The peers that answer. */
-export interface PeersInForce {
-  /** Grows with each publication. */
-  readonly epoch: number;
-  readonly peers: readonly PeerInForce[];
-}
-
-/** One peer as a source of chunks. */
-export interface PeerInForce {
-  readonly name: string;
-  /** Time to deliver one chunk from its cache. */
-  readonly meanMs: number;
-  readonly sdMs: number;
-  /** Chunks by version. */
-  readonly held: Readonly<Record<string, readonly number[]>>;
-}
-
 const finite = v.pipe(v.number(), v.finite());
 const integer = v.pipe(v.number(), v.safeInteger());
-const schema = v.object({
-  epoch: integer,
-  peers: v.array(
-    v.object({ name: v.string(), meanMs: finite, sdMs: finite, held: v.record(v.string(), v.array(integer)) }),
-  ),
-});
+const chunks = v.pipe(v.array(integer), v.readonly());
+/** Each answers, and delivers one chunk from its cache in `meanMs`. `held` are its chunks by version. */
+const peer = v.object({ name: v.string(), meanMs: finite, sdMs: finite, held: v.record(v.string(), chunks) });
+/** The epoch grows with each publication. */
+const schema = v.object({ epoch: integer, peers: v.array(peer) });
+
+/** The peers that answer, each as a source of chunks. */
+export type PeersInForce = v.InferOutput<typeof schema>;
 
 /** The name of the KV value. */
 export const PEERS_NAME = "peers";

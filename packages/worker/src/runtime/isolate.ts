@@ -2,8 +2,8 @@
  * What one isolate keeps between invocations. It shares data only: responses, streams and signals belong to the
  * invocation that created them.
  */
-import { type Clock, type Codec, systemClock, systemSha256 } from "@agarose/core";
-import { acceptUnsigned, type SignatureCheck, trustPublishers } from "@agarose/core/format";
+import { type Codec, systemClock, systemSha256 } from "@agarose/core";
+import { acceptUnsigned, trustPublishers } from "@agarose/core/format";
 import { BlockMemory } from "@agarose/core/read";
 import { SourceHealth } from "@agarose/core/sources";
 import { loadCodec } from "@agarose/ec-wasm";
@@ -12,7 +12,7 @@ import { PeersSnapshot } from "../peers/peers-snapshot.ts";
 import { RateLimiter, type RateLimitBinding } from "./rate-limiter.ts";
 import { Traffic } from "../http/traffic.ts";
 import { AccessDenials } from "../regions/access-denials.ts";
-import { boundBuckets, type BoundBucket } from "../regions/buckets/bound-bucket.ts";
+import { boundBuckets } from "../regions/buckets/bound-bucket.ts";
 import { BucketSigner } from "../regions/buckets/bucket-signer.ts";
 import { CircuitBreakers } from "../regions/circuit-breakers.ts";
 import { continentOf } from "./continents.ts";
@@ -43,38 +43,7 @@ export interface Bindings extends MonitorBinding, PopStateBinding, PeerStateBind
 }
 
 /** The memory of one isolate. */
-export interface Isolate {
-  readonly settings: ReadSettings;
-  readonly clock: Clock;
-  /** Origins that the PoP may fetch from. */
-  readonly origins: ReadonlySet<string>;
-  /** Decides which manifests the PoP uses. */
-  readonly trust: SignatureCheck;
-  readonly frontCache: FrontCache;
-  readonly manifests: ManifestStore;
-  readonly configuration: ConfigurationSnapshot;
-  readonly peers: PeersSnapshot;
-  readonly cache: ChunkCache;
-  /** What the Cache API has of objects that reads or exchanges have just fetched. */
-  readonly fetched: FetchedStripes;
-  readonly counter: RequestCounter;
-  readonly coalescing: StripeCoalescing;
-  /** What small reads have verified. */
-  readonly blocks: BlockMemory;
-  readonly traffic: Traffic;
-  readonly breakers: CircuitBreakers;
-  readonly signer: BucketSigner;
-  /** Bound R2 buckets, by the base URL of their regions. */
-  readonly boundBuckets: ReadonlyMap<string, BoundBucket>;
-  readonly laggards: SourceHealth;
-  readonly memory: MemoryBudget;
-  /** Lookups of keys that do not exist, by client. */
-  readonly misses: RateLimiter;
-  /** What each client may add to popularity. */
-  readonly shares: ClientShares;
-  readonly denials: AccessDenials;
-  readonly codec: () => Promise<Codec>;
-}
+export type Isolate = Readonly<ReturnType<typeof createIsolate>>;
 
 /** A page may have a few dead links; a flood of unknown keys costs the owner of the buckets money. */
 const MISSES = { burst: 60, perSecond: 1 };
@@ -91,7 +60,7 @@ export function isolateOf(env: Bindings): Isolate {
   return isolate;
 }
 
-function createIsolate(env: Bindings): Isolate {
+function createIsolate(env: Bindings) {
   const settings = parseReadSettings(env);
   const clock = systemClock;
   const { publisherKeys } = settings;
@@ -120,13 +89,16 @@ function createIsolate(env: Bindings): Isolate {
   return {
     settings,
     clock,
+    /** Origins that the PoP may fetch from. */
     origins: originsOf(settings),
+    /** Decides which manifests the PoP uses. */
     trust,
     frontCache,
     manifests,
     configuration: new ConfigurationSnapshot(clock),
     peers,
     cache: new ChunkCache(frontCache, clock, settings.memoryBytes),
+    /** What the Cache API has of objects that reads or exchanges have just fetched. */
     fetched: new FetchedStripes(
       frontCache,
       clock,
@@ -135,17 +107,21 @@ function createIsolate(env: Bindings): Isolate {
     ),
     counter,
     traffic: new Traffic(),
+    /** What small reads have verified. */
     blocks: new BlockMemory(BLOCKS_BYTES_MAX, clock),
     coalescing: new StripeCoalescing(clock),
     breakers: new CircuitBreakers(clock),
     signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
+    /** By the base URL of their regions. */
     boundBuckets: boundBuckets(settings.regions, env),
     laggards: new SourceHealth(clock),
     memory: new MemoryBudget(clock),
+    /** Lookups of keys that do not exist, by client. */
     misses: new RateLimiter(clock, MISSES),
+    /** What each client may add to popularity. */
     shares: new ClientShares(Date.now),
     denials: new AccessDenials(),
-    codec: () => loadCodec(),
+    codec: (): Promise<Codec> => loadCodec(),
   };
 }
 
