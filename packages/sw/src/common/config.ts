@@ -13,26 +13,6 @@ export interface Endpoint {
   readonly url: string;
 }
 
-/** Checked: URLs are absolute, without a trailing slash. */
-export interface ClientConfig {
-  /** Paths below it are objects. Starts and ends with a slash. */
-  readonly prefix: string;
-  /** In order of preference until their round trips have been measured. */
-  readonly pops: readonly Endpoint[];
-  /** The buckets. With them, reads continue while no PoP answers. */
-  readonly regions: readonly Endpoint[];
-  /** Requests beyond k; what the PoP advises when left out. */
-  readonly delta?: number | undefined;
-  /** How many bytes of read objects to store for offline reads. Only workers with a store support it. */
-  readonly offline?: { readonly bytes: number } | undefined;
-  /** Keys of the publishers whose manifests are used: `ed25519:` and base64 of 32 bytes. */
-  readonly publicKeys?: readonly string[] | undefined;
-  /** Whether every manifest is used, signed or not. */
-  readonly unsigned?: boolean | undefined;
-  /** Secrets of encrypted objects: everyone who has the configuration can decrypt them. */
-  readonly encryption?: readonly SecretRule[] | undefined;
-}
-
 /** The configuration as a caller writes it: fields with defaults may be missing, and URLs may be relative. */
 export interface ClientConfigInput {
   /**
@@ -69,6 +49,13 @@ export interface ClientConfigInput {
    * can read the configuration.
    */
   readonly encryption?: readonly SecretRule[] | undefined;
+}
+
+/** Checked: URLs are absolute, without a trailing slash. */
+export interface ClientConfig extends ClientConfigInput {
+  readonly prefix: string;
+  readonly pops: readonly Endpoint[];
+  readonly regions: readonly Endpoint[];
 }
 
 /** Decides which manifests a client uses. Throws CONFIG_INVALID. */
