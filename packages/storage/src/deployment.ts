@@ -225,9 +225,7 @@ export class Deployment {
    * as `verifyObjects` does.
    */
   verifyAll(prefix = "", { quick = false }: Quick = {}): AsyncGenerator<ObjectVerdict, VerifyTotals> {
-    return outcomesOf(this.#parts.signal, (onVerdict, signal) =>
-      verifyObjects({ prefix, quick, onVerdict }, { ...this.#parts, signal }),
-    );
+    return outcomesOf(this.#parts, (onVerdict, parts) => verifyObjects({ prefix, quick, onVerdict }, parts));
   }
 
   /**
@@ -240,9 +238,7 @@ export class Deployment {
     prefix = "",
     { quick = false, dryRun = false }: Quick & DryRun = {},
   ): AsyncGenerator<RepairOutcome, RepairTotals> {
-    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      repairObjects({ prefix, quick, dryRun, onOutcome }, { ...this.#parts, signal }),
-    );
+    return outcomesOf(this.#parts, (onOutcome, parts) => repairObjects({ prefix, quick, dryRun, onOutcome }, parts));
   }
 
   /**
@@ -254,9 +250,7 @@ export class Deployment {
     prefix = "",
     { dryRun = false, ...limits }: DryRun & Pick<AdoptOptions, "rate" | "jobs"> = {},
   ): AsyncGenerator<AdoptOutcome, AdoptTotals> {
-    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      adoptObjects({ ...limits, prefix, dryRun, onOutcome }, { ...this.#parts, signal }),
-    );
+    return outcomesOf(this.#parts, (onOutcome, parts) => adoptObjects({ ...limits, prefix, dryRun, onOutcome }, parts));
   }
 
   /**
@@ -270,9 +264,7 @@ export class Deployment {
     prefix = "",
     { dryRun = false, ...more }: DryRun & Pick<ReleaseOptions, "bucket" | "jobs"> = {},
   ): AsyncGenerator<ReleaseOutcome, ReleaseTotals> {
-    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      releaseObjects({ ...more, prefix, dryRun, onOutcome }, { ...this.#parts, signal }),
-    );
+    return outcomesOf(this.#parts, (onOutcome, parts) => releaseObjects({ ...more, prefix, dryRun, onOutcome }, parts));
   }
 
   /** The versions of a key that regions hold or `keep` keeps, the newest first. It throws as `listVersions` does. */
@@ -295,9 +287,7 @@ export class Deployment {
    * @param options.dryRun whether to report what is due in place of removing it.
    */
   expire({ dryRun = false }: DryRun = {}): AsyncGenerator<ExpireOutcome, ExpireTotals> {
-    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      expireObjects({ dryRun, onOutcome }, { ...this.#parts, signal }),
-    );
+    return outcomesOf(this.#parts, (onOutcome, parts) => expireObjects({ dryRun, onOutcome }, parts));
   }
 
   /**
@@ -311,10 +301,10 @@ export class Deployment {
     prefix = "",
     { dryRun = false, olderThanMs = DAY_MS }: DryRun & Partial<Pick<GarbageSearch, "olderThanMs">> = {},
   ): AsyncGenerator<GarbageUpload, GarbageReport> {
-    return outcomesOf(this.#parts.signal, async (onUpload, signal) => {
+    return outcomesOf(this.#parts, async (onUpload, parts) => {
       // What another deployment or region stored must not look like garbage.
-      if (!dryRun) await this.#parts.fence?.check();
-      return collectGarbage({ prefix, removes: !dryRun, olderThanMs, onUpload }, { ...this.#parts, signal });
+      if (!dryRun) await parts.fence?.check();
+      return collectGarbage({ prefix, removes: !dryRun, olderThanMs, onUpload }, parts);
     });
   }
 
@@ -324,9 +314,7 @@ export class Deployment {
    * `scrubObjects` does.
    */
   scrub(prefix = "", deep: DeepOptions = {}): AsyncGenerator<RepairOutcome, ScrubTotals> {
-    return outcomesOf(this.#parts.signal, (onRepair, signal) =>
-      scrubObjects({ prefix, deep, onRepair }, { ...this.#parts, signal }),
-    );
+    return outcomesOf(this.#parts, (onRepair, parts) => scrubObjects({ prefix, deep, onRepair }, parts));
   }
 
   /**
@@ -356,9 +344,7 @@ export class Deployment {
     prefix = "",
     options: Pick<ApplyKeysOptions, "vouches" | "acceptsNewest" | "dryRun"> = {},
   ): AsyncGenerator<ApplyKeysOutcome, ApplyKeysTotals> {
-    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      applyKeysToObjects({ ...options, prefix, onOutcome }, { ...this.#parts, signal }),
-    );
+    return outcomesOf(this.#parts, (onOutcome, parts) => applyKeysToObjects({ ...options, prefix, onOutcome }, parts));
   }
 
   /**
@@ -367,9 +353,7 @@ export class Deployment {
    * returned at the end. It throws as `syncFolder` does.
    */
   sync(from: SyncEnd, to: SyncEnd, options: SyncOptions = {}): AsyncGenerator<SyncOutcome, SyncTotals> {
-    return outcomesOf(this.#parts.signal, (report, signal) =>
-      syncFolder(from, to, options, report, { ...this.#parts, signal }),
-    );
+    return outcomesOf(this.#parts, (report, parts) => syncFolder(from, to, options, report, parts));
   }
 
   /**
@@ -388,9 +372,7 @@ export class Deployment {
   }
 
   #recode(options: Pick<RecodeOptions, "name" | "prefix" | "moves">): AsyncGenerator<RecodeOutcome, RecodeTotals> {
-    return outcomesOf(this.#parts.signal, (onOutcome, signal) =>
-      recodeObjects({ ...options, onOutcome }, { ...this.#parts, signal }),
-    );
+    return outcomesOf(this.#parts, (onOutcome, parts) => recodeObjects({ ...options, onOutcome }, parts));
   }
 }
 

@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { outcomesOf } from "./outcomes.ts";
 
+type Context = Pick<AbortController, "signal">;
+
 const { signal } = new AbortController();
 
 test("passes items on one by one, each once its reader wants it, and returns the result", async () => {
   const given: number[] = [];
-  const items = outcomesOf<number, string>(signal, async (emit) => {
+  const items = outcomesOf<number, string, Context>({ signal }, async (emit) => {
     for (let n = 1; n <= 3; n++) {
       await emit(n);
       given.push(n);
@@ -20,7 +22,7 @@ test("passes items on one by one, each once its reader wants it, and returns the
 });
 
 test("a failure comes after what was found before it", async () => {
-  const items = outcomesOf<number, void>(signal, async (emit) => {
+  const items = outcomesOf<number, void, Context>({ signal }, async (emit) => {
     await emit(1);
     throw new Error("no region answers");
   });
@@ -30,7 +32,7 @@ test("a failure comes after what was found before it", async () => {
 
 test("a reader who leaves ends the walk, and waits for its end", async () => {
   let hasEnded = false;
-  const items = outcomesOf<number, void>(signal, async (emit, left) => {
+  const items = outcomesOf<number, void, Context>({ signal }, async (emit, { signal: left }) => {
     try {
       await emit(1);
       await new Promise((_, reject) => left.addEventListener("abort", () => reject(left.reason as Error)));
@@ -43,6 +45,6 @@ test("a reader who leaves ends the walk, and waits for its end", async () => {
 });
 
 test("a walk that finds nothing returns its result, and one that fails at once says why", async () => {
-  expect(await outcomesOf(signal, async () => 7).next()).toEqual({ done: true, value: 7 });
-  await expect(outcomesOf(signal, () => Promise.reject(new Error("no"))).next()).rejects.toThrow("no");
+  expect(await outcomesOf({ signal }, async () => 7).next()).toEqual({ done: true, value: 7 });
+  await expect(outcomesOf({ signal }, () => Promise.reject(new Error("no"))).next()).rejects.toThrow("no");
 });

@@ -3,16 +3,19 @@ import { AgaroseError } from "@agarose/core";
 
 /**
  * Passes on what `run` gives to `emit`, and returns what it resolves to. It waits for the reader after each item. A
- * reader who leaves aborts the signal that `run` gets, and the walk has ended once the reader goes on.
+ * reader who leaves aborts the signal of the context that `run` gets, and the walk has ended once the reader goes on.
  */
-export async function* outcomesOf<T, R>(
-  signal: AbortSignal,
-  run: (emit: (item: T) => Promise<void>, signal: AbortSignal) => Promise<R>,
+export async function* outcomesOf<T, R, C extends { readonly signal: AbortSignal }>(
+  context: C,
+  run: (emit: (item: T) => Promise<void>, context: C) => Promise<R>,
 ): AsyncGenerator<T, R, undefined> {
   const left = new AbortController();
   const { readable, writable } = new TransformStream<T, T>();
   const writer = writable.getWriter();
-  const ended = run((item) => writer.write(item), AbortSignal.any([signal, left.signal]));
+  const ended = run((item) => writer.write(item), {
+    ...context,
+    signal: AbortSignal.any([context.signal, left.signal]),
+  });
   const closed = ended.then(
     () => writer.close(),
     (error: unknown) => writer.abort(error),
