@@ -30,23 +30,8 @@ export interface ScrubberOptions {
   readonly stepsMax?: number;
 }
 
-/** `ScrubberOptions`, parsed. */
-export interface Settings {
-  readonly prefix?: string;
-  readonly everyMs: number;
-  readonly concurrency: number;
-  /** Infinity: no limit. */
-  readonly requests: number;
-  readonly objectsPerPart: number;
-  readonly stepsMax: number;
-  readonly deep: {
-    readonly ageMs?: number;
-    readonly everyMs: number;
-    readonly share?: number;
-    readonly bytesPerSecond?: number;
-    readonly usd?: number;
-  };
-}
+/** `ScrubberOptions`, parsed. `requests` is Infinity for no limit. */
+export type Settings = ReturnType<typeof parseOptions>;
 
 /** The whole numbers among the options: default, least and most. */
 const NUMBERS = {
@@ -58,7 +43,7 @@ const NUMBERS = {
 } as const;
 
 /** Throws USAGE for an option that cannot be read, CONFIG_INVALID for a configuration that needs files or commands. */
-export function parseOptions(options: ScrubberOptions, config: Config): Settings {
+export function parseOptions(options: ScrubberOptions, config: Config) {
   checkSources(config);
   const { prefix, every = "1d", age, sample, bandwidth, budget } = options;
   const numberOf = (name: keyof typeof NUMBERS): number => {

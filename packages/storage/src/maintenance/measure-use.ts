@@ -38,20 +38,7 @@ export interface RegionUse extends RegionBytes {
 }
 
 /** What all regions hold. */
-export interface Use {
-  readonly objects: number;
-  /** Of the objects as readers see them. */
-  readonly objectBytes: number;
-  readonly storedBytes: number;
-  /** Of versions that were replaced and that `keep` keeps. */
-  readonly keptBytes: number;
-  readonly orphanedBytes: number;
-  /** Stored bytes for each byte of an object; absent when there is none. */
-  readonly overhead?: number;
-  readonly usdPerMonth?: number;
-  readonly orphanedUsdPerMonth?: number;
-  readonly regions: readonly RegionUse[];
-}
+export type Use = Readonly<ReturnType<typeof useOf>>;
 
 /** What a walk over all keys that begin with a prefix has measured. */
 export interface Measured {
@@ -106,7 +93,7 @@ export async function measureUse(
     const problem = problems.get(region.name);
     return { ...regionUse(region, used.get(region.name)!, cost), ...(problem && { problem }) };
   });
-  return { use: useOf({ objects, objectBytes, regions }), unknown, problems, ...(firstUnknown && { firstUnknown }) };
+  return { use: useOf(objects, objectBytes, regions), unknown, problems, ...(firstUnknown && { firstUnknown }) };
 }
 
 /**
@@ -165,7 +152,7 @@ function regionUse(
   return { region: name, ...use, bytes, ...(cost && usdPerMonth !== undefined && { usdPerMonth }) };
 }
 
-function useOf({ objects, objectBytes, regions }: Pick<Use, "objects" | "objectBytes" | "regions">): Use {
+function useOf(objects: number, objectBytes: number, regions: readonly RegionUse[]) {
   const sum = (of: (region: RegionUse) => number): number => regions.reduce((all, region) => all + of(region), 0);
   const storedBytes = sum(({ bytes }) => bytes);
   const isPriced = regions.some(({ usdPerMonth }) => usdPerMonth !== undefined);
@@ -173,10 +160,13 @@ function useOf({ objects, objectBytes, regions }: Pick<Use, "objects" | "objectB
     bytes === 0 ? 0 : (usdPerMonth * orphaned) / bytes;
   return {
     objects,
+    /** Of the objects as readers see them. */
     objectBytes,
     storedBytes,
+    /** Of versions that were replaced and that `keep` keeps. */
     keptBytes: sum(({ kept }) => kept),
     orphanedBytes: sum(({ orphaned }) => orphaned),
+    /** Stored bytes for each byte of an object; absent when there is none. */
     ...(objectBytes > 0 && { overhead: storedBytes / objectBytes }),
     ...(isPriced && { usdPerMonth: sum(({ usdPerMonth = 0 }) => usdPerMonth), orphanedUsdPerMonth: sum(orphanedUsd) }),
     regions,

@@ -1,9 +1,9 @@
 /** One PoP as `agarose status` sees it: what its `/healthz` and `/v1/status` say, and what of it is wrong. */
 import { toAgaroseError } from "@agarose/core";
-import type { FillEgressToday, IdeaStatus, PopClient, StatusAnswer } from "./pop-client.ts";
+import type { FillEgressToday, PopClient, StatusAnswer } from "./pop-client.ts";
 import { ADMIN_TOKEN_VARIABLE } from "./admin-token.ts";
 import { formatBytes } from "../maintenance/amounts.ts";
-import { judgePlace, type PopPlace } from "./judge-place.ts";
+import { judgePlace } from "./judge-place.ts";
 
 /** What one PoP says of itself, and what follows from it. */
 export interface PopReport {
@@ -19,48 +19,8 @@ export interface PopReport {
   readonly state: PopSummary | undefined;
 }
 
-/** The state of a PoP, from `GET /v1/status`. Sizes in bytes. */
-export interface PopSummary {
-  readonly epoch: number;
-  readonly policy: string;
-  readonly cachedBytes: number;
-  readonly capacityBytes: number;
-  readonly objects: number;
-  /** Share of the stripes looked up that the cache had, in the isolate that answered; null before any was. */
-  readonly stripeHitRatio: number | null;
-  /** As the PoP measures them. */
-  readonly regions: readonly RegionLatency[];
-  /** The most popular keys, in requests per period. */
-  readonly popular: readonly { readonly key: string; readonly popularity: number }[];
-  /** What the cache manager's KV operations have cost this month. */
-  readonly spentUsd: number | null;
-  /** What fills of the cache have fetched from the regions today, UTC, and may. */
-  readonly fillEgress: FillEgressToday | null;
-  readonly regionsDown: readonly string[];
-  readonly regionsSlow: readonly string[];
-  /** Seconds since the end of the last period; null before the first one. */
-  readonly periodAgeSeconds: number | null;
-  /** Where the PoP's parts run; null for a PoP without LOCATION, and outside Cloudflare. */
-  readonly place: PopPlace | null;
-  /** The ideas of the papers, and what each saves a read by the PoP's estimate; null while unknown. */
-  readonly ideas: readonly IdeaStatus[];
-  /**
-   * Lambda of EC-Cache: by how many percent the busiest region gets more requests than the mean, as the PoP estimates
-   * it; null while unknown.
-   */
-  readonly imbalancePercent: number | null;
-  /** How much longer the reads of the last period took than with the best contents for them; null while unknown. */
-  readonly regretMs: number | null;
-  /** Recovered chunks that the answering isolate has delivered, each instead of a decode. */
-  readonly recoveredChunks: number;
-}
-
-/** Times to the first byte of a chunk, in milliseconds; null while unknown. */
-export interface RegionLatency {
-  readonly name: string;
-  readonly p50Ms: number | null;
-  readonly p99Ms: number | null;
-}
+/** The state of a PoP, from `GET /v1/status`. Sizes in bytes; null is unknown. */
+export type PopSummary = ReturnType<typeof summaryOf>["summary"];
 
 /** From this share of a day's egress for fills on, the command says so. */
 const FILL_EGRESS_SHARE = 0.8;
@@ -98,7 +58,7 @@ export async function popReport(client: PopClient, nowMs: number): Promise<PopRe
 export function summaryOf(
   { epoch, policy, cache, regions, lastPeriod, spending, fillEgress, isolate, place = null, ideas = [] }: StatusAnswer,
   nowMs: number,
-): { summary: PopSummary; periodErrors: readonly string[] } {
+) {
   const { hits, misses } = isolate.chunkCache;
   return {
     periodErrors: lastPeriod?.errors ?? [],
@@ -108,18 +68,29 @@ export function summaryOf(
       cachedBytes: cache.cachedBytes,
       capacityBytes: cache.capacityBytes,
       objects: cache.objects.length,
+      /** Share of the stripes looked up that the cache had, in the isolate that answered. */
       stripeHitRatio: hits + misses > 0 ? hits / (hits + misses) : null,
+      /** As the PoP measures them: times to the first byte of a chunk, in milliseconds. */
       regions: regions.map(({ name, p50Ms = null, p99Ms = null }) => ({ name, p50Ms, p99Ms })),
+      /** The most popular keys, in requests per period. */
       popular: lastPeriod?.popular ?? [],
+      /** What the cache manager's KV operations have cost this month. */
       spentUsd: spending?.usd ?? null,
+      /** What fills of the cache have fetched from the regions today, UTC, and may. */
       fillEgress: fillEgress ?? null,
       regionsDown: regions.filter(({ down }) => down).map(({ name }) => name),
       regionsSlow: regions.filter(({ slow }) => slow).map(({ name }) => name),
+      /** Since the end of the last period. */
       periodAgeSeconds: lastPeriod ? Math.max(0, Math.round((nowMs - lastPeriod.at) / 1000)) : null,
+      /** Where the PoP's parts run; null for a PoP without LOCATION, and outside Cloudflare, too. */
       place,
+      /** The ideas of the papers, and what each saves a read by the PoP's estimate. */
       ideas,
+      /** Lambda of EC-Cache: by how many percent the busiest region gets more requests than the mean, as estimated. */
       imbalancePercent: lastPeriod?.savings?.imbalancePercent ?? null,
+      /** How much longer the reads of the last period took than with the best contents for them. */
       regretMs: lastPeriod?.savings?.regretMs ?? null,
+      /** Recovered chunks that the answering isolate has delivered, each instead of a decode. */
       recoveredChunks: isolate.recoveredChunks ?? 0,
     },
   };

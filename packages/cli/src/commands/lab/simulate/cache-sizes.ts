@@ -16,19 +16,7 @@ const AS_FAST = 0.02;
 const READS_MAX = 100_000;
 
 /** The figures of one policy at one cache size. Times in ms, ratios from 0 to 1, costs in US dollars. */
-export interface CacheSize {
-  readonly name: string;
-  /** Relative to the scenario's own caches. */
-  readonly factor: number;
-  /** In all PoPs together. */
-  readonly cacheBytes: number;
-  readonly meanMs: number;
-  readonly p99Ms: number;
-  readonly hitRatio: number;
-  readonly chunkHitRatio: number;
-  /** One KV read for each read that finds something, the writes, and the stored bytes, at list prices. */
-  readonly costPerMonth: number;
-}
+export type CacheSize = ReturnType<typeof simulateSize>[number];
 
 /** All policies at all sizes, and which of them to take. */
 export interface CacheSizes {
@@ -39,16 +27,7 @@ export interface CacheSizes {
 }
 
 /** The policy and cache size to take, and why. */
-export interface Recommendation {
-  /** Of the policy. */
-  readonly name: string;
-  readonly factor: number;
-  /** In all PoPs together. */
-  readonly cacheBytes: number;
-  readonly meanMs: number;
-  readonly costPerMonth: number;
-  readonly reason: string;
-}
+export type Recommendation = ReturnType<typeof recommend>;
 
 /** Simulates every system at every size. The oracle is shown but never recommended. */
 export function simulateSizes(
@@ -110,7 +89,7 @@ function simulateSize(
   trace: Trace | undefined,
   sample: Trace | undefined,
   onProgress: (done: number) => void,
-): CacheSize[] {
+) {
   const share = sample?.share ?? 1;
   const played = withCacheFactor(scenario, factor * share);
   const rows = simulate(played, { onProgress, ...(sample ? { trace: sample } : {}) });
@@ -124,12 +103,15 @@ function simulateSize(
       const operations = READ_PRICE * row.hitRatio * reads + WRITE_PRICE * row.writes;
       return {
         name: row.name,
+        /** Relative to the scenario's own caches. */
         factor,
+        /** In all PoPs together. */
         cacheBytes,
         meanMs: row.meanMs,
         p99Ms: row.p99Ms,
         hitRatio: row.hitRatio,
         chunkHitRatio: row.chunkHitRatio,
+        /** One KV read for each read that finds something, the writes, and the stored bytes, at list prices. */
         costPerMonth: operations * perMonth + (row.writes > 0 ? (STORAGE_PRICE * cacheBytes) / 1e9 : 0),
       };
     });
@@ -153,7 +135,7 @@ function meanBytes({ objects }: Scenario, trace: Trace | undefined): number {
   return "medianBytes" in bytes ? bytes.medianBytes : bytes.reduce((sum, size) => sum + size, 0) / bytes.length;
 }
 
-function recommend(sizes: readonly CacheSize[], wholeBytes: number): Recommendation {
+function recommend(sizes: readonly CacheSize[], wholeBytes: number) {
   const factors = [...new Set(sizes.map(({ factor }) => factor))];
   const bestAt = factors.map((factor) => bestOf(sizes.filter((size) => size.factor === factor)));
   // Not the first step that gains little: a cache too small for anything gains nothing by a little more.
