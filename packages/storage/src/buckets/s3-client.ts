@@ -16,7 +16,6 @@ export interface S3StoreOptions {
   readonly credentialsOrigin?: string;
   /** Tries per request, the first one included. */
   readonly attempts?: number;
-  readonly connectMs?: number;
   /** A request fails when nothing moves on its connection for this long. */
   readonly idleMs?: number;
   /** A stream of more than four times as many bytes is stored in parts of this length. Default: 1 GiB. */
@@ -29,7 +28,7 @@ export interface S3StoreOptions {
 export const ORIGIN_DEFAULT = "the program that opened this store";
 
 const ATTEMPTS_DEFAULT = 3;
-const CONNECT_MS_DEFAULT = 5_000;
+const CONNECT_MS = 5_000;
 const IDLE_MS_DEFAULT = 60_000;
 /** Longer than a command of the configuration may take, whose own error is the better one. */
 const CREDENTIALS_MS_MAX = 150_000;
@@ -55,7 +54,7 @@ export function openClient(region: RegionConfig, options: S3StoreOptions): S3Cli
     // Some stores refuse it, and others never answer it. A refusal ends an upload in the middle as well.
     expectContinueHeader: false,
     requestHandler: {
-      connectionTimeout: options.connectMs ?? CONNECT_MS_DEFAULT,
+      connectionTimeout: CONNECT_MS,
       socketTimeout: options.idleMs ?? IDLE_MS_DEFAULT,
       httpAgent: agent,
       httpsAgent: agent,
