@@ -1,4 +1,3 @@
-/** The definition of `agarose adopt`. */
 import { defineCommand, flag, option } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, PREFIX, SHARD, jobs } from "../../ui/args.ts";
 import { parseRate } from "@agarose/storage/maintenance/amounts";

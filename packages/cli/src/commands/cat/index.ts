@@ -1,4 +1,3 @@
-/** The definition of `agarose cat`. */
 import { defineCommand, positional } from "../../command.ts";
 import { CONSISTENCY } from "../../ui/args.ts";
 

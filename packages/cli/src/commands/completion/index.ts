@@ -1,4 +1,3 @@
-/** The definition of `agarose completion`. */
 import { AgaroseError } from "@agarose/core";
 import { defineCommand, positional } from "../../command.ts";
 

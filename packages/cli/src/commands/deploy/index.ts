@@ -1,4 +1,3 @@
-/** The definition of `agarose deploy`. */
 import { defineCommand, flag, option } from "../../command.ts";
 
 /** Begins the names of the environment variables of secrets; the name of the secret follows. */

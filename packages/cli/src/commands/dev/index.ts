@@ -1,4 +1,3 @@
-/** The definition of `agarose dev`. */
 import { AgaroseError } from "@agarose/core";
 import { WORLD_DEFAULTS, WORLDS, type WorldName } from "@agarose/dev-world/options";
 import { choice, defineCommand, flag, negatedFlag, option, repeatable, valued } from "../../command.ts";

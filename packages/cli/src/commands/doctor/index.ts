@@ -1,4 +1,3 @@
-/** The definition of `agarose doctor`. */
 import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import { defineCommand, flag, option } from "../../command.ts";
 import { JSON_LINES } from "../../ui/args.ts";

@@ -1,4 +1,3 @@
-/** The definition of `agarose du`. */
 import { defineCommand, flag } from "../../command.ts";
 import { JSON_LINES, PREFIX, SHARD } from "../../ui/args.ts";
 

@@ -1,4 +1,3 @@
-/** The definition of `agarose expire`. */
 import { defineCommand } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, SHARD, YES, jobs } from "../../ui/args.ts";
 

@@ -1,4 +1,3 @@
-/** The definition of `agarose gateway`. */
 import { defineCommand, negatedFlag, option, valued } from "../../command.ts";
 import { CONSISTENCY } from "../../ui/args.ts";
 import { BUCKET } from "@agarose/storage/gateway/bucket";

@@ -1,4 +1,3 @@
-/** The definition of `agarose gc`. */
 import { AgaroseError } from "@agarose/core";
 import { defineCommand, flag, valued } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, PREFIX, SHARD, YES } from "../../ui/args.ts";

@@ -1,4 +1,3 @@
-/** The definition of `agarose get`. */
 import { defineCommand, flag, option, positional } from "../../command.ts";
 import { CONSISTENCY, KEY } from "../../ui/args.ts";
 

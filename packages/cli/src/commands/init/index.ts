@@ -1,4 +1,3 @@
-/** The definition of `agarose init`. */
 import { AgaroseError } from "@agarose/core";
 import { defineCommand, flag, positional, valued } from "../../command.ts";
 

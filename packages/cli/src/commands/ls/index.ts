@@ -1,4 +1,3 @@
-/** The definition of `agarose ls`. */
 import { defineCommand, flag, option } from "../../command.ts";
 import { CONSISTENCY, JSON_LINES, PREFIX } from "../../ui/args.ts";
 

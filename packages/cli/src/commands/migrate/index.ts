@@ -1,4 +1,3 @@
-/** The definition of `agarose migrate`. */
 import { defineCommand, flag, option, positional } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, YES, jobs } from "../../ui/args.ts";
 import { parseRate } from "@agarose/storage/maintenance/amounts";

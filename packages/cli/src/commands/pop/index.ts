@@ -1,4 +1,3 @@
-/** The definition of `agarose pop`. */
 import { defineCommand, flag, option, positional, valued } from "../../command.ts";
 import { parseAddress } from "../../ui/units.ts";
 

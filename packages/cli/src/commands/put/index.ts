@@ -1,4 +1,3 @@
-/** The definition of `agarose put`. */
 import { defineCommand, flag, option, positional } from "../../command.ts";
 import { DRY_RUN, FOLLOW, HEADER, JOBS, JSON_LINES, NO_PURGE } from "../../ui/args.ts";
 

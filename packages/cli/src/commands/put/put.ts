@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { isTombstone, parseKey } from "@agarose/core/format";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
 import { printResults, type ReportOptions } from "../../ui/report-stream.ts";
 import { startProgress, type Progress } from "../../ui/progress.ts";
 import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.ts";
@@ -159,7 +159,7 @@ async function printReports(
   if (only?.outcome === "failed") throw only.error;
   const lines = reports.map((report) =>
     report.outcome === "failed"
-      ? `failed     ${printable(report.key)}  ${report.error.code}: ${printable(report.error.message)}`
+      ? failedLine(report.key, report.error)
       : `${report.outcome.padEnd(9)}  ${printable(report.key)}  ${formatBytes(report.bytes)}  ${report.version}`,
   );
   const summary = { ...(skipped.length > 0 && { skipped }), ...(pops.length > 0 && { pops }) };

@@ -1,4 +1,3 @@
-/** The definition of `agarose recode`. */
 import { defineCommand, option, repeatable } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, LOG_FORMAT, PREFIX, SHARD, jobs } from "../../ui/args.ts";
 import { parseRate, parseShare } from "@agarose/storage/maintenance/amounts";

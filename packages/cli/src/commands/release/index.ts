@@ -1,4 +1,3 @@
-/** The definition of `agarose release`. */
 import { defineCommand, option } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, PREFIX, SHARD, jobs } from "../../ui/args.ts";
 

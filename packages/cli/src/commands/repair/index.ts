@@ -1,4 +1,3 @@
-/** The definition of `agarose repair`. */
 import { defineCommand, flag } from "../../command.ts";
 import { CURSOR, DRY_RUN, INVENTORY, JSON_LINES, KEYS, KEY_PREFIX, SHARD, jobs } from "../../ui/args.ts";
 

@@ -1,4 +1,3 @@
-/** The definition of `agarose restore`. */
 import { defineCommand, option } from "../../command.ts";
 import { DRY_RUN, KEY } from "../../ui/args.ts";
 

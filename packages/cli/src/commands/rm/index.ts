@@ -1,4 +1,3 @@
-/** The definition of `agarose rm`. */
 import { defineCommand, flag, positional } from "../../command.ts";
 import { DRY_RUN, JSON_LINES, NO_PURGE, YES, jobs } from "../../ui/args.ts";
 

@@ -10,7 +10,7 @@ import { removableKeys } from "@agarose/storage/listing/keys";
 import { Batches } from "@agarose/storage/upload/batches-of-keys";
 import { isRemovable, type RemoveResult } from "@agarose/storage/objects/remove-object";
 import { removeOverOrigin } from "@agarose/storage/origin/over-origin";
-import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, failedLine, formatCount, itemLine, logLine, printable } from "../../ui/output.ts";
 import { printResults } from "../../ui/report-stream.ts";
 import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
 import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
@@ -120,7 +120,7 @@ async function undelete(names: readonly string[], options: Omit<Options, "keys">
     }
     const lineOfRestored = (report: (typeof reports)[number]): string =>
       report.outcome === "failed"
-        ? failedLine(report)
+        ? failedLine(report.key, report.error)
         : report.outcome === "due"
           ? dueLine(report)
           : restoredLine(report);
@@ -130,10 +130,6 @@ async function undelete(names: readonly string[], options: Omit<Options, "keys">
     }
     return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : EXIT_OK;
   });
-}
-
-function failedLine({ key, error }: Failed): string {
-  return `failed   ${printable(key)}  ${error.code}: ${printable(error.message)}`;
 }
 
 async function keysBelow(prefixes: readonly string[], context: CommandContext): Promise<string[]> {
@@ -159,9 +155,9 @@ async function act(
 }
 
 function lineOf(report: RmReport): string {
-  if (report.outcome === "failed") return failedLine(report);
-  if (report.outcome === "due") return `would be removed  ${printable(report.key)}`;
-  return `removed  ${printable(report.key)}  ${formatCount(report.chunksRemoved, "chunk")}`;
+  if (report.outcome === "failed") return failedLine(report.key, report.error);
+  if (report.outcome === "due") return itemLine("would be removed", report.key);
+  return itemLine("removed", report.key, formatCount(report.chunksRemoved, "chunk"));
 }
 
 /** Says on stderr what is left, and returns whether nothing is. */

@@ -1,4 +1,3 @@
-/** The definition of `agarose scrub`. */
 import { defineCommand, option } from "../../command.ts";
 import { CURSOR, DRY_RUN, JSON_LINES, KEY_PREFIX, SHARD } from "../../ui/args.ts";
 import { parseDuration, parseMoney, parseRate, parseShare } from "@agarose/storage/maintenance/amounts";

@@ -1,4 +1,3 @@
-/** The definition of `agarose share`. */
 import { defineCommand, flag, option } from "../../command.ts";
 import { KEY } from "../../ui/args.ts";
 import { parseDuration } from "@agarose/storage/maintenance/amounts";

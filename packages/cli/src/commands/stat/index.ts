@@ -1,4 +1,3 @@
-/** The definition of `agarose stat`. */
 import { defineCommand } from "../../command.ts";
 import { CONSISTENCY, KEY } from "../../ui/args.ts";
 

@@ -1,4 +1,3 @@
-/** The definition of `agarose status`. */
 import { ADMIN_TOKEN_VARIABLE } from "@agarose/storage/pops/admin-token";
 import { defineCommand, valued } from "../../command.ts";
 import { parseDuration } from "@agarose/storage/maintenance/amounts";

@@ -1,4 +1,3 @@
-/** The definition of `agarose sync`. */
 import { defineCommand, flag, option, positional, repeatable } from "../../command.ts";
 import { parseDuration } from "@agarose/storage/maintenance/amounts";
 import { CONSISTENCY, DRY_RUN, FOLLOW, HEADER, JOBS, JSON_LINES, NO_PURGE, YES } from "../../ui/args.ts";

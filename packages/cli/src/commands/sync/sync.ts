@@ -10,7 +10,7 @@ import { withContext, WRITING } from "../../lib/context.ts";
 import { purgePops } from "../../lib/purge-pops.ts";
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
 import { logLeftover } from "../../ui/leftovers.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLine } from "../../ui/output.ts";
 import { startProgress, type ProgressReport } from "../../ui/progress.ts";
 import { ReportStream } from "../../ui/report-stream.ts";
 import { args } from "./index.ts";
@@ -107,11 +107,14 @@ function dangerOf({ names, isTotal }: SyncRemoval, place: string, get: boolean):
 type ShownOutcome = Exclude<SyncOutcome, { readonly outcome: "skipped" }>;
 
 function lineOf(event: ShownOutcome, dryRun: boolean): string {
-  const key = printable(event.key);
-  if (event.outcome === "failed") return `failed   ${key}  ${event.error.code}: ${printable(event.error.message)}`;
-  if (event.outcome === "kept") return `kept     ${key}  ${event.regions.join(", ")} did not answer`;
-  const outcome = dryRun ? `would be ${event.outcome}` : event.outcome;
-  return `${outcome.padEnd(dryRun ? 17 : 8)} ${key}${"bytes" in event ? `  ${formatBytes(event.bytes)}` : ""}`;
+  const { key, outcome } = event;
+  if (outcome === "failed") return failedLine(key, event.error);
+  if (outcome === "kept") return itemLine(outcome, key, `${event.regions.join(", ")} did not answer`);
+  return itemLine(
+    dryRun ? `would be ${outcome}` : outcome,
+    key,
+    ...("bytes" in event ? [formatBytes(event.bytes)] : []),
+  );
 }
 
 function summaryOf(

@@ -1,4 +1,3 @@
-/** The definition of `agarose verify`. */
 import { defineCommand, flag } from "../../command.ts";
 import { CURSOR, INVENTORY, JSON_LINES, KEYS, KEY_PREFIX, SHARD, jobs } from "../../ui/args.ts";
 

@@ -1,4 +1,3 @@
-/** The definition of `agarose versions`. */
 import { defineCommand } from "../../command.ts";
 import { JSON_LINES, KEY } from "../../ui/args.ts";
 
