@@ -5,16 +5,10 @@ import { join } from "node:path";
 import { startPop } from "@agarose/pop";
 
 /** A running PoP on Node. */
-export interface NodePop {
-  readonly name: string;
-  readonly url: string;
-  /** Runs a period. */
-  cron(): Promise<void>;
-  close(): Promise<void>;
-}
+export type NodePop = Awaited<ReturnType<typeof startNodePop>>;
 
 /** Starts the PoP `name` with the variables of the Worker, in a folder that ends with it. Only `cron` runs periods. */
-export async function startNodePop(name: string, variables: Readonly<Record<string, string>>): Promise<NodePop> {
+export async function startNodePop(name: string, variables: Readonly<Record<string, string>>) {
   const folder = await mkdtemp(join(tmpdir(), "agarose-node-pop-"));
   // All clients of a local world have one address.
   const own = { FILL_CLIENTS_MIN: "1", ...variables, POP: name };
@@ -22,6 +16,7 @@ export async function startNodePop(name: string, variables: Readonly<Record<stri
   return {
     name,
     url: pop.url,
+    /** Runs a period. */
     cron: () => pop.runPeriod(),
     async close() {
       await pop.close(0);

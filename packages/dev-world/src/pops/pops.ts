@@ -47,20 +47,7 @@ export interface KvFaultState {
 }
 
 /** Running PoPs. */
-export interface Pops {
-  /** Name and URL of each, in the order of the options. */
-  readonly pops: readonly { readonly name: string; readonly url: string }[];
-  /** Fires the Cron Trigger of one PoP, or of all at once. Resolves when the handlers have ended. */
-  cron(name?: string): Promise<void>;
-  /** Sets the fault of a PoP's KV. */
-  setFault(name: string, fault: { readonly kv: KvState }): Promise<void>;
-  /** Returns the current fault of a PoP's KV. */
-  fault(name: string): Promise<KvFaultState>;
-  /** For tests: the runtime itself, to read KV. */
-  readonly miniflare: Miniflare;
-  /** Ends workerd. */
-  dispose(): Promise<void>;
-}
+export type Pops = Awaited<ReturnType<typeof handleOf>>;
 
 const ENTRY = fileURLToPath(new URL(`dev.worker${extname(import.meta.url)}`, import.meta.url));
 /** A period of a busy machine takes seconds. */
@@ -170,7 +157,7 @@ async function inTime<T>(answer: Promise<T>, what: string): Promise<T> {
   }
 }
 
-async function handleOf(miniflare: Miniflare, pops: readonly PopOptions[]): Promise<Pops> {
+async function handleOf(miniflare: Miniflare, pops: readonly PopOptions[]) {
   const urls = await Promise.all(
     pops.map(async ({ name }) => {
       const { origin } = await miniflare.unsafeGetDirectURL(name);
@@ -190,15 +177,21 @@ async function handleOf(miniflare: Miniflare, pops: readonly PopOptions[]): Prom
     return (await response.json()) as KvFaultState;
   };
   return {
+    /** Name and URL of each, in the order of the options. */
     pops: urls,
-    async cron(name) {
+    /** Fires the Cron Trigger of one PoP, or of all at once. Resolves when the handlers have ended. */
+    async cron(name?: string) {
       await Promise.all((name === undefined ? pops.map((pop) => pop.name) : [name]).map(cron));
     },
-    async setFault(name, fault) {
+    /** Sets the fault of a PoP's KV. */
+    async setFault(name: string, fault: Pick<KvFaultState, "kv">) {
       await askFault(name, { method: "POST", body: JSON.stringify(fault) });
     },
-    fault: (name) => askFault(name),
+    /** Returns the current fault of a PoP's KV. */
+    fault: (name: string) => askFault(name),
+    /** For tests: the runtime itself, to read KV. */
     miniflare,
+    /** Ends workerd. */
     dispose: () => miniflare.dispose(),
   };
 }

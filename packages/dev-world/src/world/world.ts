@@ -11,56 +11,13 @@ import type { KvState } from "../pops/kv-fault.ts";
 import { startMixedPops, type MixedPops } from "../pops/mixed-pops.ts";
 import { startS3Endpoint, startVersitygw } from "../s3-endpoint/index.ts";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
-import { Links, type WorldState } from "./links.ts";
+import { Links } from "./links.ts";
 import type { WorldOptions } from "./world-options.ts";
-import type { Link, LinkFaults, LinkRecord } from "./wan-link.ts";
+import type { Link, LinkFaults } from "./wan-link.ts";
 import { writeWorldConfig } from "./world-config.ts";
 
 /** A running world. */
-export interface World {
-  readonly options: WorldOptions;
-  /** Path of a configuration by which the CLI works on this world. */
-  readonly config: string;
-  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
-  /** URL of the S3 server behind the links. Requests to it are neither delayed, broken nor logged. */
-  readonly s3Url: string;
-  /** The PoPs as the client reaches them. */
-  readonly pops: readonly { readonly name: string; readonly url: string }[];
-  /** The buckets as the client reaches them. */
-  readonly regions: readonly {
-    readonly name: string;
-    readonly provider: string;
-    readonly endpoint: string;
-    readonly bucket: string;
-  }[];
-  /** The URL of each region's bucket as a PoP reaches it, by PoP and region. */
-  readonly popBuckets: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Opens the client's link to a server beside a PoP, for comparisons. Returns its URL; it closes with the world. */
-  linkBeside(pop: string, target: string): Promise<string>;
-  /** The latest requests over all links, oldest first. */
-  readonly log: LinkRecord[];
-  readonly state: WorldState;
-  /** Changes the given faults of a region, and keeps its others. */
-  setRegionFaults(region: string, faults: Partial<LinkFaults>): void;
-  /** Changes the given faults of a PoP, and keeps its others. */
-  setPop(pop: string, change: { down?: boolean; kv?: KvState }): Promise<void>;
-  /** Returns how many KV operations of a PoP the current fault has spoiled. */
-  kvFaultsFired(pop: string): Promise<number>;
-  /** Moves the client beside a PoP. */
-  moveClient(near: string): void;
-  /** Lets all downloads of the client share so many megabits per second; 0 is unlimited. */
-  throttleClient(mbit: number): void;
-  /** Fires the Cron Trigger of every PoP. Resolves when all of them are done. */
-  cron(): Promise<void>;
-  /** The answers of all PoPs at `/v1/status`, even of one that clients cannot reach. */
-  popStatuses(): Promise<readonly unknown[]>;
-  /** When the latest runs of `cron` ended, oldest first, in milliseconds since 1970. */
-  readonly cronRuns: readonly number[];
-  /** Ends every fault, empties the log, and gives the client its place and line back. Objects and caches stay. */
-  reset(): Promise<void>;
-  /** Ends every process and removes every file of the world. */
-  close(): Promise<void>;
-}
+export type World = Awaited<ReturnType<typeof assemble>>;
 
 /** `agarose status` and `/metrics` of the local PoPs take this token. The PoPs listen on this machine only. */
 const DEV_ADMIN_TOKEN = "agarose-dev-admin-token";
@@ -84,7 +41,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   }
 }
 
-async function assemble(options: WorldOptions, closers: Closers, close: () => Promise<void>): Promise<World> {
+async function assemble(options: WorldOptions, closers: Closers, close: () => Promise<void>) {
   const { regions: regionNames, provider } = options.geography;
   const folder = await mkdtemp(join(tmpdir(), "agarose-world-"));
   closers.push(() => rm(folder, { recursive: true, force: true }));
@@ -115,14 +72,21 @@ async function assemble(options: WorldOptions, closers: Closers, close: () => Pr
   });
   return {
     options,
+    /** Path of a configuration by which the CLI works on this world. */
     config,
     credentials,
+    /** URL of the S3 server behind the links. Requests to it are neither delayed, broken nor logged. */
     s3Url: s3.url,
+    /** The PoPs as the client reaches them. */
     pops: popLinks,
+    /** The buckets as the client reaches them. */
     regions,
+    /** The URL of each region's bucket as a PoP reaches it, by PoP and region. */
     popBuckets,
-    linkBeside: async (pop, target) => (await links.toPop(pop, target)).url,
+    /** Opens the client's link to a server beside a PoP, for comparisons. Returns its URL; it closes with the world. */
+    linkBeside: async (pop: string, target: string) => (await links.toPop(pop, target)).url,
     ...controlsOf(options, links, pops),
+    /** Ends every process and removes every file of the world. */
     close,
   };
 }
@@ -140,7 +104,7 @@ async function startLinkedPops(
   s3Url: string,
   clientRegions: Record<string, Link>,
   closers: Closers,
-): Promise<{ pops: MixedPops; popLinks: { name: string; url: string }[]; popBuckets: World["popBuckets"] }> {
+) {
   const { regions: regionNames, pops: popNames } = options.geography;
   const popBuckets: Record<string, Record<string, string>> = {};
   for (const pop of popNames) {
@@ -185,37 +149,40 @@ async function startLinkedPops(
   return { pops, popLinks, popBuckets };
 }
 
-type Controls = Omit<
-  World,
-  "options" | "config" | "credentials" | "s3Url" | "pops" | "regions" | "popBuckets" | "linkBeside" | "close"
->;
-
-function controlsOf({ geography, lineMbit }: WorldOptions, links: Links, pops: MixedPops): Controls {
+function controlsOf({ geography, lineMbit }: WorldOptions, links: Links, pops: MixedPops) {
   const { log, state, initialFaults } = links;
   const cronRuns: number[] = [];
-  const setPop: World["setPop"] = async (pop, change) => {
+  const setPop = async (pop: string, change: { down?: boolean; kv?: KvState }): Promise<void> => {
     if (change.down !== undefined) state.pops[pop]!.down = change.down;
     if (change.kv === undefined) return;
     state.pops[pop]!.kv = change.kv;
     await pops.setFault(pop, { kv: change.kv });
   };
   return {
+    /** The latest requests over all links, oldest first. */
     log,
     state,
-    setRegionFaults: (region, faults) => links.setRegionFaults(region, faults),
+    /** Changes the given faults of a region, and keeps its others. */
+    setRegionFaults: (region: string, faults: Partial<LinkFaults>) => links.setRegionFaults(region, faults),
+    /** Changes the given faults of a PoP, and keeps its others. */
     setPop,
-    kvFaultsFired: async (pop) => (await pops.fault(pop)).fired,
-    moveClient(near) {
+    /** Returns how many KV operations of a PoP the current fault has spoiled. */
+    kvFaultsFired: async (pop: string) => (await pops.fault(pop)).fired,
+    /** Moves the client beside a PoP. */
+    moveClient(near: string) {
       state.near = near;
     },
-    throttleClient(mbit) {
+    /** Lets all downloads of the client share so many megabits per second; 0 is unlimited. */
+    throttleClient(mbit: number) {
       state.clientMbit = mbit;
     },
+    /** Fires the Cron Trigger of every PoP. Resolves when all of them are done. */
     async cron() {
       await pops.cron();
       cronRuns.push(Date.now());
       if (cronRuns.length > CRON_RUNS_MAX) cronRuns.shift();
     },
+    /** The answers of all PoPs at `/v1/status`, even of one that clients cannot reach. */
     popStatuses: () =>
       Promise.all(
         pops.pops.map(async ({ url }): Promise<unknown> => {
@@ -223,7 +190,9 @@ function controlsOf({ geography, lineMbit }: WorldOptions, links: Links, pops: M
           return response.json();
         }),
       ),
+    /** When the latest runs of `cron` ended, oldest first, in milliseconds since 1970. */
     cronRuns,
+    /** Ends every fault, empties the log, and gives the client its place and line back. Objects and caches stay. */
     async reset() {
       for (const region of geography.regions) links.setRegionFaults(region, initialFaults);
       await Promise.all(geography.pops.map((pop) => setPop(pop, { down: false, kv: "ok" })));
