@@ -1,7 +1,6 @@
 /**
  * Policies that no PoP has, because they only show what PoPs are compared with: those of general caches, and bounds.
  */
-import { backend } from "./backend.ts";
 import { clairvoyant } from "./clairvoyant.ts";
 import { plain, withChunks, type PolicyDefinition } from "./define-policy.ts";
 import { gdsf } from "./gdsf.ts";
@@ -12,7 +11,8 @@ import { wTinyLfu } from "./w-tinylfu.ts";
 
 /** For `createPolicy`. */
 export const COMPARED: readonly PolicyDefinition[] = [
-  plain("backend", backend),
+  // Keeps nothing: every read goes to the regions. The baseline without a cache.
+  plain("backend", () => ({ onRequest: () => undefined })),
   withChunks("gdsf", gdsf),
   withChunks("w-tinylfu", wTinyLfu),
   withChunks("s3-fifo", s3Fifo),
