@@ -3,6 +3,8 @@ import { systemClock } from "@agarose/core";
 import { acceptUnsigned, trustPublishers } from "@agarose/core/format";
 import { offencesOf, streamOf, testPublisher } from "@agarose/core/testing";
 import { readCompletion, readDeletion } from "@agarose/s3-server";
+import { readForm } from "@agarose/s3-server/wire/form";
+import { checkPolicy } from "@agarose/s3-server/wire/post-policy";
 import { expect, test } from "vitest";
 import { parseConfig } from "@agarose/storage/config/config";
 import { claimName } from "@agarose/storage/commit/names";
@@ -53,6 +55,12 @@ function claimOf(bytes: Uint8Array): Promise<boolean> {
   } as unknown as WriteContext);
 }
 
+/** A form that begins with `head`. */
+async function formOf(bytes: Uint8Array, head: string): Promise<void> {
+  const form = await readForm("multipart/form-data; boundary=b", streamOf([Buffer.from(head), bytes]));
+  for await (const _ of form.file);
+}
+
 test.each<[what: string, parse: (bytes: Uint8Array, text: string) => unknown, sample?: object]>([
   ["a control record", (bytes) => controlOf(bytes, acceptUnsigned), control],
   ["a signed control record", (bytes) => controlOf(bytes, trustPublishers([publisher.publicKey])), control],
@@ -60,6 +68,14 @@ test.each<[what: string, parse: (bytes: Uint8Array, text: string) => unknown, sa
   ["a configuration", (_, text) => parseConfig(text, "agarose.config.json")],
   ["the parts of an upload", (_, text) => readCompletion(text)],
   ["the keys to delete", (_, text) => readDeletion(text)],
+  ["a form", (bytes) => formOf(bytes, "")],
+  ["a part of a form", (bytes) => formOf(bytes, "--b\r\nContent-Disposition: form-data; ")],
+  ["a file in a form", (bytes) => formOf(bytes, '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\n')],
+  [
+    "the policy of a form",
+    (bytes) => checkPolicy(new Map([["policy", Buffer.from(bytes).toString("base64")]]), 0),
+    { expiration: "2030-01-01T00:00:00Z", conditions: [["eq", "$key", ""]] },
+  ],
 ])("%s: hostile bytes end in a typed error, in bounded time", { timeout: 300_000 }, async (_, parse, sample) => {
   expect(await offencesOf(parse, sample)).toEqual([]);
 });
