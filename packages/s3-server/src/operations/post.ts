@@ -20,12 +20,10 @@ export async function postObject(exchange: Exchange): Promise<void> {
   const { fields: sent, fileName, file } = await readForm(request.headers["content-type"], sentParts(request));
   const signer = checkPolicySignature(sent, pairs);
   // The one in the address counts, whatever the form says.
-  const fields = new Map([...sent, ["bucket", bucket]]);
-  for (const [name, value] of fields)
-    fields.set(
-      name,
-      value.replaceAll("${filename}", () => fileName),
-    );
+  const told = Array.from(sent.set("bucket", bucket), ([name, value]) => {
+    return [name, value.replaceAll("${filename}", () => fileName)] as const;
+  });
+  const fields = new Map(told);
   const bounds = checkPolicy(fields, nowMs);
   const key = fields.get("key");
   if (!key) throw new S3Error("InvalidArgument", "Bucket POST must contain a field named 'key', before the file.");
