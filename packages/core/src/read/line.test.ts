@@ -41,6 +41,34 @@ test("the rate of a line is that of all that comes, whatever it waits for in bet
   expect(line.rate).toBeCloseTo(2_500, -2);
 });
 
+test("the rate is known by requests that are shorter than a measurement, and waits between them lower it no more", async () => {
+  const world = await lineWith();
+  const { line, pass } = world;
+  const step = async (waitMs: number): Promise<void> => {
+    const request = line.begin("a", 12_500 * 10);
+    await pass(waitMs);
+    await flow(world, [request], 12_500, 10);
+    request.end();
+  };
+  await step(40);
+  expect(line.rate).toBeUndefined();
+  for (let count = 0; count < 10; count++) await step(40);
+  expect(line.mbit).toBeCloseTo(100, 0);
+});
+
+test("until something flows, the rate is that of whole answers, with their waits", async () => {
+  const { line, pass } = await lineWith();
+  for (let count = 0; count < 3; count++) {
+    const requests = ["a", "b"].map((source) => line.begin(source, 50_000));
+    for (const request of requests) {
+      await pass(40);
+      request.received(50_000, 0);
+      request.end();
+    }
+  }
+  expect(line.rate).toBeCloseTo(50_000 / 40, 0);
+});
+
 test("the window is what the line carries in 100 ms or two round trips, shared among the reads", async () => {
   const world = await lineWith();
   const { line, pass } = world;

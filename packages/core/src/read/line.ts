@@ -61,7 +61,7 @@ export interface LineRequest {
   end(): void;
 }
 
-/** The traffic of one source on the line. */
+/** What one source does on the line. */
 interface Traffic {
   /** How many bytes of its requests under way have not come yet. */
   awaited: number;
@@ -71,11 +71,13 @@ interface Traffic {
   lastReceived: number;
 }
 
-/** Measurements of one line. Bytes are those of chunks, and times are in milliseconds of `clock`. */
+/** What is measured of one line. Bytes are those of chunks; times are in milliseconds of `clock`. */
 export class Line {
   readonly #clock: Clock;
-  /** The newest rates in bytes per millisecond. */
-  readonly #samples: number[] = [];
+  /** The rates while some request flowed, … */
+  readonly #flow = new Samples();
+  /** … and with the waits for sources, which count until something has flowed: the line is at least as fast. */
+  readonly #busy = new Samples();
   /** By source, how long it takes to send its first byte, without what was ahead of it on the line. */
   readonly #answers = new Map<string, number>();
   readonly #sources = new Map<string | object, Traffic>();
@@ -87,9 +89,9 @@ export class Line {
   #received = 0;
   /** When the last of them came, or a request found the line idle. */
   #heardMs = 0;
-  /** Where the measurement under way began. Undefined until the first bytes of an idle line have come. */
-  #since: { readonly ms: number; readonly received: number } | undefined;
-  /** The number of reads in progress, which share the line and count themselves. */
+  /** When bytes came last. Undefined until the first bytes of an idle line have come. */
+  #lastMs: number | undefined;
+  /** How many reads are under way. They share the line, and count themselves. */
   reads = 0;
   readonly #turns = new Limiter(STRIPES_MAX);
 
@@ -97,13 +99,9 @@ export class Line {
     this.#clock = clock;
   }
 
-  /**
-   * The rate in bytes per millisecond; undefined before it was measured. It is the second highest of the last eight:
-   * a line that waits for its sources seems slower than it is, and one that was not read for a moment seems faster.
-   */
+  /** The rate in bytes per millisecond; undefined before it was measured. */
   get rate(): number | undefined {
-    const [first, second = first] = this.#samples.toSorted((a, b) => b - a);
-    return second;
+    return this.#flow.rate ?? this.#busy.rate;
   }
 
   /** `rate` in megabits per second. */
@@ -124,7 +122,7 @@ export class Line {
     const aheadMs = this.queueMs(0);
     if (this.#awaited === 0) {
       this.#heardMs = startMs;
-      this.#since = undefined;
+      this.#lastMs = undefined;
     }
     const there = this.#await(source, bytes);
     const aheadThere = there.awaited;
@@ -244,13 +242,39 @@ export class Line {
 
   #carried(bytes: number): void {
     const nowMs = this.#clock.now();
+    const last = this.#lastMs;
     this.#received += bytes;
-    this.#heardMs = nowMs;
-    this.#since ??= { ms: nowMs, received: this.#received };
-    const tookMs = nowMs - this.#since.ms;
-    if (tookMs < SAMPLE_MS) return;
-    this.#samples.push((this.#received - this.#since.received) / tookMs);
-    if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();
-    this.#since = { ms: nowMs, received: this.#received };
+    this.#heardMs = this.#lastMs = nowMs;
+    // How long the first bytes behind a wait were on the line is not known.
+    if (last === undefined) return;
+    this.#busy.add(bytes, nowMs - last);
+    if (this.#flowing > 0) this.#flow.add(bytes, nowMs - last);
+  }
+}
+
+/** The newest rates, in bytes per millisecond. */
+class Samples {
+  readonly #rates: number[] = [];
+  /** The measurement under way. */
+  #bytes = 0;
+  #ms = 0;
+
+  /**
+   * The second highest of the last eight: a line that waits for its sources seems slower than it is, and one that was
+   * not read for a moment seems faster.
+   */
+  get rate(): number | undefined {
+    const [first, second = first] = this.#rates.toSorted((a, b) => b - a);
+    return second;
+  }
+
+  /** Counts bytes that came within so many milliseconds. */
+  add(bytes: number, ms: number): void {
+    this.#bytes += bytes;
+    this.#ms += ms;
+    if (this.#ms < SAMPLE_MS) return;
+    this.#rates.push(this.#bytes / this.#ms);
+    if (this.#rates.length > SAMPLES_MAX) this.#rates.shift();
+    this.#bytes = this.#ms = 0;
   }
 }
