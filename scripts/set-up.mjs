@@ -15,7 +15,7 @@ const NODE_NEEDED = [22, 19];
 /** Installs what is missing and returns the path of a Node that runs this project. */
 export function setUp() {
   if (!dependenciesInstalled()) {
-    console.error("  dependencies (npm ci)");
+    console.error("  dependencies (npm ci, a minute or two)");
     // The quiet flags keep npm from printing advice that does not apply; errors are still shown.
     const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
       cwd: root,

@@ -33,7 +33,7 @@ function isOnlyOne(...ways: readonly unknown[]): boolean {
 const httpUrl = v.pipe(
   v.string(),
   v.title("URL"),
-  v.url("is not a URL"),
+  v.url("is not a URL such as https://example.com"),
   v.regex(/^https?:\/\//, "is not an http or https URL"),
   v.transform((url) => url.replace(/\/+$/, "")),
 );
@@ -141,7 +141,10 @@ const fileName = v.pipe(v.string(), v.title("file name"), v.regex(/^[^/]+$/, "is
 const bucketName = v.pipe(
   v.string(),
   v.title("bucket name"),
-  v.regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "is not a bucket name"),
+  v.regex(
+    /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
+    "is not a bucket name: 3 to 63 lower-case letters, digits, dots and hyphens",
+  ),
 );
 
 const region = v.pipe(
