@@ -40,7 +40,8 @@ async function readConfig(path: string, absent?: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    const advice = "write one, or choose another; `agarose dev` writes one for a local world";
+    const advice =
+      "write one as in docs/reference/config.md, or choose another, such as --config world.json of a local world";
     const isAbsent = (error as NodeJS.ErrnoException).code === "ENOENT";
     const message = isAbsent && absent !== undefined ? absent : `${unreadable(path, error)}: ${advice}`;
     throw new AgaroseError("CONFIG_INVALID", message, { path }, error);
