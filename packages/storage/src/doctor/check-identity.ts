@@ -38,7 +38,7 @@ export async function checkIdentity(context: FenceContext, { fix, writable }: Id
     const { epoch, signers } = newestOf(regions)!;
     const keys = signers.length === 0 ? "no key" : signers.join(", ");
     return [
-      { subject, name: NAME, state: "ok", message: "each bucket is that of its region alone" },
+      { subject, name: NAME, state: "ok", message: "each bucket belongs to one region" },
       { subject, name: KEYS, state: "ok", message: `epoch ${epoch}: ${keys}` },
     ];
   } catch (cause) {

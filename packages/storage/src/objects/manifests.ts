@@ -50,7 +50,7 @@ export async function readManifest(key: string, context: WriteContext, how: Read
     "OBJECT_NOT_FOUND",
     record
       ? `object ${JSON.stringify(key)} was removed (generation ${record.generation})`
-      : `no object ${JSON.stringify(key)} (a majority of ${length} regions say so): check the key with \`agarose ls\``,
+      : `no object ${JSON.stringify(key)} (according to a majority of ${length} regions): check the key with \`agarose ls\``,
     { key, regions: length, ...(record && { generation: record.generation }) },
   );
 }

@@ -177,6 +177,6 @@ function warn(report: RmReport): boolean {
 
 function refuseUnknown(key: string | undefined): void {
   if (key === undefined) return;
-  const message = `no region holds anything of ${JSON.stringify(key)}: check it with \`agarose ls\``;
+  const message = `no region has an object ${JSON.stringify(key)}: check the key with \`agarose ls\``;
   throw new AgaroseError("OBJECT_NOT_FOUND", message, { key });
 }

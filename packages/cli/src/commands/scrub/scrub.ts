@@ -93,7 +93,7 @@ function hotLine(object: HotOutcome): string {
 }
 
 function heatLine({ hot, heated, cooled, failed }: HotTotals): string {
-  return `${formatCount(hot, "hot object")}, ${heated} heated, ${cooled} cooled, ${failed} failed`;
+  return `${formatCount(hot, "hot object")}: ${heated} got extra chunks, ${cooled} lost them, ${failed} failed`;
 }
 
 function readLines({ readBytes, readUsd, unread }: Totals): string[] {

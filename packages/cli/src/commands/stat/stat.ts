@@ -33,7 +33,7 @@ export async function stat({ key, consistency, ...options }: Values<typeof args>
       ["generation", `${generation}`],
       ["sha256", sha256],
       ["code", code],
-      ["regions", regions.join(", ")],
+      ["regions", regions.join(", ") || "all, in the manifest"],
     ];
     printResult(command, result, tableLines(rows));
   });

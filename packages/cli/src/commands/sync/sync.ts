@@ -139,5 +139,5 @@ function summaryOf(
     ...(kept > 0 ? [`${kept} kept`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),
   ];
-  return `${dry ? "dry run: " : ""}${formatCount(moved + removed + kept + unchanged + failed, "name")}: ${counts.join(", ")}`;
+  return `${dry ? "dry run: " : ""}${formatCount(moved + removed + kept + unchanged + failed, "file")}: ${counts.join(", ")}`;
 }

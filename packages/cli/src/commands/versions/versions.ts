@@ -29,7 +29,8 @@ export async function versions({ key, ...options }: Values<typeof args>): Promis
 
 function lineOf(entry: VersionEntry, regions: number): string {
   const { generation, modified, state, bytes, k, m, chunksListed, chunks, keptUntil } = entry;
-  const what = bytes === undefined ? "" : `  ${formatBytes(bytes)}  ${k}+${m}  ${chunksListed} of ${chunks} chunks`;
+  const code = chunks === 0 ? "inline" : `${k}+${m}  ${chunksListed} of ${chunks} chunks`;
+  const what = bytes === undefined ? "" : `  ${formatBytes(bytes)}  ${code}`;
   const held = keptUntil === undefined || entry.regions.length > 0;
   const where = [
     ...(held ? [`in ${entry.regions.length} of ${regions} regions`] : []),
