@@ -57,7 +57,7 @@ const FIXTURES: readonly (readonly [string, Readonly<Record<string, string>>, Pa
       framework: "Vite",
       knownBy: "vite.config.ts",
       folder: "public",
-      notes: [],
+      notes: [expect.stringContaining("@agarose/sw/virtual")],
       edits: [
         expect.objectContaining({ path: "vite.config.ts", state: "add" }),
         expect.objectContaining({

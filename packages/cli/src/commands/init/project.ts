@@ -126,7 +126,10 @@ async function readVite(files: Files, prefix: string): Promise<Project | undefin
   const lines = ['import { register } from "virtual:agarose";', `await ${registerCall(prefix)};`];
   const entry = script ?? first(files, namesOf("src/main", PAGES)) ?? "src/main.js";
   const edits = [await vitePlugin(files), await editOf(files, entry, "before what reads through Agarose", lines)];
-  return { framework: "Vite", knownBy, folder, hasPlugin: true, edits, notes: [] };
+  const notes = /\.tsx?$/.test(entry)
+    ? ['tsconfig.json needs "types": ["@agarose/sw/virtual"] in compilerOptions']
+    : [];
+  return { framework: "Vite", knownBy, folder, hasPlugin: true, edits, notes };
 }
 
 async function readHtml(files: Files, prefix: string): Promise<Project | undefined> {
