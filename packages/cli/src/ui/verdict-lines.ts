@@ -16,9 +16,9 @@ const STRIPES_SHOWN_MAX = 8;
 /** A verdict for people: the state of the object, then what is wrong with it. Unreachable regions are left out. */
 export function verdictLines(verdict: ObjectVerdict): string[] {
   const { key, chunks, chunksSound, manifests, damage, kept = [] } = verdict;
-  const state = stateOf(verdict);
+  const whole = stateOf(verdict);
   return [
-    itemLine(state, key, state === "sound" && chunks === 0 ? "inline" : `${chunksSound} of ${chunks} chunks`),
+    itemLine(whole, key, whole === "sound" && chunks === 0 ? "inline" : `${chunksSound} of ${chunks} chunks`),
     ...manifests.filter(isManifestDamage).map(({ region, state, problem }) => {
       return `  manifest in ${region}: ${state}${problem ? ` (${printable(problem)})` : ""}`;
     }),
