@@ -41,7 +41,7 @@ async function readConfig(path: string, absent?: string): Promise<string> {
     return await readFile(path, "utf8");
   } catch (error) {
     const advice =
-      "write one as in docs/reference/config.md, or choose another, such as --config world.json of a local world";
+      "write one as in docs/reference/config.md, or choose another, such as the world.json of a local world";
     const isAbsent = (error as NodeJS.ErrnoException).code === "ENOENT";
     const message = isAbsent && absent !== undefined ? absent : `${unreadable(path, error)}: ${advice}`;
     throw new AgaroseError("CONFIG_INVALID", message, { path }, error);

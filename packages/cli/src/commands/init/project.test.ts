@@ -186,9 +186,10 @@ test("lines that are there already are not asked for again", async () => {
   await write({
     "package.json": JSON.stringify(PACKAGE),
     "vite.config.js": 'import { agarose } from "@agarose/sw/vite";\nexport default { plugins: [agarose()] };',
-    "src/main.js": 'import { register } from "virtual:agarose";',
+    "src/main.ts": 'import { register } from "virtual:agarose";',
   });
-  expect((await read())!.edits.map(({ state }) => state)).toEqual(["done", "done"]);
+  const { edits, notes } = (await read())!;
+  expect([edits.map(({ state }) => state), notes]).toEqual([["done", "done"], []]);
 });
 
 test("notes name a missing package, and a plugin with a worker of its own", async () => {

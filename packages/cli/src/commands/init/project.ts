@@ -125,10 +125,9 @@ async function readVite(files: Files, prefix: string): Promise<Project | undefin
   const script = /<script\b[^>]*\bsrc=["']\/?([^"':]+\.[jt]sx?)["']/.exec(page)?.[1];
   const lines = ['import { register } from "virtual:agarose";', `await ${registerCall(prefix)};`];
   const entry = script ?? first(files, namesOf("src/main", PAGES)) ?? "src/main.js";
-  const edits = [await vitePlugin(files), await editOf(files, entry, "before what reads through Agarose", lines)];
-  const notes = /\.tsx?$/.test(entry)
-    ? ['tsconfig.json needs "types": ["@agarose/sw/virtual"] in compilerOptions']
-    : [];
+  const edits = [await vitePlugin(files), await editOf(files, entry, "before any read through Agarose", lines)];
+  const isTyped = /\.tsx?$/.test(entry) && edits[1]!.state !== "done";
+  const notes = isTyped ? ['tsconfig.json needs "types": ["@agarose/sw/virtual"] in compilerOptions'] : [];
   return { framework: "Vite", knownBy, folder, hasPlugin: true, edits, notes };
 }
 
