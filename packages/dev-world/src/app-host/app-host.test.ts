@@ -100,8 +100,9 @@ describe("an app's folder", () => {
     expect((await fetch(`${url}logo.svg`)).status).toBe(200);
   });
 
-  test("that does not exist is refused", async () => {
+  test("that does not exist is refused, and so is a server with TLS", async () => {
     await expect(start(join(folder, "nothing"))).rejects.toMatchObject({ code: "USAGE" });
+    await expect(start("https://127.0.0.1:1")).rejects.toMatchObject({ code: "USAGE" });
   });
 });
 

@@ -91,8 +91,9 @@ async function openApp(app: string | undefined): Promise<OpenedApp> {
   return isUrl(app) ? serverApp(app) : folderApp(app);
 }
 
-/** Throws USAGE when `app` is neither a folder nor a URL. */
+/** Throws USAGE when `app` is neither a folder nor a URL with http. */
 export async function checkApp(app: string): Promise<void> {
+  if (app.startsWith("https:")) throw new AgaroseError("USAGE", `${app}: start the app's server with http`, { app });
   if (isUrl(app) || (await stat(app).catch(() => undefined))?.isDirectory()) return;
   const message = `${app} is neither a folder nor a URL: name the app's built files or its server`;
   throw new AgaroseError("USAGE", message, { app });
