@@ -236,6 +236,14 @@ function suite(startServer: typeof startS3Endpoint | typeof startVersitygw): voi
       /is none of its schema/,
       { rowOf: ([bucket = "", , ...row]) => [bucket, "100%", ...row] },
     ],
+    [
+      "dates that there are not",
+      /is none of its schema/,
+      {
+        rowOf: ([bucket = "", name = "", size = "", , etag = ""]) => [bucket, name, size, "2026-02-32T01:02:03Z", etag],
+      },
+    ],
+    ["a date that there is not", /has no manifest in daily/, { manifest: { creationTimestamp: "9".repeat(17) } }],
     ["rows of another bucket", /has a row of the bucket paris/, { rowOf: ([, ...row]) => ["paris", ...row] }],
     [
       "columns that are missing",

@@ -33,6 +33,8 @@ export interface InventoryPlace {
 
 /** A tombstone stays as long at least, so a key that is gone without one was lost. */
 const AGE_MS_MAX = 30 * 24 * 3_600_000;
+/** The last moment of a `Date`. */
+const DATE_MS_MAX = 8.64e15;
 /** A manifest names a file for about a million objects. */
 const MANIFEST_BYTES_MAX = 64 * 1024 * 1024;
 /** What names of keys are made of. Other programs may have other names. */
@@ -40,7 +42,7 @@ const OWN_NAME = /^[\x21-\x7e]+$/;
 
 const MANIFEST = v.object({
   sourceBucket: v.string(),
-  creationTimestamp: v.pipe(v.string(), v.digits(), v.transform(Number)),
+  creationTimestamp: v.pipe(v.string(), v.digits(), v.transform(Number), v.maxValue(DATE_MS_MAX)),
   fileFormat: v.string(),
   fileSchema: v.string(),
   files: v.array(v.object({ key: v.string(), MD5checksum: v.string() })),
@@ -50,7 +52,11 @@ const ROW = v.object({
   Bucket: v.string(),
   Key: v.pipe(v.string(), v.transform(decodeURIComponent)),
   Size: v.pipe(v.string(), v.digits()),
-  LastModifiedDate: v.pipe(v.string(), v.isoTimestamp()),
+  LastModifiedDate: v.pipe(
+    v.string(),
+    v.isoTimestamp(),
+    v.transform((text) => new Date(text).toISOString()),
+  ),
   ETag: v.pipe(v.string(), v.regex(/^\S*$/)),
 });
 
@@ -111,7 +117,7 @@ export class Inventory {
           if (!name.startsWith(prefix) || name <= after || !OWN_NAME.test(name)) continue;
           const group = name.slice(name.indexOf("/") + 1, name.indexOf("!") + 1);
           if (shard && !isInShard(group, shard)) continue;
-          yield `${name}\t${new Date(read.LastModifiedDate).toISOString()}\t${read.Size}\t${read.ETag}\n`;
+          yield `${name}\t${read.LastModifiedDate}\t${read.Size}\t${read.ETag}\n`;
         }
       }
       // A filter has one prefix, and this name shares none with those of objects.
