@@ -4,8 +4,8 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { configJsonSchema } from "@agarose/storage/config/config-reference";
 import { DESCRIBED_ROUTES, type DescribedRoute } from "@agarose/worker/reference";
+import { configJsonSchema } from "./config-reference.ts";
 
 const DOCS = new URL("../../docs/", import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, DOCS), "utf8");

@@ -8,9 +8,9 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { configJsonSchema } from "@agarose/storage/config/config-reference";
 import { buildServiceWorker } from "@agarose/sw/build";
 import { build, type InlineConfig, type Rolldown } from "tsdown";
+import { configJsonSchema } from "../docs/config-reference.ts";
 import { SIZES_PAGE, withSizes, type PackageSize } from "./size-table.ts";
 
 /** Folders below packages/, in an order in which each package follows those that it depends on. */

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { DEVELOPMENT_KEY } from "@agarose/core/format";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { configFields } from "./config-reference.ts";
 import { loadConfig, parseConfig, type Config } from "./config.ts";
 import { defineConfig, type ConfigInput } from "./define-config.ts";
 import { keepMsOf } from "../commit/history.ts";
@@ -247,20 +246,6 @@ test("the file of a PoP's admin token is next to the configuration, and the envi
 test("the web app's file is not taken for the configuration", () => {
   const text = JSON.stringify({ prefix: "/ec/", pops: [], regions: [] });
   expect(() => parseConfig(text, "agarose.json")).toThrow(/is the web app's public file/);
-});
-
-test("every field of the reference has a description", () => {
-  const fields = configFields();
-  expect(fields.filter(({ description }) => description === "")).toEqual([]);
-  expect(fields.map(({ path }) => path)).toEqual(
-    expect.arrayContaining([
-      "regions[].credentials.env.accessKeyId",
-      "regions[].credentials.command",
-      "providers.*.credentials",
-      "pops[].url",
-    ]),
-  );
-  expect(fields.find(({ path }) => path === "stripeBytes")).toMatchObject({ type: "whole number", default: "4194304" });
 });
 
 test("a byte order mark is ignored", () => {
