@@ -145,7 +145,7 @@ test("a second process on the folder is refused, and the first one continues; af
   const first = await start();
   const log: string[] = [];
   await expect(start({}, (line) => log.push(line))).rejects.toThrow("the PoP ended");
-  await expect.poll(() => log.join("\n"), { timeout: 60_000 }).toContain("end the process that uses it");
+  await expect.poll(() => log.join("\n"), { timeout: 60_000 }).toContain("stop the process that uses it");
   await first.runPeriod();
   expect((await read()).bytes.equals(content)).toBe(true);
   await first.kill();

@@ -65,7 +65,7 @@ test("doctor says both times, and what to do", async () => {
   const { code, stdout } = await world.run(["doctor"]);
   expect(code).toBe(1);
   expect(String(stdout)).toMatch(
-    /ahead of the server \(it says \d{4}-\d\d-\d\dT[\d:.]+Z, the server \d{4}-[^)]+Z\): set this machine's clock/,
+    /ahead of the server \(it shows \d{4}-\d\d-\d\dT[\d:.]+Z, the server's \d{4}-[^)]+Z\): set this machine's clock/,
   );
 });
 
