@@ -282,16 +282,30 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
       if (wrong !== undefined) throw new Error(`a killed mv left ${wrong}`);
       if (!seen.includes(seenAs(own))) throw new Error("a killed mv left nothing at both keys");
     };
-    const before = [seenAs(own), "absent"];
-    return { args: ["mv", key, to], before, after: "absent", kills: 1, afterKill, atEnd: soundOf(world, to) };
+    return {
+      args: ["mv", key, to],
+      before: [seenAs(own), "absent"],
+      after: "absent",
+      kills: 1,
+      afterKill,
+      // It removes the generation that it has copied, and no other.
+      beforeRetry: () => world.ageClaims(key),
+      atEnd: soundOf(world, to),
+    };
   },
 
   adopt: async (world, key, dice) => {
     const own = bytesOf(key, dice);
     await world.origin.put(key, own, { bytes: own.length, contentType: "text/plain" });
-    const before = ["absent", seenAs(own)];
-    const atEnd = soundOf(world, key);
-    return { args: ["adopt", key], config: { origin: true }, before, after: seenAs(own), kills: 2, atEnd };
+    return {
+      args: ["adopt", key],
+      config: { origin: true },
+      before: ["absent", seenAs(own)],
+      after: seenAs(own),
+      kills: 1,
+      beforeRetry: () => world.ageClaims(key),
+      atEnd: soundOf(world, key),
+    };
   },
 
   release: async (world, key, dice) => {
