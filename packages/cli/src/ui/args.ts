@@ -51,6 +51,19 @@ export const INVENTORY = repeatable(
   { parse: parseInventoryPlace },
 );
 
+/** Throws USAGE where nothing would be listed, so that no inventory would be read. */
+export function refuseIdleInventory(options: {
+  readonly inventory: readonly unknown[];
+  readonly keys: readonly string[];
+  readonly queued?: boolean | undefined;
+}): void {
+  const { inventory, keys, queued } = options;
+  if (inventory.length === 0 || (keys.length === 0 && !queued)) return;
+  const message =
+    "--inventory replaces the listing of all keys: leave it out with keys or --queued, which list nothing";
+  throw new AgaroseError("USAGE", message);
+}
+
 /** By it a command reads from what is left when most regions do not answer. */
 export const CONSISTENCY = choice(
   "strong reads the newest version of a majority of the regions; eventual reads the first valid copy, which may be " +

@@ -4,6 +4,7 @@ import { inventoriesOf } from "@agarose/storage/listing/inventory";
 import { repairObjects } from "@agarose/storage/maintenance/repair-objects";
 import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { withReport, WRITING } from "../../lib/context.ts";
+import { refuseIdleInventory } from "../../ui/args.ts";
 import { repairLines, unreachableLine } from "../../ui/verdict-lines.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";
@@ -13,6 +14,7 @@ import type { args } from "./index.ts";
 export async function repair(options: Values<typeof args>): Promise<number> {
   const { keys, queued, dryRun } = options;
   if (queued && keys.length > 0) throw new AgaroseError("USAGE", "give either keys or --queued");
+  refuseIdleInventory(options);
   return withReport(options, WRITING, async (report, context) => {
     const onOutcome = (outcome: RepairOutcome): Promise<void> => report.item(outcome, repairLines(outcome));
     const inventories = inventoriesOf(options.inventory, context, logLine);

@@ -3,6 +3,7 @@ import { inventoriesOf } from "@agarose/storage/listing/inventory";
 import { verifyObjects, type VerifyTotals } from "@agarose/storage/maintenance/verify-objects";
 import { stateOf } from "@agarose/storage/objects/verdicts";
 import { READING, withReport } from "../../lib/context.ts";
+import { refuseIdleInventory } from "../../ui/args.ts";
 import { unreachableLine, verdictLines } from "../../ui/verdict-lines.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
 import type { ObjectVerdict } from "@agarose/storage/objects/verify-object";
@@ -11,6 +12,7 @@ import type { args } from "./index.ts";
 
 /** Runs `agarose verify`. The command exits with 1 when an object is damaged or a region did not answer. */
 export async function verify(options: Values<typeof args>): Promise<number> {
+  refuseIdleInventory(options);
   return withReport(options, READING, async (report, context) => {
     const onVerdict = (verdict: ObjectVerdict): Promise<void> =>
       report.item({ ...verdict, state: stateOf(verdict) }, verdictLines(verdict));
