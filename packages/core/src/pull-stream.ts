@@ -57,7 +57,7 @@ export function pullStream<T>(source: PullSource<T>): ReadableStream<T> {
   );
 }
 
-/** What a reader or an iterator gives: a part, or the end. */
+/** The next part of a reader or an iterator, or its end. */
 export interface Pulled<T> {
   readonly done?: boolean | undefined;
   readonly value?: T | undefined | void;

@@ -43,7 +43,7 @@ export interface WriteOptions {
   readonly claimRemovals?: ClaimRemovals;
   /** The keys that its walks see. Default: all. */
   readonly shard?: Shard | undefined;
-  /** What its walks read in place of listing a region. Only of walks that write nothing by what is listed. */
+  /** The lists that walks read in place of listing a region, if they write nothing by what is listed. */
   readonly inventories?: ReadonlyMap<Store, Pick<Store, "list">> | undefined;
   /** Hears of each key that it has entered in the repair queue. */
   readonly onQueued?: (key: string) => void;

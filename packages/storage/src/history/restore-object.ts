@@ -28,7 +28,7 @@ export interface RestoreWish {
 /** A kept version, and what the key holds. */
 export interface Restorable {
   readonly kept: Manifest;
-  /** What the regions have: the restored version takes the place of the newest, a tombstone included, and no other. */
+  /** A look at all regions. The restored version replaces the newest one in it, or its tombstone, and no other. */
   readonly survey: Survey;
 }
 

@@ -32,7 +32,7 @@ const reason = versitygw ? "" : " (skipped: versitygw is not installed, `go inst
 describe("the embedded S3 endpoint", () => suite(startS3Endpoint));
 describe.skipIf(!versitygw)(`versitygw${reason}`, () => suite(startVersitygw));
 
-/** What of an inventory is not as it should be. */
+/** The parts of an inventory that are wrong. */
 interface Wrong {
   readonly manifest?: object;
   readonly rowOf?: (row: readonly string[]) => readonly string[];
