@@ -39,8 +39,8 @@ export interface S3ServerOptions {
   readonly host?: string | undefined;
   /** Whether objects (not lists) can be read without a signature. Default: false. */
   readonly publicRead?: boolean;
-  /** Whether browsers of any origin may read. Default: false. */
-  readonly cors?: boolean;
+  /** The headers of an answer that pages of any origin may see, or `*`. Default: no page may ask. */
+  readonly cors?: readonly string[] | undefined;
   /** Sees every request first. A true result means that it has answered (or destroyed) the request itself. */
   readonly intercept?: ((request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>) | undefined;
   /** Milliseconds since 1970. Default: `Date.now`. */
@@ -125,7 +125,7 @@ async function serve(
   try {
     if (await options.intercept?.(request, response)) return;
     if (options.cors) {
-      allowOrigin(request, response);
+      allowOrigin(request, response, options.cors);
       if (request.method === "OPTIONS" && request.headers.origin) return answerPreflight(request, response);
     }
     await operate(request, response, options, { locks, left: left.signal });

@@ -10,6 +10,18 @@ import { startS3Server, type Credentials, type S3ServerOptions } from "@agarose/
 import { FileBackend } from "./file-backend.ts";
 import { StoredObjects } from "./object-store.ts";
 
+/** As many as buckets show with a usual rule of CORS. */
+const EXPOSED = [
+  "Accept-Ranges",
+  "Content-Encoding",
+  "Content-Length",
+  "Content-Range",
+  "Date",
+  "ETag",
+  "Last-Modified",
+  "x-amz-request-id",
+];
+
 /** How an endpoint is set up. */
 export interface S3EndpointOptions extends Credentials, Pick<S3ServerOptions, "port" | "host" | "intercept" | "nowMs"> {
   /** Buckets that exist from the start. */
@@ -43,7 +55,7 @@ export async function startS3Endpoint(options: S3EndpointOptions): Promise<S3End
     port,
     host,
     publicRead,
-    cors,
+    cors: cors ? EXPOSED : undefined,
     intercept,
     nowMs,
   });

@@ -1,24 +1,14 @@
 /** CORS headers: any origin may read and, with a signature, write. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-const EXPOSED = [
-  "Accept-Ranges",
-  "Content-Encoding",
-  "Content-Length",
-  "Content-Range",
-  "Date",
-  "ETag",
-  "Last-Modified",
-  "x-amz-request-id",
-];
 const METHODS = "GET, HEAD, PUT, POST, DELETE";
 const PREFLIGHT_SECONDS = "3600";
 
-/** Adds the CORS headers of a response to a cross-origin request. */
-export function allowOrigin(request: IncomingMessage, response: ServerResponse): void {
+/** Adds the CORS headers of a response to a cross-origin request, whose page may see the headers `exposed`. */
+export function allowOrigin(request: IncomingMessage, response: ServerResponse, exposed: readonly string[]): void {
   if (request.headers.origin === undefined) return;
   response.setHeader("access-control-allow-origin", "*");
-  response.setHeader("access-control-expose-headers", EXPOSED.join(", "));
+  response.setHeader("access-control-expose-headers", exposed.join(", "));
   response.setHeader("vary", "Origin");
 }
 

@@ -76,7 +76,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const backend = new DeploymentBackend(current, { uploads, spool, nowMs, recover });
   let server: S3Server;
   try {
-    server = await listen({ ...options, backend, name: "agarose-gateway" });
+    server = await listen({ ...options, backend, name: "agarose-gateway", cors: ["*"] });
   } catch (error) {
     await spool.close();
     giveBack();

@@ -548,6 +548,28 @@ describe("access", () => {
     await expect(torrent).rejects.toMatchObject({ name: "NotImplemented", $metadata: { httpStatusCode: 501 } });
   });
 
+  test("a page of any origin stores and reads by presigned URLs, and sees all headers, also those of a refusal", async () => {
+    const origin = "https://app.example";
+    const key = "from/page";
+    const url = await signed(gateway, { key, method: "PUT" });
+    const asked = { "access-control-request-method": "PUT", "access-control-request-headers": "content-type" };
+    const preflight = await fetch(url, { method: "OPTIONS", headers: { origin, ...asked } });
+    const allowed = ["origin", "methods", "headers"].map((name) =>
+      preflight.headers.get(`access-control-allow-${name}`),
+    );
+    expect([preflight.status, ...allowed]).toEqual([200, "*", expect.stringContaining("PUT"), "content-type"]);
+    const stored = await fetch(url, { method: "PUT", headers: { origin, "content-type": "text/plain" }, body: "x" });
+    const read = await fetch(await signed(gateway, { key }), { headers: { origin } });
+    const refused = await fetch(`${gateway.url}/${Bucket}/${key}`, { headers: { origin } });
+    expect([stored.status, await read.text(), refused.status]).toEqual([200, "x", 403]);
+    for (const { headers } of [stored, read, refused]) {
+      expect([headers.get("access-control-allow-origin"), headers.get("access-control-expose-headers")]).toEqual([
+        "*",
+        "*",
+      ]);
+    }
+  });
+
   test("a presigned URL reads, until it expires, and that at once if it is good for no second", async () => {
     const key = "folder/a b.bin";
     const answer = await fetch(await signed(gateway, { key }));
