@@ -160,6 +160,30 @@ test("`agarose share --prefix` prints a link that opens what is below a prefix, 
   expect(await run(long)).toMatchObject({ code: 2, stderr: expect.stringContaining("KEY_TOO_LONG") });
 });
 
+test("`agarose share --password` prints a link for which the browser asks for the password that is printed, too", async () => {
+  const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  await writeFile(world.configPath, JSON.stringify({ ...config, pops: pops.pops }));
+  const share = async (...args: string[]) => {
+    const { stdout } = await world.run(["share", "--password", ...args], { AGAROSE_SIGNING_KEY: SIGNING_KEY });
+    const [url = "", password = ""] = stdout.toString().trim().split("\npassword: ");
+    return { url, password };
+  };
+  const ask = (url: string, password: string) =>
+    fetch(url, { headers: { authorization: `Basic ${Buffer.from(`:${password}`).toString("base64")}` } });
+  const { url, password } = await share(KEY);
+  const closed = await fetch(url);
+  expect([closed.status, closed.headers.get("www-authenticate")]).toEqual([401, expect.stringMatching(/^Basic /)]);
+  await expectBody(await ask(url, password));
+  const other = await share(KEY);
+  expect(other.password).toMatch(/^[\w-]{16}$/);
+  expect((await ask(url, other.password)).status).toBe(401);
+  expect((await fetch(url.replace("password&", ""))).status, "no way around it").toBe(403);
+  const late = await ask(url.replace(/expires=\d+/, "expires=1"), password);
+  expect(late.status, "an old link asks for no password").toBe(403);
+  const all = await share("members/", "--prefix");
+  await expectBody(await ask(all.url.replace("/o/members/", `/o/${KEY}`), all.password));
+});
+
 test("what one page may read is not kept for another that may not", async () => {
   await expectBody(await read(KEY, "", { authorization: `Bearer ${READ_TOKEN}` }));
   expect((await read(KEY)).status).toBe(403);

@@ -16,10 +16,12 @@ const access = parseAccessSettings({ PRIVATE_PREFIXES: '["a/"]', READ_TOKEN: sec
 
 const asked = { key: "a/b", nowMs: 0, query: new URLSearchParams(), authorization: undefined };
 
+const locked = new URLSearchParams(`password&expires=1&signature=${"0".repeat(64)}`);
 const linkOf = (prefix: string) => new URLSearchParams({ prefix, expires: "1", signature: "0".repeat(64) });
 
 test.each<[what: string, parse: (bytes: Uint8Array, text: string) => unknown, sample?: object]>([
   ["a bearer token", (_, text) => checkAccess({ ...asked, authorization: `Bearer ${text}` }, access)],
+  ["a password", (_, text) => checkAccess({ ...asked, query: locked, authorization: `Basic ${text}` }, access)],
   ["a signed URL", (_, text) => checkAccess({ ...asked, query: new URLSearchParams(`signature=${text}`) }, access)],
   ["when a URL expires", (_, text) => checkAccess({ ...asked, query: new URLSearchParams(`expires=${text}`) }, access)],
   ["a prefix of a URL", (_, prefix) => checkAccess({ ...asked, query: linkOf(prefix) }, access)],

@@ -176,6 +176,40 @@ describe("a link to a prefix", () => {
   });
 });
 
+describe("a link with a password", () => {
+  const basic = (password: string): string =>
+    `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`anyone:${password}`)))}`;
+  const linkTo = async (key: string, password: string): Promise<string> =>
+    `password&${await signedAs(`agarose-read ${encodeURIComponent(password)}\n${key}`, NOW_S + 300)}`;
+
+  test("opens with that password, whoever the user is, until it expires", async () => {
+    const query = await linkTo("members/a", "pass: wörd");
+    expect(await ask({ query, authorization: basic("pass: wörd") })).toBe("private");
+    expect(await ask({ query, authorization: basic("pass: wörd"), nowS: NOW_S + 361 })).toContain("expired 61 s ago");
+    const below = `prefix=members/a/&password&${await signedAs("agarose-read-prefix p\nmembers/a/", NOW_S + 300)}`;
+    expect(await ask({ key: "members/a/b", query: below, authorization: basic("p") })).toBe("private");
+  });
+
+  test("does not open without it, nor with another one", async () => {
+    const query = await linkTo("members/a", "right");
+    const others = [undefined, basic("wrong"), basic(""), "Basic", "Basic !", "Basic cmlnaHQ=", "Bearer right"];
+    for (const authorization of others) {
+      expect(await ask({ query, ...(authorization !== undefined && { authorization }) })).toContain("password");
+    }
+  });
+
+  test("is no link without one, in either direction", async () => {
+    const query = await linkTo("members/a", "right");
+    expect(await ask({ query: query.replace("password&", "") })).toContain("not one of this key and time");
+    const open = await sign("members/a", NOW_S + 300);
+    expect(await ask({ query: `password&${open}`, authorization: basic("") })).toContain("password");
+    const odd = await linkTo("members/a", `x\nmembers/a`);
+    expect(await ask({ query: odd, authorization: basic("x") }), "a line break in it moves nothing").toContain(
+      "password",
+    );
+  });
+});
+
 describe("clocks that differ", () => {
   test("by up to a minute shorten no signature", async () => {
     const query = await sign("members/a", NOW_S + 10);

@@ -103,19 +103,35 @@ export async function checkAccess(
   );
 }
 
-/** Returns the text that is signed for a key: the same at every PoP and for every route that reads. */
-export function signedText(key: string, expires: number): string {
-  return `agarose-read\n${key}\n${expires}`;
+/** What a link opens beside its key, and by what. */
+export interface LinkTerms {
+  /** Whether the key is a prefix, below which it opens every key. */
+  readonly isPrefix?: boolean | undefined;
+  /** What its reader must know. */
+  readonly password?: string | undefined;
 }
 
-/** Returns the text that is signed for all keys below a prefix, which is never that of a key. */
-export function signedPrefixText(prefix: string, expires: number): string {
-  return `agarose-read-prefix\n${prefix}\n${expires}`;
+/**
+ * Returns the text that is signed for a link: the same at every PoP and for every route that reads. Links of different
+ * terms are never one another.
+ */
+export function signedText(key: string, expires: number, { isPrefix = false, password }: LinkTerms = {}): string {
+  const terms = `${isPrefix ? "-prefix" : ""}${password === undefined ? "" : ` ${encodeURIComponent(password)}`}`;
+  return `agarose-read${terms}\n${key}\n${expires}`;
+}
+
+const BASIC = /^Basic ((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/i;
+
+/** The password that a browser has asked its user for, behind a name that is ignored. */
+function passwordOf(authorization = ""): string {
+  const [, coded = ""] = BASIC.exec(authorization) ?? [];
+  const bytes = Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0));
+  return /:(.*)/s.exec(new TextDecoder().decode(bytes))?.[1] ?? "";
 }
 
 /** Resolves to what is wrong with the signature, or to undefined when nothing is. */
 async function problemOfSignature(
-  { key, query, nowMs }: AccessRequest,
+  { key, query, nowMs, authorization }: AccessRequest,
   signingKey: string | undefined,
 ): Promise<string | undefined> {
   const expires = query.get("expires") ?? "";
@@ -128,9 +144,11 @@ async function problemOfSignature(
   if (prefix !== null && !(prefix.endsWith("/") && key.startsWith(prefix))) {
     return `it is not below the prefix ${JSON.stringify(prefix)} of the link, which must end with a slash`;
   }
-  const text = prefix === null ? signedText(key, Number(expires)) : signedPrefixText(prefix, Number(expires));
+  const password = query.has("password") ? passwordOf(authorization) : undefined;
+  const text = signedText(prefix ?? key, Number(expires), { isPrefix: prefix !== null, password });
   if (!signingKey || !(await verify(await hmacKey(signingKey), fromHex(signature), text))) {
-    return `the signature is not one of this ${prefix === null ? "key" : "prefix"} and time`;
+    const what = `this ${prefix === null ? "key" : "prefix"} and time`;
+    return `the signature is not one of ${password === undefined ? what : `this password, ${what}`}`;
   }
   const leftSeconds = Number(expires) - nowMs / 1000;
   if (leftSeconds <= -CLOCK_SKEW_SECONDS) return `the signature expired ${Math.floor(-leftSeconds)} s ago`;

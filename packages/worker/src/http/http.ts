@@ -40,7 +40,14 @@ export function refuse(error: unknown, c: Context<AppEnv>): Response {
   if (error instanceof HTTPException) return error.getResponse();
   const { status, headers, body } = errorAnswer(error);
   if (status === 500) log("error", "request failed", { error, ...traceFields(c.get("trace")) });
-  return new Response(body, { status, headers });
+  if (!asksPassword(c, status)) return new Response(body, { status, headers });
+  const authenticate = { "www-authenticate": 'Basic realm="agarose", charset="UTF-8"' };
+  return new Response(body, { status: 401, headers: { ...headers, ...authenticate } });
+}
+
+/** Whether the browser shall ask its user for the password of a link, which is still good. */
+function asksPassword({ req }: Context<AppEnv>, status: number): boolean {
+  return status === 403 && req.query("password") !== undefined && Number(req.query("expires")) > Date.now() / 1000;
 }
 
 /** The answer to a path or method that no route has. */

@@ -3,7 +3,7 @@ import type { Variable } from "./variables.ts";
 import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import { VARIABLES } from "./settings.ts";
 
-export { signedPrefixText, signedText } from "../http/access.ts";
+export { signedText } from "../http/access.ts";
 export { DESCRIBED_ROUTES, type DescribedRoute } from "../http/route-reference.ts";
 export { LOG_EVENTS } from "./log.ts";
 export { LOCATIONS } from "./durable-objects.ts";

@@ -12,6 +12,7 @@ export const args = {
     parse: parseDuration({ max: EXPIRES_MS_MAX }),
   }),
   prefix: flag("open every key below this one, which ends with a slash, including future ones"),
+  password: flag("let the browser ask for a password, which is printed below the link"),
   pop: option("<name>", "the PoP that the link leads to (default: the first of the configuration)"),
 };
 
@@ -26,6 +27,7 @@ export const command = defineCommand({
   examples: [
     ["share members/report.pdf --expires 7d", "print a link for a week"],
     ["share members/album/ --prefix", "print a link to everything below members/album/"],
+    ["share members/report.pdf --password", "print a link and its password, to send by two ways"],
   ],
   args,
   failsWhen: "there is no such object, or too few regions answer",

@@ -1,9 +1,9 @@
 /** `agarose share`: a link to an object, or to all below a prefix, at a PoP whose `SIGNING_KEY` signs it. */
-import { createHmac } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import { encodeKey, parseKey } from "@agarose/core/format";
 import { readOrAdopt } from "@agarose/storage/origin/read-through";
-import { signedPrefixText, signedText } from "@agarose/worker/reference";
+import { signedText } from "@agarose/worker/reference";
 import type { Values } from "../../command.ts";
 import { READING, withContext } from "../../lib/context.ts";
 import { printResult } from "../../ui/output.ts";
@@ -11,11 +11,14 @@ import type { args } from "./index.ts";
 
 const SIGNING_KEY = "AGAROSE_SIGNING_KEY";
 const EXPIRES_MS = 86_400_000;
+/** Nobody guesses so many. */
+const PASSWORD_BYTES = 12;
 
 /** Runs `agarose share KEY`. It asks the regions whether the object exists, and no PoP. */
 export async function share({
   key,
   prefix,
+  password: isLocked,
   expires = EXPIRES_MS,
   pop,
   ...options
@@ -37,10 +40,12 @@ export async function share({
     // Objects below a prefix may come later.
     if (!prefix) await readOrAdopt(key, context);
     const seconds = Math.floor((context.nowMs() + expires) / 1000);
-    const text = prefix ? signedPrefixText(key, seconds) : signedText(key, seconds);
+    const password = isLocked ? randomBytes(PASSWORD_BYTES).toString("base64url") : undefined;
+    const text = signedText(key, seconds, { isPrefix: prefix, password });
     const signature = createHmac("sha256", signingKey).update(text).digest("hex");
-    const query = `${prefix ? `prefix=${encodeKey(key)}&` : ""}expires=${seconds}&signature=${signature}`;
-    const url = `${chosen.url}/o/${encodeKey(key)}?${query}`;
-    printResult(context, { key, url, expires: new Date(seconds * 1000).toISOString() }, [url]);
+    const terms = `${prefix ? `prefix=${encodeKey(key)}&` : ""}${password === undefined ? "" : "password&"}`;
+    const url = `${chosen.url}/o/${encodeKey(key)}?${terms}expires=${seconds}&signature=${signature}`;
+    const lines = password === undefined ? [url] : [url, `password: ${password}`];
+    printResult(context, { key, url, expires: new Date(seconds * 1000).toISOString(), password }, lines);
   });
 }
