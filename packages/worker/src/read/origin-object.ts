@@ -1,7 +1,7 @@
 /**
  * Plain objects of the origin, for keys of which the regions know nothing. A server of files may lie, change and hang,
  * so nothing of an object is sent before it has a length and a strong ETag, and nothing of a small one before all of it
- * has come. Small ones are kept in the Cache API, for as long as a manifest may be.
+ * has come. Small ones are kept for as long as a manifest may be: in the Cache API, or in memory where there is none.
  */
 import { AgaroseError, toAgaroseError, type FetchInit } from "@agarose/core";
 import { streamOf } from "@agarose/core/async";
@@ -22,11 +22,21 @@ export interface OriginObject {
 
 /** Objects of at most this length are read whole, and kept in the Cache API. */
 const CACHED_BYTES_MAX = 4 * 1024 * 1024;
+/** What a copy takes in memory beside its content, about. */
+const HEAD_BYTES = 2 * 1024;
 /** How long the origin has for the head of an answer, and for all of a small object. */
 const PATIENCE_MS = 30_000;
 
 /** What is kept of an object beside its bytes. */
 type Head = Pick<Manifest, "bytes" | "contentType" | "headers" | "version" | "modified">;
+
+/** An object in memory, until a time of the clock. */
+export interface OriginCopy {
+  readonly bytes: number;
+  readonly head: Head;
+  readonly content: Uint8Array;
+  readonly untilMs: number;
+}
 
 /**
  * The object of the origin; undefined where this PoP has no origin, or that has no such object.
@@ -40,14 +50,15 @@ async function originObject(
   client: { readonly signal: AbortSignal; readonly client: string | undefined },
   invocation: Invocation,
 ): Promise<OriginObject | undefined> {
-  const { settings, frontCache, memory, clock } = invocation.isolate;
+  const { settings, frontCache, originCopies, memory, clock } = invocation.isolate;
   if (settings.origin === undefined) return undefined;
   const url = objectUrl(settings.origin, key);
   // What a URL cannot name, such as a segment `.`, a server of files cannot have.
   if (new URL(url).href !== url) return undefined;
-  const name = cacheName(key);
   invocation.subrequests.spend(2);
-  const kept = unpacked(await frontCache.get(name));
+  const own = originCopies.get(key);
+  const isFresh = own !== undefined && clock.now() < own.untilMs;
+  const kept = isFresh ? own : unpacked(await frontCache.get(cacheName(key)));
   if (kept) return inMemory(key, kept.head, kept.content);
   const stop = new AbortController();
   const signal = AbortSignal.any([client.signal, stop.signal]);
@@ -78,7 +89,11 @@ async function originObject(
     try {
       const content = await within(contentOf(key, response, bytes));
       const mayCache = !/\b(no-store|private)\b/i.test(head.headers["cache-control"] ?? "");
-      if (mayCache) invocation.waitUntil(frontCache.put(name, packed(head, content), settings.manifestTtlSeconds));
+      if (mayCache) {
+        const { manifestTtlSeconds: seconds } = settings;
+        originCopies.set(key, { bytes: HEAD_BYTES + bytes, head, content, untilMs: clock.now() + seconds * 1000 });
+        invocation.waitUntil(frontCache.put(cacheName(key), packed(head, content), seconds));
+      }
       return inMemory(key, head, content);
     } finally {
       lease.release();
@@ -115,11 +130,12 @@ export async function insteadOfUnknown(
   return found;
 }
 
-/** Drops the copies of these keys from the Cache API of this data center. */
+/** Drops the copies of these keys from memory and from the Cache API of this data center. */
 export async function forgetOriginObjects(
   keys: readonly string[],
-  { settings, frontCache }: Pick<Isolate, "settings" | "frontCache">,
+  { settings, frontCache, originCopies }: Pick<Isolate, "settings" | "frontCache" | "originCopies">,
 ): Promise<void> {
+  for (const key of keys) originCopies.delete(key);
   if (settings.origin !== undefined) await Promise.all(keys.map((key) => frontCache.delete(cacheName(key))));
 }
 

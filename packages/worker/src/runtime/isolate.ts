@@ -4,7 +4,7 @@
  */
 import { type Codec, systemClock, systemSha256 } from "@agarose/core";
 import { acceptUnsigned, trustPublishers } from "@agarose/core/format";
-import { BlockMemory } from "@agarose/core/read";
+import { BlockMemory, ByteLru } from "@agarose/core/read";
 import { SourceHealth } from "@agarose/core/sources";
 import { loadCodec } from "@agarose/ec-wasm";
 import { peerState, type PeerStateBinding } from "../peers/cooperation.ts";
@@ -27,6 +27,7 @@ import { ChunkCache } from "../read/chunk-cache.ts";
 import { parseCacheSettings } from "../cache/cache-settings.ts";
 import { FetchedStripes } from "../read/fetched-stripes.ts";
 import { FrontCache, hostOf } from "../read/front-cache.ts";
+import type { OriginCopy } from "../read/origin-object.ts";
 import { ManifestStore } from "../read/manifest-store.ts";
 import { MemoryBudget } from "../read/limits/memory-budget.ts";
 import { parseReadSettings, type ReadSettings } from "../read/read-settings.ts";
@@ -50,6 +51,9 @@ const MISSES = { burst: 60, perSecond: 1 };
 
 /** Memory for small objects and for blocks of small ranges, beside what reads and the chunk cache hold. */
 const BLOCKS_BYTES_MAX = 8 * 1024 * 1024;
+
+/** The same for objects of the origin where no Cache API keeps them. */
+const ORIGIN_BYTES_MAX = 64 * 1024 * 1024;
 
 const isolates = new WeakMap<Bindings, Isolate>();
 
@@ -94,6 +98,7 @@ function createIsolate(env: Bindings) {
     /** Decides which manifests the PoP uses. */
     trust,
     frontCache,
+    originCopies: new ByteLru<OriginCopy>(FrontCache.isHere ? 0 : ORIGIN_BYTES_MAX),
     manifests,
     configuration: new ConfigurationSnapshot(clock),
     peers,
