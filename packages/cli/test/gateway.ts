@@ -48,7 +48,7 @@ export function gatewayOver(
   {
     uploads,
     ...options
-  }: Partial<Pick<GatewayOptions, "pairs" | "spoolBytes" | "nowMs">> & { readonly uploads?: string },
+  }: Partial<Pick<GatewayOptions, "pairs" | "spoolBytes" | "nowMs" | "domain">> & { readonly uploads?: string },
 ): Promise<Gateway> {
   const { signal } = new AbortController();
   const context = partsOf({ config, stores, signal });

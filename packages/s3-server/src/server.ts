@@ -37,6 +37,8 @@ export interface S3ServerOptions {
   readonly port?: number | undefined;
   /** Default: 127.0.0.1. */
   readonly host?: string | undefined;
+  /** In lower case. A request to the host `BUCKET.<domain>` is for that bucket, without it in the path. */
+  readonly domain?: string | undefined;
   /** Whether objects (not lists) can be read without a signature. Default: false. */
   readonly publicRead?: boolean;
   /** The headers of an answer that pages of any origin may see, or `*`. Default: no page may ask. */
@@ -139,11 +141,11 @@ async function serve(
 async function operate(
   request: IncomingMessage,
   response: ServerResponse,
-  { backend, pairs, publicRead, nowMs = Date.now }: S3ServerOptions,
+  { backend, pairs, publicRead, domain, nowMs = Date.now }: S3ServerOptions,
   shared: Pick<Exchange, "locks" | "left">,
 ): Promise<void> {
   const cameMs = nowMs();
-  const asked = readRequest(request, pairs, cameMs);
+  const asked = readRequest(request, { pairs, domain, nowMs: cameMs });
   const mayBeOpen = publicRead || isForm(request.headers["content-type"]);
   if (!asked.signing && !mayBeOpen) throw new S3Error("AccessDenied", "The request is not signed.");
   const owner = pairs[0].accessKeyId;

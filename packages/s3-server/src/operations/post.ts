@@ -1,7 +1,7 @@
 /** PostObject: an upload by a form, as far as the policy in it allows. */
 import type { Exchange } from "../exchange.ts";
 import { checkRights } from "../rights.ts";
-import { sendEmpty, sendXml } from "../wire/answers.ts";
+import { pathOf, sendEmpty, sendXml } from "../wire/answers.ts";
 import { sentParts } from "../wire/body.ts";
 import { readForm } from "../wire/form.ts";
 import { checkCaller, refuseUnknown } from "../wire/parameters.ts";
@@ -68,7 +68,7 @@ function answer(put: Exchange, fields: Fields, stored: Readonly<Record<string, s
     for (const [name, value] of Object.entries({ bucket, key, etag })) target.searchParams.append(name, value);
     return sendEmpty(put, 303, { ...stored, location: target.href });
   }
-  const location = `/${[bucket, ...key.split("/")].map(encodeRfc3986).join("/")}`;
+  const location = `${pathOf(put.request).replace(/\/$/, "")}/${key.split("/").map(encodeRfc3986).join("/")}`;
   const status = fields.get("success_action_status");
   if (status !== "201") return sendEmpty(put, status === "200" ? 200 : 204, { ...stored, location });
   for (const [name, value] of Object.entries({ ...stored, location })) response.setHeader(name, value);

@@ -102,7 +102,8 @@ export function sendError(request: IncomingMessage, response: ServerResponse, ca
   request.resume();
 }
 
-function pathOf(request: IncomingMessage): string {
+/** Returns the path as it was sent. */
+export function pathOf(request: IncomingMessage): string {
   return (request.url ?? "/").split("?")[0]!;
 }
 

@@ -51,11 +51,21 @@ function refusePreflight({ method, headers }: IncomingMessage): void {
   throw new S3Error("AccessForbidden", "CORSResponse: CORS is not enabled for this bucket.");
 }
 
+/** Who may sign, and how the bucket is named. */
+export interface RequestRules {
+  readonly pairs: readonly Credentials[];
+  readonly nowMs: number;
+  /** A request to `BUCKET.<domain>` is for that bucket. Default: its path begins with the bucket. */
+  readonly domain?: string | undefined;
+}
+
 /** Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, or what `checkSignature` throws. */
-export function readRequest(request: IncomingMessage, pairs: readonly Credentials[], nowMs: number): S3Request {
+export function readRequest(request: IncomingMessage, { pairs, nowMs, domain }: RequestRules): S3Request {
   const [path = "", ...rest] = (request.url ?? "/").split("?");
   const query = rest.join("?");
-  const [, bucket = "", ...segments] = path.split("/");
+  const host = (request.headers.host ?? "").toLowerCase().replace(/:\d+$/, "");
+  const ofHost = domain !== undefined && host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : "";
+  const [, bucket = "", ...segments] = `${ofHost && `/${ofHost}`}${path}`.split("/");
   const { method = "GET" } = request;
   refusePreflight(request);
   const signed = { method, path, query, headers: request.headersDistinct };

@@ -13,7 +13,7 @@ import { Spool } from "./spool.ts";
 import { FolderJournal, takeFolder, type UploadFolder } from "./upload-journal.ts";
 
 /** How a gateway is set up. */
-export interface GatewayOptions extends Pick<S3ServerOptions, "pairs"> {
+export interface GatewayOptions extends Pick<S3ServerOptions, "pairs" | "domain"> {
   /** 0 for any free port. */
   readonly port: number;
   readonly host: string;

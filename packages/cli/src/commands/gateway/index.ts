@@ -13,6 +13,9 @@ export const args = {
     default: "127.0.0.1:9000",
     parse: parseAddress,
   }),
+  domain: option("<name>", `also answer clients that send requests to ${BUCKET}.<name>`, {
+    parse: (name) => name.toLowerCase(),
+  }),
   keys: option("<file>", "JSON list of the pairs of keys of clients, in place of the two variables"),
   spool: valued("<size>", "most bytes of uploads that may wait on disk", { default: "16GiB", parse: parseSize }),
   uploads: option("<folder>", "keep multipart uploads here, so that they survive a restart, for a week"),

@@ -2,11 +2,13 @@
 import { hash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { Agent } from "node:http";
 import { connect, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import {
+  CopyObjectCommand,
   DeleteBucketCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
@@ -17,6 +19,7 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
   type PutObjectCommandInput,
+  S3Client,
 } from "@aws-sdk/client-s3";
 import { MANIFEST_BYTES_MAX } from "@agarose/core/format";
 import { GATEWAY_KEYS, gatewayOver, s3ClientOf, signed, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
@@ -526,6 +529,39 @@ test("100-continue comes once the head is good, and another expectation is ignor
   expect(await send("100-continue")).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK/);
   expect(await send("100-continue", { versionId: "1" }), "no body is asked for").toMatch(/^HTTP\/1.1 501 /);
   expect(await send("200")).toMatch(/^HTTP\/1.1 200 OK/);
+});
+
+describe("clients that put the bucket into the host name", () => {
+  test("read, write, list and copy by it, beside those that put it into the path", async () => {
+    const other = await gatewayOver(world, { domain: "s3.example" });
+    const { port } = new URL(other.url);
+    const httpAgent = new Agent({
+      lookup: (_host, _options, found) => found(null, [{ address: "127.0.0.1", family: 4 }]),
+    });
+    const options = { region: "us-east-1", credentials: GATEWAY_KEYS, maxAttempts: 1 };
+    const named = (host: string, forcePathStyle: boolean) =>
+      new S3Client({ ...options, forcePathStyle, endpoint: `http://${host}:${port}`, requestHandler: { httpAgent } });
+    const [byHost, byUpper, byPath] = [
+      named("s3.example", false),
+      named("S3.Example", false),
+      named("s3.example", true),
+    ];
+    const Key = `${Bucket}/odd key/`;
+    await byHost.send(new PutObjectCommand({ Bucket, Key, Body: "by host" }));
+    await byHost.send(
+      new CopyObjectCommand({ Bucket, Key: "by-host/copy", CopySource: encodeURI(`${Bucket}/${Key}`) }),
+    );
+    const { Contents = [] } = await byUpper.send(new ListObjectsV2Command({ Bucket, Prefix: Key }));
+    expect(Contents.map((object) => object.Key)).toEqual([Key]);
+    for (const read of [Key, "by-host/copy"]) {
+      const { Body } = await byPath.send(new GetObjectCommand({ Bucket, Key: read }));
+      expect(await Body!.transformToString()).toBe("by host");
+    }
+    const none = byHost.send(new GetObjectCommand({ Bucket: "other", Key }));
+    await expect(none).rejects.toMatchObject({ name: "NoSuchBucket" });
+    for (const own of [byHost, byUpper, byPath]) own.destroy();
+    await other.close(0);
+  });
 });
 
 describe("access", () => {
