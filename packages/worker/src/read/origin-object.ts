@@ -22,21 +22,11 @@ export interface OriginObject {
 
 /** Objects of at most this length are read whole, and kept in the Cache API. */
 const CACHED_BYTES_MAX = 4 * 1024 * 1024;
-/** What a copy takes in memory beside its content, about. */
-const HEAD_BYTES = 2 * 1024;
 /** How long the origin has for the head of an answer, and for all of a small object. */
 const PATIENCE_MS = 30_000;
 
 /** What is kept of an object beside its bytes. */
 type Head = Pick<Manifest, "bytes" | "contentType" | "headers" | "version" | "modified">;
-
-/** An object in memory, until a time of the clock. */
-export interface OriginCopy {
-  readonly bytes: number;
-  readonly head: Head;
-  readonly content: Uint8Array;
-  readonly untilMs: number;
-}
 
 /**
  * The object of the origin; undefined where this PoP has no origin, or that has no such object.
@@ -58,7 +48,7 @@ async function originObject(
   invocation.subrequests.spend(2);
   const own = originCopies.get(key);
   const isFresh = own !== undefined && clock.now() < own.untilMs;
-  const kept = isFresh ? own : unpacked(await frontCache.get(cacheName(key)));
+  const kept = unpacked(isFresh ? own.copy : await frontCache.get(cacheName(key)));
   if (kept) return inMemory(key, kept.head, kept.content);
   const stop = new AbortController();
   const signal = AbortSignal.any([client.signal, stop.signal]);
@@ -91,8 +81,9 @@ async function originObject(
       const mayCache = !/\b(no-store|private)\b/i.test(head.headers["cache-control"] ?? "");
       if (mayCache) {
         const { manifestTtlSeconds: seconds } = settings;
-        originCopies.set(key, { bytes: HEAD_BYTES + bytes, head, content, untilMs: clock.now() + seconds * 1000 });
-        invocation.waitUntil(frontCache.put(cacheName(key), packed(head, content), seconds));
+        const copy = packed(head, content);
+        originCopies.set(key, { bytes: copy.length, copy, untilMs: clock.now() + seconds * 1000 });
+        invocation.waitUntil(frontCache.put(cacheName(key), copy, seconds));
       }
       return inMemory(key, head, content);
     } finally {

@@ -27,7 +27,6 @@ import { ChunkCache } from "../read/chunk-cache.ts";
 import { parseCacheSettings } from "../cache/cache-settings.ts";
 import { FetchedStripes } from "../read/fetched-stripes.ts";
 import { FrontCache, hostOf } from "../read/front-cache.ts";
-import type { OriginCopy } from "../read/origin-object.ts";
 import { ManifestStore } from "../read/manifest-store.ts";
 import { MemoryBudget } from "../read/limits/memory-budget.ts";
 import { parseReadSettings, type ReadSettings } from "../read/read-settings.ts";
@@ -98,7 +97,10 @@ function createIsolate(env: Bindings) {
     /** Decides which manifests the PoP uses. */
     trust,
     frontCache,
-    originCopies: new ByteLru<OriginCopy>(FrontCache.isHere ? 0 : ORIGIN_BYTES_MAX),
+    /** By key, until a time of the clock. */
+    originCopies: new ByteLru<{ bytes: number; copy: Uint8Array; untilMs: number }>(
+      FrontCache.isHere ? 0 : ORIGIN_BYTES_MAX,
+    ),
     manifests,
     configuration: new ConfigurationSnapshot(clock),
     peers,
