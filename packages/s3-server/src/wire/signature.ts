@@ -82,6 +82,9 @@ export function checkPolicySignature(fields: ReadonlyMap<string, string>, pairs:
   return accessKeyId;
 }
 
+/** By pair, the key that was made last. All requests of a day share it. */
+const lastKeys = new WeakMap<Credentials, Pick<SigningContext, "accessKeyId" | "scope" | "key">>();
+
 function signingKey(
   { credential, date }: Pick<Claim, "credential" | "date">,
   pairs: readonly Credentials[],
@@ -95,11 +98,15 @@ function signingKey(
   if (!day || !region || service !== "s3" || terminator !== "aws4_request" || !date.startsWith(day)) {
     throw new S3Error("AuthorizationHeaderMalformed", "The credential scope is not DAY/REGION/s3/aws4_request.");
   }
+  const known = lastKeys.get(credentials);
+  if (known?.scope === scope.join("/")) return known;
   const key = scope.reduce<Buffer>(
     (parent, part) => hmac(parent, part),
     Buffer.from(`AWS4${credentials.secretAccessKey}`),
   );
-  return { accessKeyId: credentials.accessKeyId, scope: scope.join("/"), key };
+  const made = { accessKeyId: credentials.accessKeyId, scope: scope.join("/"), key };
+  lastKeys.set(credentials, made);
+  return made;
 }
 
 function mismatch(): S3Error {

@@ -3,6 +3,7 @@ import { open, type FileHandle } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { withDescriptors } from "../files/descriptors.ts";
 import { unreadable } from "../files/file-errors.ts";
+import { bytesSource } from "./bytes-source.ts";
 
 /** Bytes to store. A put opens them once and may read them from the start several times, so they must not change. */
 export interface Source {
@@ -40,9 +41,32 @@ export interface SourceReader {
   close(): Promise<void>;
 }
 
+/** A file up to this long is read once, into memory: of many small ones, each call takes as long as the work. */
+const HELD_BYTES_MAX = 32 * 1024;
+
 /** The file at `path`. */
 export function fileSource(path: string): Source {
-  return { open: async () => new FileReader(await openFile(path)) };
+  return {
+    async open() {
+      const { file, bytes } = await openFile(path);
+      const reader = new FileReader(file);
+      return bytes <= HELD_BYTES_MAX ? hold(reader, bytes) : reader;
+    },
+  };
+}
+
+async function hold(file: FileReader, bytes: number): Promise<SourceReader> {
+  try {
+    const content = Buffer.allocUnsafe(bytes + 1);
+    const bytesRead = await file.read(content, 0);
+    // It has grown since, or is one whose length the system does not know.
+    if (bytesRead > bytes) return file;
+    await file.close();
+    return await bytesSource(content.subarray(0, bytesRead)).open();
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
 }
 
 class FileReader implements SourceReader {
@@ -81,11 +105,12 @@ function failRead(error: Error): never {
   throw new AgaroseError("FILE_UNREADABLE", `the file cannot be read: ${error.message}`, {}, error);
 }
 
-async function openFile(path: string): Promise<FileHandle> {
+async function openFile(path: string): Promise<{ readonly file: FileHandle; readonly bytes: number }> {
   let file: FileHandle | undefined;
   try {
     file = await withDescriptors(() => open(path));
-    if ((await file.stat()).isFile()) return file;
+    const stats = await file.stat();
+    if (stats.isFile()) return { file, bytes: stats.size };
   } catch (error) {
     await file?.close();
     throw new AgaroseError("FILE_UNREADABLE", unreadable(path, error), { path }, error);
