@@ -75,6 +75,15 @@ interface Presigner {
   presign(request: object, options: object): Promise<{ readonly query: Readonly<Record<string, string>> }>;
 }
 
+/** The SDK's name, where middleware asks for it. */
+type CommandName = "GetObjectCommand" | "other";
+
+/** The middleware of one request at a time, put together. */
+interface Chain {
+  readonly smithy: { abortSignal?: AbortSignal | undefined };
+  readonly run: Handler<Answered>;
+}
+
 /** Who gets the URL decides on the bytes. */
 const UNSIGNED_PAYLOAD = { "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
 
@@ -83,6 +92,8 @@ export class SmallRequests {
   readonly #config: Config;
   readonly #stack: Stack;
   readonly #bucket: URL;
+  /** Chains that no request uses. To put one together takes as long as to sign a request. */
+  readonly #idle: Record<CommandName, Chain[]> = { GetObjectCommand: [], other: [] };
 
   /** `client` has all of its middleware. */
   constructor(client: S3Client, { endpoint, bucket }: Pick<RegionConfig, "endpoint" | "bucket">) {
@@ -116,7 +127,6 @@ export class SmallRequests {
 
   /** Sends a request. Rejects with the SDK's error for an answer of 300 or more. */
   async send({ method, name, headers, body }: SmallRequest, abortSignal?: AbortSignal): Promise<SmallAnswer> {
-    const config = this.#config;
     const { protocol, hostname, port, host } = this.#bucket;
     const request = {
       method,
@@ -128,20 +138,31 @@ export class SmallRequests {
       headers: { host, "user-agent": "agarose", ...(body && { "content-length": String(body.length) }), ...headers },
       body,
     };
+    const commandName = method === "GET" ? "GetObjectCommand" : "other";
+    const idle = this.#idle[commandName];
+    const chain = idle.pop() ?? this.#chain(commandName);
+    chain.smithy.abortSignal = abortSignal;
+    const { output } = await chain.run({ input: {}, request });
+    // One that has failed may still be waiting for something.
+    idle.push(chain);
+    return output;
+  }
+
+  #chain(commandName: CommandName): Chain {
+    const config = this.#config;
     const signing: Record<string, unknown> = { config };
     const { signer } = config.httpAuthSchemes.find(({ schemeId }) => schemeId === "aws.auth#sigv4")!;
+    const selectedHttpAuthScheme = { httpAuthOption: { signingProperties: signing }, identity: {}, signer };
+    const smithy: Chain["smithy"] = {};
     const context = {
-      commandName: method === "GET" ? "GetObjectCommand" : method,
+      commandName,
       logger: config.logger,
-      __smithy_context: {
-        abortSignal,
-        selectedHttpAuthScheme: { httpAuthOption: { signingProperties: signing }, identity: {}, signer },
-      },
+      __smithy_context: Object.assign(smithy, { selectedHttpAuthScheme }),
     };
     signing["context"] = context;
-    const options = abortSignal ? { abortSignal } : {};
-    const run = this.#stack.resolve((args) => config.requestHandler.handle(args.request, options), context);
-    return (await run({ input: {}, request })).output;
+    const send: Handler<{ readonly response: Response }> = (args) =>
+      config.requestHandler.handle(args.request, smithy.abortSignal ? { abortSignal: smithy.abortSignal } : {});
+    return { smithy, run: this.#stack.resolve(send, context) };
   }
 
   #pathOf(name: string): string {

@@ -76,9 +76,13 @@ export async function mapAdaptive<T, R>(
   const running = new Set<Promise<void>>();
   let used = 0;
   const failures: unknown[] = [];
+  let ended = Promise.withResolvers<void>();
   for (const [index, item] of items.entries()) {
     const units = unitsOf(item);
-    while (failures.length === 0 && running.size > 0 && used + units > width.units) await Promise.race(running);
+    while (failures.length === 0 && running.size > 0 && used + units > width.units) {
+      ended = Promise.withResolvers();
+      await ended.promise;
+    }
     if (failures.length > 0) break;
     used += units;
     width.begin(units);
@@ -91,6 +95,7 @@ export async function mapAdaptive<T, R>(
         used -= units;
         width.end(units);
         running.delete(work);
+        ended.resolve();
       });
     running.add(work);
   }
