@@ -50,8 +50,7 @@ import type { RepairOutcome } from "./repair/repair-outcome.ts";
 import { syncFolder } from "./sync/sync-folder.ts";
 import type { SyncEnd, SyncOptions, SyncOutcome, SyncTotals } from "./sync/sync-job.ts";
 import { headersOf } from "./upload/header-rules.ts";
-import { bytesSource } from "./upload/bytes-source.ts";
-import { fileSource, type Source } from "./upload/file-source.ts";
+import { bytesSource, fileSource, type Source } from "./upload/file-source.ts";
 
 /** How a deployment is opened. */
 export interface DeploymentOptions {

@@ -34,7 +34,7 @@ import { adoptKept, putOverOrigin } from "../origin/over-origin.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { compareAge, surveyRegions } from "../regions/region-survey.ts";
 import { settledSurvey } from "../regions/settled.ts";
-import { bytesSource } from "../upload/bytes-source.ts";
+import { bytesSource } from "../upload/file-source.ts";
 import { CHUNK_OPTIONS } from "../upload/chunk-upload.ts";
 import { mayCompress } from "../upload/compressed-source.ts";
 import { headersOf } from "../upload/header-rules.ts";

@@ -3,7 +3,6 @@ import { open, type FileHandle } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { withDescriptors } from "../files/descriptors.ts";
 import { unreadable } from "../files/file-errors.ts";
-import { bytesSource } from "./bytes-source.ts";
 
 /** Bytes to store. A put opens them once and may read them from the start several times, so they must not change. */
 export interface Source {
@@ -39,6 +38,19 @@ export interface SourceReader {
   /** Fills `target` from `position` on, and returns how many bytes it read: fewer only at the end. FILE_UNREADABLE. */
   read(target: Uint8Array, position: number): Promise<number>;
   close(): Promise<void>;
+}
+
+/** Bytes in memory. They must not change until the put that reads them has ended. */
+export function bytesSource(bytes: Uint8Array): Source {
+  const reader: SourceReader = {
+    async read(target, position) {
+      const part = bytes.subarray(position, position + target.length);
+      target.set(part);
+      return part.length;
+    },
+    async close() {},
+  };
+  return { open: async () => reader };
 }
 
 /** A file up to this long is read once, into memory: of many small ones, each call takes as long as the work. */
