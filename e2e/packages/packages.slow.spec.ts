@@ -162,8 +162,8 @@ test.describe("installed from tarballs", () => {
       const { stdout } = await promisify(execFile)("npm", ["ls", "--omit=dev", "--json"], { cwd: image.folder });
       const { dependencies } = JSON.parse(stdout) as { dependencies: Record<string, { resolved: string }> };
       expect(dependencies["agarose"]!.resolved).toMatch(/^file:.*\.tgz$/);
-      const [, entrypoint] = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)!;
-      const [, file, ...args] = JSON.parse(entrypoint!) as string[];
+      const listed = [/^ENTRYPOINT (\[.*\])$/m, /^CMD (\[.*\])$/m].map((line) => line.exec(dockerfile)![1]!);
+      const [, file, ...args] = listed.flatMap((list) => JSON.parse(list) as string[]);
       const own = args.map(
         (arg) => ({ "/data": join(image.folder, "data"), "0.0.0.0:8787": "127.0.0.1:0" })[arg] ?? arg,
       );

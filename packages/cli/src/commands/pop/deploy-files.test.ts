@@ -36,7 +36,10 @@ test.skipIf(!hasAnalyze)(`systemd accepts every line of the unit${reason}`, asyn
 test("unit and container start the command line with options that it has", async () => {
   const program = await buildProgram(["pop"]);
   const known = program.commands[0]!.options.map(({ long }) => long);
-  const started = [/^ExecStart=\S+ (.*)$/m.exec(unit)![1]!.split(" "), entrypoint().slice(1)];
+  const started = [
+    /^ExecStart=\S+ (.*)$/m.exec(unit)![1]!.split(" "),
+    [...listOf("ENTRYPOINT").slice(1), ...listOf("CMD")],
+  ];
   for (const [file, command, ...args] of started) {
     expect(file).toBe("node_modules/agarose/bin/agarose.js");
     expect(command).toBe("pop");
@@ -56,6 +59,6 @@ test("the container copies files that its comment asks for, and its check of hea
   expect(() => new Function(script!)).not.toThrow();
 });
 
-function entrypoint(): string[] {
-  return JSON.parse(/^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)![1]!) as string[];
+function listOf(instruction: "ENTRYPOINT" | "CMD"): string[] {
+  return JSON.parse(new RegExp(`^${instruction} (\\[.*\\])$`, "m").exec(dockerfile)![1]!) as string[];
 }
