@@ -9,6 +9,7 @@ import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   DeleteObjectsCommand,
+  GetObjectTaggingCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   type S3Client,
@@ -96,7 +97,11 @@ export class S3Store implements Store {
     try {
       const asked = { ...(range && { range }), ...(ifMatch && { "if-match": ifMatch }) };
       const { status, headers: all, body } = await this.#requests.send({ method: "GET", name, headers: asked }, signal);
-      return { status, headers: keptOf(all), body: webStreamOf(body) };
+      const headers = await this.#described(name, all, signal).catch((error: unknown) => {
+        body.destroy();
+        throw error;
+      });
+      return { status, headers, body: webStreamOf(body) };
     } catch (error) {
       const failure = this.#failure(error, "SOURCE_FAILED", `for ${name}`);
       const status = statusOf(error);
@@ -121,7 +126,7 @@ export class S3Store implements Store {
           name,
           bytes: Number(bytes),
           modifiedMs: Date.parse(modified) || 0,
-          headers: keptOf(headers),
+          headers: await this.#described(name, headers, abortSignal),
           ...(etag !== undefined && { etag }),
         };
       } catch (error) {
@@ -129,6 +134,18 @@ export class S3Store implements Store {
         throw error;
       }
     });
+  }
+
+  /** What of an answer readers look at, and the tags in the header that an object is put with. */
+  async #described(name: string, all: SmallAnswer["headers"], signal: AbortSignal | undefined): Promise<Headers> {
+    const kept = Object.keys(all).filter((header) => KEPT_HEADERS.has(header) || mayKeepHeader(header));
+    const headers = new Headers(kept.map((header) => [header, all[header] ?? ""]));
+    if (!Number(all["x-amz-tagging-count"])) return headers;
+    const command = new GetObjectTaggingCommand({ Bucket: this.region.bucket, Key: name });
+    const { TagSet = [] } = await this.#client.send(command, signal && { abortSignal: signal });
+    const tags = new URLSearchParams(TagSet.map(({ Key = "", Value = "" }) => [Key, Value]));
+    headers.set("x-amz-tagging", tags.toString());
+    return headers;
   }
 
   async put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt> {
@@ -399,12 +416,6 @@ export class S3Store implements Store {
   #failure(error: unknown, code: ErrorCode, what: string): AgaroseError {
     return storeFailure(error, code, what, this.region, this.#credentialsOrigin);
   }
-}
-
-/** What of an answer readers look at. */
-function keptOf(all: SmallAnswer["headers"]): Headers {
-  const kept = Object.keys(all).filter((name) => KEPT_HEADERS.has(name) || mayKeepHeader(name));
-  return new Headers(kept.map((name) => [name, all[name] ?? ""]));
 }
 
 /** Makes a request of the SDK carry the headers that it has no fields for. */

@@ -28,7 +28,8 @@ export type ReleaseOutcome = { readonly key: string; readonly bytes: number } & 
 );
 
 /** What S3 keeps of the headers that an object may have. */
-const KEPT_BY_S3 = /^(cache-control|content-disposition|content-encoding|content-language|expires|x-amz-meta-.*)$/;
+const KEPT_BY_S3 =
+  /^(cache-control|content-disposition|content-encoding|content-language|expires|x-amz-tagging|x-amz-meta-.*)$/;
 /** Of all user metadata of an object, names included. */
 const METADATA_BYTES_MAX = 2_048;
 /** What is put from memory is sent again after a failure. */
@@ -110,11 +111,23 @@ function isEqual({ bytes, etag, headers }: Looked, shown: Manifest, isOurs = fal
   const isAdopted = etag !== undefined && etag === etagOfHeaders(shown.headers);
   if (!isOurs && !isAdopted && wanted[SHA256_MARK] === undefined) return false;
   const textOf = (all: readonly (readonly [string, string])[]): string =>
-    JSON.stringify(all.filter(([name]) => !(isAdopted && name === SHA256_MARK)).toSorted());
+    JSON.stringify(
+      all
+        .filter(([name]) => !(isAdopted && name === SHA256_MARK))
+        .map(([name, value]) => [name, name === "x-amz-tagging" ? sortedTags(value) : value])
+        .toSorted(),
+    );
   const found = [...headers].filter(([name]) => KEPT_BY_S3.test(name));
   const isDescribed =
     headers.get("content-type") === shown.contentType && textOf(found) === textOf(Object.entries(wanted));
   return bytes === shown.bytes && isDescribed;
+}
+
+/** Stores show tags in an order and a coding of their own. */
+function sortedTags(query: string): string {
+  const tags = new URLSearchParams(query);
+  tags.sort();
+  return tags.toString();
 }
 
 function notKept(key: string): AgaroseError {

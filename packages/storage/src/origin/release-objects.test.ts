@@ -63,6 +63,43 @@ test("writes bytes, type, headers and metadata as plain objects, once", async ()
   expect((await plain("a/film")).headers.get("content-type")).toBe("video/webm");
 });
 
+test("tags go along in both directions, and one that changes is written again", async () => {
+  const tags = { "x-amz-tagging": "to=all&of=a%20b%2Bc%26d" };
+  await world.put("adopted", "from there", { headers: tags });
+  expect(await allOf(store.adopt())).toMatchObject([{ outcome: "adopted" }]);
+  const kept = (await store.stat("adopted")).headers["x-amz-tagging"];
+  expect(Object.fromEntries(new URLSearchParams(kept))).toEqual({ to: "all", of: "a b+c&d" });
+  await store.put("short", "ours", { headers: tags });
+  await store.put("long", Buffer.alloc(9 * 2 ** 20, BYTES), { headers: tags });
+  expect(outcomesOf(await release())).toEqual(["released long", "released short"]);
+  const ofPlain = async (name: string) => (await world.origin.look(name))?.headers.get("x-amz-tagging");
+  for (const name of ["short", "long"]) {
+    expect(Object.fromEntries(new URLSearchParams((await ofPlain(name)) ?? "")), name).toEqual({
+      to: "all",
+      of: "a b+c&d",
+    });
+  }
+  expect(await release(), "again").toEqual([]);
+  await aSecond();
+  await store.put("short", "ours", { headers: { "x-amz-tagging": "to=none&of=a%20b%2Bc%26d" } });
+  expect(outcomesOf(await release())).toEqual(["released short"]);
+  expect(await ofPlain("short")).toContain("to=none");
+});
+
+test("a bucket that keeps no tags, or does not show them, is a failure of the objects that have some", async () => {
+  await store.put("tagged", "ours", { contentType: "text/plain", headers: { "x-amz-tagging": "a=b" } });
+  await store.put("untagged", "ours");
+  let looks = 0;
+  world.fault.head = ({ url }, response) => {
+    if (!url!.endsWith("/tagged") || looks++ === 0) return false;
+    const mark = { "x-amz-meta-agarose-sha256": createHash("sha256").update("ours").digest("hex") };
+    response.writeHead(200, { ...mark, "content-length": "4", "content-type": "text/plain", etag: '"x"' }).end();
+    return true;
+  };
+  expect(outcomesOf(await release())).toEqual(["failed tagged", "released untagged"]);
+  expect(world.fault.fired).toBe(1);
+});
+
 test("an object that is too long for memory is sent as it is read, or not at all", async () => {
   const long = Buffer.alloc(9 * 2 ** 20, BYTES);
   await store.put("long", long, { contentType: "video/mp4" });

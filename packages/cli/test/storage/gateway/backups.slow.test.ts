@@ -1,6 +1,7 @@
 /**
  * Programs that keep their own data in a bucket, through whole cycles at the gateway: backups by restic, images of a
- * docker registry, the state of Terraform, and copies by s5cmd and s3cmd. Regions die in the middle, because that is what the gateway is for.
+ * docker registry, the state of Terraform, and copies by s5cmd and s3cmd. Regions die in the middle, because that is
+ * what the gateway is for.
  */
 import { execFile, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
