@@ -12,7 +12,7 @@ export interface Photo {
   readonly title: string;
   readonly author: string;
   readonly licence: string;
-  /** What it shows, for screen readers. */
+  /** Its description, for screen readers. */
   readonly alt: string;
 }
 

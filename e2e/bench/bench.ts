@@ -7,7 +7,7 @@ export interface Bench {
   /** Heading of the section. */
   readonly title: string;
   /**
-   * Measures and returns the section: method, table, what it means. Rejects when what was measured was not what it
+   * Measures and returns the section: method, table, meaning of the figures. Rejects when what was measured was not what it
    * claims.
    */
   run(options: BenchOptions): Promise<string>;

@@ -74,7 +74,7 @@ test("every sh block is run, or says why not", () => {
 test.concurrent.for(pages)("the commands of %s run as written", { timeout: 600_000 }, async (page, context) => {
   const ofPage = runnable.filter((block) => block.page === page);
   const commands = ofPage.map(({ code }) => code);
-  // Job control, so that `kill %1` means what it means in a terminal. Whatever is left ends with the shell.
+  // Job control, so that `kill %1` means the same as in a terminal. Whatever is left ends with the shell.
   const steps = commands.flatMap((block) => [
     block,
     ...READER.filter(([word]) => block.includes(word)).map(([, check]) => check),

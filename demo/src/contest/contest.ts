@@ -6,6 +6,7 @@ import { PHOTOS } from "../../samples/index.ts";
 import { byId, h } from "../page/dom.ts";
 import { ms } from "../page/format.ts";
 import type { DemoWorld } from "../state/world.ts";
+import { regionsToSpare } from "../world/redundancy.ts";
 
 /** Reads that a card shows as bars, and takes its median of. */
 const SHOWN = 24;
@@ -14,6 +15,7 @@ const PAUSE_MS = 400;
 const WARM_UP = 3;
 /** Bars are on a log scale. */
 const [FASTEST_MS, SLOWEST_MS] = [5, 2000];
+const LIST = new Intl.ListFormat("en");
 
 interface Contestant {
   /** The id of its card. */
@@ -28,10 +30,10 @@ const CONTESTANTS: readonly Contestant[] = [
   { id: "two-copies", url: (key, cdn) => `${cdn}/2/${key}` },
 ];
 
-/** Starts the reads. Returns what stops and resumes them. */
+/** Starts the reads. The returned switch stops and resumes them. */
 export function startContest(world: DemoWorld): { run(on: boolean): void } {
   const cards = CONTESTANTS.map((contestant) => new Card(contestant));
-  /** SHA-256 by key, of reads that were verified: what the copies have to be. */
+  /** SHA-256 by key, of reads that were verified. The copies must have the same. */
   const digests = new Map<string, string>();
   let running = false;
   let rounds = 0;
@@ -42,10 +44,11 @@ export function startContest(world: DemoWorld): { run(on: boolean): void } {
     if (names.join() === down) return;
     down = names.join();
     for (const card of cards) card.reset();
+    const tooMany = world.state && regionsToSpare(world.state) < 0 ? ", more than any file survives" : "";
     byId("since").textContent =
       names.length === 0
         ? "All regions are up again. Counted since then:"
-        : `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} down. Counted since then:`;
+        : `${LIST.format(names)} ${names.length === 1 ? "is" : "are"} down${tooMany}. Counted since then:`;
   });
 
   async function round(): Promise<void> {
@@ -77,7 +80,8 @@ export function startContest(world: DemoWorld): { run(on: boolean): void } {
 
 interface TimedRead {
   readonly ms: number;
-  readonly isGood: boolean;
+  /** Absent when the read was good. */
+  readonly problem?: "no answer" | "wrong bytes";
 }
 
 /** The elements of one contestant. */
@@ -95,7 +99,7 @@ class Card {
     this.#image = this.#element.querySelector("img")!;
   }
 
-  /** Reads once, and shows the photograph. */
+  /** Reads once, and shows the photograph if it arrives. */
   async read(key: string, alt: string, cdn: string, digests: Map<string, string>): Promise<TimedRead> {
     const startMs = performance.now();
     const isVerified = this.#contestant.id === "agarose";
@@ -103,21 +107,23 @@ class Card {
       const response = await fetch(this.#contestant.url(key, cdn), { cache: "no-store" });
       const bytes = await response.arrayBuffer();
       const tookMs = performance.now() - startMs;
-      if (!response.ok) return this.#fail("no answer", tookMs);
+      if (!response.ok) return { ms: tookMs, problem: "no answer" };
       const digest = String(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
       if (isVerified) digests.set(key, digest);
       this.#show(bytes, alt);
-      const isGood = (digests.get(key) ?? digest) === digest;
-      return isGood ? { ms: tookMs, isGood } : this.#fail("wrong bytes", tookMs);
+      return (digests.get(key) ?? digest) === digest ? { ms: tookMs } : { ms: tookMs, problem: "wrong bytes" };
     } catch {
-      return this.#fail("no answer", performance.now() - startMs);
+      return { ms: performance.now() - startMs, problem: "no answer" };
     }
   }
 
   count(read: TimedRead): void {
     this.#reads = [...this.#reads, read].slice(-SHOWN);
     this.#count++;
-    if (!read.isGood) this.#failed++;
+    if (read.problem) {
+      this.#failed++;
+      this.#figure.dataset["problem"] = read.problem;
+    }
     this.#draw();
   }
 
@@ -125,6 +131,7 @@ class Card {
     this.#reads = [];
     this.#count = 0;
     this.#failed = 0;
+    delete this.#figure.dataset["problem"];
     this.#draw();
   }
 
@@ -135,17 +142,12 @@ class Card {
     this.#image.alt = alt;
   }
 
-  #fail(problem: string, tookMs: number): TimedRead {
-    this.#figure.dataset["problem"] = problem;
-    return { ms: tookMs, isGood: false };
-  }
-
   get #figure(): HTMLElement {
     return this.#image.parentElement!;
   }
 
   #draw(): void {
-    const times = this.#reads.flatMap((read) => (read.isGood ? [read.ms] : [])).toSorted((a, b) => a - b);
+    const times = this.#reads.flatMap((read) => (read.problem ? [] : [read.ms])).toSorted((a, b) => a - b);
     const median = times[Math.floor(times.length / 2)];
     const part = (selector: string): HTMLElement => this.#element.querySelector(selector)!;
     part(".failed").replaceChildren(h("b", {}, this.#failed), ` of ${this.#count} failed`);
@@ -153,7 +155,7 @@ class Card {
     part(".median").replaceChildren(h("b", {}, median === undefined ? "…" : ms(median)), " median");
     part(".strip").replaceChildren(
       ...this.#reads.map((read) =>
-        h("i", { class: read.isGood ? "good" : "bad", style: `height:${read.isGood ? heightOf(read.ms) : 100}%` }),
+        h("i", { class: read.problem ? "bad" : "good", style: `height:${read.problem ? 100 : heightOf(read.ms)}%` }),
       ),
     );
   }

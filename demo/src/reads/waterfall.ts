@@ -93,7 +93,7 @@ function totals(read: Read): HTMLElement {
       ...figure(
         "decoded",
         count(read.decodedShards, "chunk"),
-        read.decodedShards ? `in ${read.decodeMs.toFixed(1)} ms` : "by the data chunks alone",
+        read.decodedShards ? `in ${read.decodeMs.toFixed(1)} ms` : "no parity was needed",
       ),
     ),
   );

@@ -57,7 +57,7 @@ export function startGlobe(ports: TrialPorts): void {
   );
 }
 
-/** What the canvas shows. It draws when something changes. */
+/** The scene of the canvas, which draws when something changes. */
 class View {
   readonly #renderer: WebGLRenderer;
   readonly #scene: Scene;

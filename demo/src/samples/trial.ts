@@ -1,4 +1,4 @@
-/** A button that does some reading, with a region dying in the middle if asked, and says what the reading cost. */
+/** A button that does some reading, with a region dying in the middle if asked, and shows the cost of the reading. */
 import { h } from "../page/dom.ts";
 import { bytes, count, ms } from "../page/format.ts";
 import { apiError } from "../state/api-error.ts";
@@ -81,7 +81,7 @@ async function causeOf(key: string, error: unknown): Promise<{ code?: string; me
   return answer.ok ? (error as Error) : apiError(answer);
 }
 
-/** What the reads since `at` fetched, in words. */
+/** The bytes that the reads since `at` fetched, in words. */
 function costs(log: ReadLog, isOwn: (key: string) => boolean, at: number, used: number): string {
   const reads = log.all.filter((read) => read.at >= at && isOwn(read.key) && read.decoder === "service worker");
   if (reads.length === 0) return "Without the service worker, the page does not see what was fetched.";

@@ -23,7 +23,7 @@ export interface ReadRequest {
 export interface Read {
   readonly id: string;
   readonly key: string;
-  /** Who decoded the object. */
+  /** The decoder of the object. */
   readonly decoder: "service worker" | "edge";
   /** When it began, in milliseconds since 1970. */
   readonly at: number;
@@ -79,7 +79,7 @@ export class ReadLog extends EventTarget {
   }
 }
 
-/** The code of a read's error, and what it means: with the chunks that arrived of the stripe that failed. */
+/** The code of a read's error, and its meaning with the chunks that arrived of the stripe that failed. */
 export function explainRead({ error, k, requests }: Read): { readonly code: string; readonly message: string } {
   const { code, message } = error!;
   if (message !== undefined) return { code, message };

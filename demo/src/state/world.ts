@@ -35,7 +35,7 @@ export interface WorldState {
 /** The content of `/world.json`. */
 export interface WorldFile {
   readonly control?: string;
-  /** The CDN with whole copies beside each PoP. */
+  /** The CDN with whole copies next to each PoP. */
   readonly copies: Readonly<Record<string, string>>;
   readonly config: {
     readonly pops: readonly { readonly name: string; readonly url: string }[];
@@ -111,7 +111,7 @@ export class DemoWorld extends EventTarget {
     await this.#change("cron", {});
   }
 
-  /** What every PoP says of itself. */
+  /** The status of every PoP. */
   async popStatuses(): Promise<readonly PopStatus[]> {
     return ((await this.#send("GET", "status")) as { pops: readonly PopStatus[] }).pops;
   }

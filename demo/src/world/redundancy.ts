@@ -12,11 +12,22 @@ export function showRedundancy(world: DemoWorld, element: HTMLElement): void {
   });
 }
 
-/** The text of the line. A region that corrupts its chunks is as good as none. */
-export function redundancy({ code, regions }: Pick<WorldState, "code" | "regions">): string {
-  const lost = regions.filter((region) => region.down || region.corrupt > 0).length;
+type Redundancy = Pick<WorldState, "code" | "regions">;
+
+/** How many more regions may fail; negative when too many have. A region that corrupts its chunks counts as lost. */
+export function regionsToSpare({ code, regions }: Redundancy): number {
   const survives = code === "auto" ? SURVIVES_AUTO : Math.floor(code.m / Math.ceil((code.k + code.m) / regions.length));
-  const left = survives - lost;
+  return survives - lostOf(regions);
+}
+
+function lostOf(regions: Redundancy["regions"]): number {
+  return regions.filter((region) => region.down || region.corrupt > 0).length;
+}
+
+/** The text of the line. */
+export function redundancy({ code, regions }: Redundancy): string {
+  const left = regionsToSpare({ code, regions });
+  const lost = lostOf(regions);
   const now = `${count(regions.length - lost, "region")} of ${regions.length} answer with what was stored`;
   if (left < 0) return `${now}. That is fewer than every file needs: some reads fail, and cached ones go on.`;
   if (left === 0) return `${now}. Every file can be read, and no further region may fail.`;

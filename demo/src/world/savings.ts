@@ -1,4 +1,4 @@
-/** What each PoP saves and spends, by its own status. */
+/** The savings and costs that each PoP reports of itself. */
 import { byId, h, table } from "../page/dom.ts";
 import { bytes, count, ms } from "../page/format.ts";
 import type { DemoWorld, PopStatus, WorldState } from "../state/world.ts";
@@ -41,16 +41,17 @@ export class MeasuredPeriods {
   #periods = -1;
   #withFaults = -1;
 
-  /** Takes the state of the world, and returns whether a period has ended since the last one. */
+  /** Adds the state of the world, and returns whether a period has ended or a fault has begun since the last one. */
   add({ regions, cronRuns }: Pick<WorldState, "regions" | "cronRuns">): boolean {
+    const wasSound = this.isSound;
     const hasFaults = regions.some(({ down, corrupt, latencyFactor }) => down || corrupt > 0 || latencyFactor > 1);
     if (hasFaults) this.#withFaults = cronRuns.length;
     const hasEnded = cronRuns.length !== this.#periods;
     this.#periods = cronRuns.length;
-    return hasEnded;
+    return hasEnded || wasSound !== this.isSound;
   }
 
-  /** Whether what the PoPs report is of a period without faults. */
+  /** Whether the PoPs report a period without faults. */
   get isSound(): boolean {
     return this.#periods > this.#withFaults;
   }

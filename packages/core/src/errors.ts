@@ -30,7 +30,7 @@ export const ERROR_CATALOGUE = {
     remedy: "Correct the key.",
   },
   KEY_TOO_LONG: {
-    meaning: "The name of the key in a bucket takes more than 960 bytes.",
+    meaning: "The name of the key in a bucket is longer than 960 bytes.",
     remedy: "Use a shorter key.",
   },
   REQUEST_INVALID: {
@@ -54,8 +54,9 @@ export const ERROR_CATALOGUE = {
     remedy: "Read it with the service worker, or request ranges of it.",
   },
   UPLOAD_REFUSED: {
-    meaning: "An upload from a page is too long, over, or of an object that the page cannot store as configured.",
-    remedy: "Begin another upload within the bounds that the message names.",
+    meaning:
+      "An upload from a page is too long, has expired, or is of an object that the page cannot store as configured.",
+    remedy: "Begin a new upload within the bounds that the message names.",
   },
   RANGE_UNSATISFIABLE: {
     meaning: "The Range header names no byte of the object.",
@@ -87,7 +88,7 @@ export const ERROR_CATALOGUE = {
   },
   MANIFEST_STALE: {
     meaning: "The manifest is older than one that this reader has seen before.",
-    remedy: "Run `agarose repair` to bring the region up to date.",
+    remedy: "Run `agarose repair` to update the region.",
   },
   SIGNATURE_UNSUPPORTED: {
     meaning: "This runtime cannot check Ed25519 signatures.",
@@ -115,7 +116,7 @@ export const ERROR_CATALOGUE = {
   },
   NOT_ENOUGH_CHUNKS: {
     meaning: "All configured sources together deliver fewer than k chunks of a stripe.",
-    remedy: "Retry once the regions answer again, or configure the missing ones.",
+    remedy: "Retry once the regions answer, or configure the missing ones.",
   },
   NOT_ENOUGH_SHARDS: {
     meaning: "The codec got fewer than k shards.",
@@ -127,23 +128,23 @@ export const ERROR_CATALOGUE = {
   },
   CHUNK_CORRUPT: {
     meaning: "The SHA-256 of a chunk differs from the one in its manifest.",
-    remedy: "The read uses another source by itself; run `agarose repair` to fix the bucket.",
+    remedy: "The read uses a different source by itself; run `agarose repair` to fix the bucket.",
   },
   CHUNK_WRONG_LENGTH: {
     meaning: "A source sent a number of bytes that differs from the manifest.",
-    remedy: "The read uses another source by itself; run `agarose repair` to fix the bucket.",
+    remedy: "The read uses a different source by itself; run `agarose repair` to fix the bucket.",
   },
   CHUNK_MISSING: {
     meaning: "A source does not have the chunk.",
-    remedy: "The read uses another source by itself; run `agarose repair` to fix the bucket.",
+    remedy: "The read uses a different source by itself; run `agarose repair` to fix the bucket.",
   },
   SOURCE_FAILED: {
     meaning: "A source responded with an error status, or not at all.",
-    remedy: "The read uses another source by itself; otherwise retry.",
+    remedy: "The read uses a different source by itself; otherwise retry.",
   },
   OBJECT_CORRUPT: {
     meaning: "The SHA-256 or the length of the decoded object differs from its manifest.",
-    remedy: "Run `agarose verify`, then store the object again.",
+    remedy: "Run `agarose verify`, then replace the object.",
   },
   SECRET_MISSING: {
     meaning: "The object is encrypted, and the reader has no secret for its prefix.",
@@ -154,8 +155,8 @@ export const ERROR_CATALOGUE = {
     remedy: "Add the secret that the message names, or finish its replacement: `agarose keys apply`.",
   },
   DECRYPTION_FAILED: {
-    meaning: "The stored bytes do not decrypt: they were changed, or belong to another object.",
-    remedy: "Check who can write to the buckets, then store the object again.",
+    meaning: "The stored bytes do not decrypt: they were changed, or belong to a different object.",
+    remedy: "Check who can write to the buckets, then replace the object.",
   },
   BUNDLE_INVALID: {
     meaning: "A PoP's bundle is malformed or ends early.",
@@ -163,7 +164,7 @@ export const ERROR_CATALOGUE = {
   },
   NO_SOURCE: {
     meaning: "No PoP and no bucket delivers a usable manifest.",
-    remedy: "Retry once they answer again.",
+    remedy: "Retry once they answer.",
   },
   BUSY: {
     meaning: "Another request is doing the same work, or memory is short.",
@@ -174,7 +175,7 @@ export const ERROR_CATALOGUE = {
     remedy: "Retry in a minute.",
   },
   READ_TIMEOUT: {
-    meaning: "No source of a stripe sent anything for 30 seconds, or another step took too long.",
+    meaning: "No source of a stripe sent anything for 30 seconds, or a different step was too slow.",
     remedy: "Retry, or allow more time.",
   },
   USAGE: {
@@ -220,16 +221,16 @@ export const ERROR_CATALOGUE = {
     remedy: "Give it the configuration that `agarose keys` wrote last.",
   },
   REGION_MISPLACED: {
-    meaning: "A bucket belongs to another region or deployment, or two regions share one bucket.",
+    meaning: "A bucket belongs to a different region or deployment, or two regions share one bucket.",
     remedy: "Correct `endpoint` and `bucket` of the region that the message names.",
   },
   CLOCKS_DISAGREE: {
     meaning: "The clocks of the regions and of this machine differ by more than five minutes.",
-    remedy: "Set the clock that the message names, then run the command again.",
+    remedy: "Set the clock that the message names, then repeat the command.",
   },
   INVENTORY_INVALID: {
-    meaning: "An S3 Inventory is incomplete, damaged, too old, or of another bucket or format.",
-    remedy: "Follow the message, or leave `--inventory` out: then the region is listed.",
+    meaning: "An S3 Inventory is incomplete, damaged, too old, or of a different bucket or format.",
+    remedy: "Follow the message, or omit `--inventory`, so that the region is listed.",
   },
   FILE_UNREADABLE: {
     meaning: "A file cannot be read, or changed while it was read.",
@@ -237,7 +238,7 @@ export const ERROR_CATALOGUE = {
   },
   DISK_FULL: {
     meaning: "The disk, a quota or a file size limit has no room for a file.",
-    remedy: "Free space, raise the limit, or write to another disk.",
+    remedy: "Free space, raise the limit, or write to a different disk.",
   },
   KNAPSACK_INVALID: {
     meaning: "A knapsack instance has a weight, value or capacity that is out of range.",
@@ -248,7 +249,7 @@ export const ERROR_CATALOGUE = {
     remedy: "Correct the field or line that the message names.",
   },
   SNAPSHOT_INVALID: {
-    meaning: "The saved state of a cache policy is malformed, or belongs to another policy.",
+    meaning: "The saved state of a cache policy is malformed, or belongs to a different policy.",
     remedy: "Start the policy without it.",
   },
 } as const satisfies Record<string, ErrorDescription>;

@@ -55,7 +55,7 @@ export const HOSTILE_REQUESTS = {
   "GET /v1/status, a wrong token": cost(0, 0, 0, 0, 0, 0),
   "GET /metrics, a wrong token": cost(0, 0, 0, 0, 0, 0),
   "POST /v1/purge, a wrong token": cost(0, 0, 0, 0, 0, 0),
-  "GET of a path that is no route": cost(0, 0, 0, 0, 0, 0),
+  "GET of a path without a route": cost(0, 0, 0, 0, 0, 0),
 } as const satisfies Readonly<Record<string, RequestCost>>;
 
 /** The name of a row. */

@@ -96,7 +96,7 @@ const SENT: Readonly<Record<HostileRequest, () => Sent>> = {
   "GET /v1/status, a wrong token": () => ({ path: "/v1/status", status: 401, ...guess }),
   "GET /metrics, a wrong token": () => ({ path: "/metrics", status: 401, ...guess }),
   "POST /v1/purge, a wrong token": () => ({ path: "/v1/purge", status: 401, method: "POST", body: "{}", ...guess }),
-  "GET of a path that is no route": () => ({ path: "/wp-login.php", status: 404 }),
+  "GET of a path without a route": () => ({ path: "/wp-login.php", status: 404 }),
 };
 
 interface Counted {

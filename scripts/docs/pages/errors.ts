@@ -16,15 +16,15 @@ console.log(`# Errors
 <!-- Generated from packages/core/src/errors.ts by npm run docs:reference. Do not edit. -->
 
 Every failure of Agarose has one of these codes. You find it in \`error.code\`, in the \`x-agarose-error\` header and the
-JSON body of an error response, and in what the command line prints.
+JSON body of an error response, and in the output of the command line.
 
-\`error.message\` says what happened, with both numbers and what to do next. \`error.details\` carries the same facts for
-programs. The published service worker files leave the words out to stay small: there the message is the code.
+\`error.message\` describes the failure, with both numbers and the next step, and \`error.details\` carries the same facts
+for programs. The published service worker files omit the words to stay small, so that their message is the code.
 
 ## Errors of reads and of the edge
 
 ${table(
-  ["code", "HTTP", "what it means", "what to do"],
+  ["code", "HTTP", "meaning", "what to do"],
   served.map(([code, { meaning, remedy }]) => [
     `\`${code}\``,
     String(new AgaroseError(code, false).httpStatus),
@@ -37,6 +37,6 @@ ${table(
 The command line and the simulator report these. No HTTP response has them.
 
 ${table(
-  ["code", "what it means", "what to do"],
+  ["code", "meaning", "what to do"],
   ofPrograms.map(([code, { meaning, remedy }]) => [`\`${code}\``, meaning, remedy]),
 )}`);

@@ -9,13 +9,13 @@ export interface RequestRecord {
   readonly chunk: number;
   /** Id of the source. */
   readonly source: string;
-  /** `edge`: the cache of the PoP that answers; `peer`: another PoP's cache; `region`: a bucket. */
+  /** `edge`: the cache of the PoP that answers; `peer`: the cache of a different PoP; `region`: a bucket. */
   readonly kind: SourceKind;
   /** Length of the shard. */
   readonly bytes: number;
   /** When the request started, on the reader's clock. */
   readonly startMs: number;
-  /** Whether it continued a GET that another one had opened: its time says nothing of its source. */
+  /** Whether it continued a GET of an earlier request, so that its time does not measure its source. */
   follows?: boolean;
   /** How long it waited in the queue of a source that has one. */
   waitMs?: number;

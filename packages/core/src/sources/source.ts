@@ -2,7 +2,7 @@
 import type { LatencyEstimate } from "../latency.ts";
 import type { StripePart, StripeShape } from "../format/manifest/index.ts";
 
-/** `edge`: the cache of the PoP that answers; `peer`: another PoP's cache; `region`: a bucket. */
+/** `edge`: the cache of the PoP that answers; `peer`: the cache of a different PoP; `region`: a bucket. */
 export type SourceKind = "edge" | "peer" | "region";
 
 /**

@@ -172,7 +172,7 @@ const region = v.pipe(
     ),
     binding: optional("R2 binding that PoPs at Cloudflare read `bucket` through, without HTTP requests.", variable),
     egressUsdPerGb: optional(
-      "Price of reading a GB in US dollars. PoPs cache more of what is dear to read, and fill from cheap regions.",
+      "Price of reading a GB in US dollars. PoPs cache more chunks of expensive regions, and fill from cheap ones.",
       amount,
     ),
     storageUsdPerGbMonth: optional("Price of storing a GB for a month in US dollars, for `agarose du --cost`.", amount),
@@ -194,7 +194,7 @@ const region = v.pipe(
         "manifests are read just before and just after each write.",
       v.boolean(),
     ),
-    credentials: optional("Where this region's keys come from.", credentials),
+    credentials: optional("The source of this region's keys.", credentials),
   }),
   v.transform((given) => ({ ...given, url: given.url ?? `${given.endpoint}/${given.bucket}` })),
 );
@@ -219,7 +219,7 @@ const origin = v.strictObject({
   endpoint: optional("S3 endpoint of the bucket.", httpUrl),
   bucket: optional("Bucket with plain objects, whose names become keys. It is none of `regions`.", bucketName),
   awsRegion: optional("Region name that requests are signed for.", text, "us-east-1"),
-  credentials: optional("Where the keys come from. Default: those of the whole file.", credentials),
+  credentials: optional("The source of the keys. Default: that of the whole file.", credentials),
 });
 
 /** The schema of `agarose.config.json`. */
@@ -270,11 +270,11 @@ export const configSchema = v.pipe(
       [],
     ),
     hot: optional(
-      "Extra chunks of the objects that readers ask PoPs for most, near these PoPs. `agarose scrub` stores and removes " +
+      "Extra chunks of the objects that readers request most from PoPs, near these PoPs. `agarose scrub` stores and removes " +
         "them after each walk, where it has the admin tokens of the PoPs.",
       v.strictObject({
         storage: about(
-          "The most that all extra chunks may be of the stored bytes. 0 for none.",
+          "Largest share of all extra chunks in the stored bytes. 0 for none.",
           v.pipe(amount, v.maxValue(1, "is above 1")),
         ),
       }),
@@ -344,7 +344,7 @@ export const configSchema = v.pipe(
       rules(
         v.strictObject({
           prefix: optional("Begins the keys that the rule is for.", v.string(), ""),
-          time: about("How long a version stays after another one or `rm` has taken its place, such as `30d`.", time),
+          time: about("How long a version stays after a newer one or `rm` has replaced it, such as `30d`.", time),
         }),
       ),
       [],
@@ -429,7 +429,7 @@ export const configSchema = v.pipe(
       }),
     ),
     credentials: optional(
-      "Where keys come from for regions without `credentials`. Default: the AWS SDK's default chain.",
+      "The source of the keys of regions without `credentials`. Default: the AWS SDK's default chain.",
       credentials,
     ),
     providers: optional(
@@ -437,7 +437,7 @@ export const configSchema = v.pipe(
       v.record(
         name,
         v.strictObject({
-          credentials: about("Where keys come from for this provider's regions.", credentials),
+          credentials: about("The source of the keys of this provider's regions.", credentials),
         }),
       ),
       {},

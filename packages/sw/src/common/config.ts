@@ -28,7 +28,7 @@ export interface ClientConfigInput {
   /**
    * Requests beyond k that a stripe starts with.
    *
-   * @defaultValue what the PoP advises
+   * @defaultValue the PoP's advice
    */
   readonly delta?: number | undefined;
   /** How many bytes of read objects a worker with a store keeps for offline reads. */

@@ -72,8 +72,8 @@ export interface ReadEndEvent {
   /** HTTP status of the answer. */
   readonly status: number;
   /**
-   * Where its chunks came from: only PoPs (`edge`), only buckets (`origin`) or both (`mixed`). `degraded`: a source
-   * failed and was replaced. `stored`: all was kept by this browser. Undefined when the answer has no body.
+   * The sources of its chunks: only PoPs (`edge`), only buckets (`origin`) or both (`mixed`). `degraded`: a source
+   * failed and was replaced. `stored`: this browser had kept all of it. Undefined when the answer has no body.
    */
   readonly kind: ReadKind | "stored" | undefined;
   /** When the first stripe was there. */

@@ -12,7 +12,7 @@ import { savesData } from "../ports/saves-data.ts";
 /** Options of `register`. Without any, it registers `/agarose-sw.js` with `/agarose.json`. */
 export interface RegisterOptions {
   /**
-   * Address of the worker's file: one of the drop-in files, or a worker of your own.
+   * Address of the worker's file: one of the drop-in files, or your own worker.
    *
    * @defaultValue `/agarose-sw.js`
    */
@@ -20,11 +20,11 @@ export interface RegisterOptions {
   /**
    * Address of the client configuration, for a worker that reads it from its URL, as the drop-in files do.
    *
-   * @defaultValue `/agarose.json`; none for a worker of your own
+   * @defaultValue `/agarose.json`; none for your own worker
    */
   readonly config?: string;
   /**
-   * The path below which requests are for objects. A worker of your own has to have the same.
+   * The path below which requests are for objects. Your own worker must have the same one.
    *
    * @defaultValue `/ec/`
    */
@@ -36,7 +36,7 @@ export interface RegisterOptions {
    */
   readonly navigations?: boolean;
   /**
-   * `module` for a worker of your own that is one. The drop-in files are classic workers.
+   * `module` if your own worker is a module. The drop-in files are classic workers.
    *
    * @defaultValue `classic`
    */
@@ -48,20 +48,20 @@ export interface RegisterOptions {
    */
   readonly scope?: string;
   /**
-   * `register` rejects with READ_TIMEOUT when the worker has no control by then. The error names another worker that
-   * has it.
+   * `register` rejects with READ_TIMEOUT when the worker has no control by then. The error names a different worker
+   * that has it.
    *
    * @defaultValue 20,000
    */
   readonly timeoutMs?: number;
   /**
-   * Whether the worker takes control of this page now. With `false`, `register` resolves when the worker is active. It
+   * Whether the worker controls this page at once. With `false`, `register` resolves when the worker is active. It
    * controls the page from the next load.
    *
    * @defaultValue `true`
    */
   readonly claim?: boolean;
-  /** Called when a newer worker waits: ask the user, call `activate()`, reload. */
+  /** Called when a newer worker waits. Ask the user, call `activate()`, then reload. */
   readonly onUpdate?: (activate: () => void) => void;
   /**
    * Called when the worker keeps running but the server's files or configuration do not match.

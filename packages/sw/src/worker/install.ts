@@ -22,7 +22,7 @@ import type { WorkerScope } from "./worker-scope.ts";
 /** How a worker behaves, whatever its configuration. */
 export interface WorkerOptions {
   /**
-   * Whether the worker takes control of open pages when it is installed for the first time.
+   * Whether the worker controls open pages as soon as it is installed for the first time.
    *
    * @defaultValue `true`
    */

@@ -18,7 +18,7 @@ export const CACHE_VARIABLES = {
     Number.MAX_SAFE_INTEGER,
   ),
   POLICY: choice(
-    "The policy that decides what to cache; `off` caches nothing and evicts what is cached.",
+    "The policy that chooses chunks to cache; `off` caches nothing and evicts all chunks.",
     POLICIES,
     "adaptive",
   ),
@@ -28,7 +28,7 @@ export const CACHE_VARIABLES = {
     1_000_000,
   ),
   EXCHANGE_SECONDS: wholeNumber(
-    "How often the PoP exchanges what it keeps in the Cache API between two periods, and 0 for never. Those chunks are " +
+    "How often the PoP exchanges the chunks that it keeps in the Cache API between two periods, and 0 for never. Those chunks are " +
       "free, and the Cache API may forget them.",
     5,
     60,
@@ -47,7 +47,7 @@ export const CACHE_VARIABLES = {
     Infinity,
   ),
   FILL_EGRESS_BYTES_PER_DAY: wholeNumber(
-    "How many bytes the PoP fetches from the regions to fill its cache on one day, UTC; the rest waits, and what serves stays. Reads are not part of it.",
+    "How many bytes the PoP fetches from the regions to fill its cache on one day, UTC; the rest waits, and useful chunks stay. Reads do not count.",
     20e9,
     Number.MAX_SAFE_INTEGER,
   ),
@@ -55,7 +55,7 @@ export const CACHE_VARIABLES = {
   KV_READ_USD_PER_MILLION: amount("The price of a million KV reads.", 0.5),
   KV_STORAGE_USD_PER_GB_MONTH: amount("The price of a GB in KV for a month.", 0.5),
   WAITING_USD_PER_HOUR: amount(
-    "What an hour of readers' waiting is worth, to weigh milliseconds against the prices above and egress; 0 weighs none.",
+    "The worth of an hour of readers' waiting, to weigh milliseconds against the prices above and egress; 0 weighs none.",
     1,
   ),
 };

@@ -39,7 +39,7 @@ export const ACCESS_VARIABLES = {
   READ_TOKEN: secret("The token that opens every private key, for servers."),
   SIGNING_KEY: secret("The key that signs URLs of private keys, and of all keys below a prefix."),
   ENCRYPTION: json(
-    "Secrets of encrypted objects. With them, `/o/` decrypts, and plans of private keys bring data keys.",
+    "Secrets of encrypted objects. With them, `/o/` decrypts, and plans of private keys contain data keys.",
     'JSON list of {"prefix", "secrets"}, one or two secrets each: "aes256:" and base64 of 32 bytes',
     secretRules,
     { fallback: "[]", secret: true },

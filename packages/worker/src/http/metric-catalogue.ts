@@ -29,13 +29,13 @@ export const METRICS = {
     ["region", "quantile"],
     { alert: "0.99 is three times last week's" },
   ),
-  agarose_region_slow: gauge("1 while the region takes much longer than usual.", ["region"], {
+  agarose_region_slow: gauge("1 while the region is much slower than usual.", ["region"], {
     alert: "1 for 5 minutes",
   }),
   agarose_region_down: gauge("1 while the region does not answer probes.", ["region"], {
     alert: "1 for 5 minutes; page when more than the code survives",
   }),
-  agarose_peer_latency_seconds: gauge("Mean round trip to another PoP.", ["peer"]),
+  agarose_peer_latency_seconds: gauge("Mean round trip to a different PoP.", ["peer"]),
   agarose_peer_down: gauge(
     "1 while the PoP does not answer probes, or has sent no message for three periods.",
     ["peer"],
@@ -63,7 +63,7 @@ export const METRICS = {
     alert: "`NOT_ENOUGH_CHUNKS` or `CHUNK_CORRUPT` above 0",
   }),
   agarose_isolate_reads_total: counter(
-    "Objects decoded by this isolate, by where their first chunks came from.",
+    "Objects decoded by this isolate, by the source of their first chunks.",
     ["kind"],
     { alert: "`degraded` above 5%" },
   ),
@@ -80,13 +80,13 @@ export const METRICS = {
   agarose_isolate_regions_behind_total: counter(
     "How often a region lacked a version that a majority of the regions has, as this isolate saw it.",
     ["region"],
-    { alert: "rising: `agarose repair` or `agarose scrub`, which take these keys from `/v1/status`" },
+    { alert: "rising: `agarose repair` or `agarose scrub`, which read these keys from `/v1/status`" },
   ),
   agarose_isolate_unconfirmed_lookups_total: counter(
     "Look-ups for which no majority of the regions answered, so that a version may be older than MANIFEST_TTL_SECONDS.",
   ),
   agarose_isolate_region_imbalance_ratio: gauge(
-    "By what share the requests of this isolate to the busiest region are above the mean of all (EC-Cache, 6.2).",
+    "The share by which requests of this isolate to the busiest region exceed the mean of all (EC-Cache, 6.2).",
   ),
   agarose_isolate_peer_requests_total: counter(
     "Chunk requests of this isolate to other PoPs, by result.",
@@ -97,7 +97,9 @@ export const METRICS = {
     "Cached data chunks of regions that are down, delivered instead of a decode, by this isolate.",
   ),
   agarose_isolate_decoded_shards_total: counter("Data shards that reads of this isolate decoded."),
-  agarose_isolate_stripes_decoded_total: counter("Stripes read for objects, on their own or by another read.", ["by"]),
+  agarose_isolate_stripes_decoded_total: counter("Stripes read for objects, by their own read or a different one.", [
+    "by",
+  ]),
   agarose_isolate_breaker_open: gauge("1 while this isolate tries the region last.", ["region"]),
   agarose_isolate_dropped_counts_total: counter("Requests not counted for lack of memory."),
   process_resident_memory_bytes: gauge("Resident memory of the PoP. Only a PoP on Node has it."),
@@ -126,7 +128,7 @@ export const METRICS = {
   agarose_period_end_timestamp_seconds: gauge("When the last period ended, since 1970.", [], {
     alert: "older than 5 minutes: cron missed, or periods fail",
   }),
-  agarose_period_duration_seconds: gauge("How long the last period took."),
+  agarose_period_duration_seconds: gauge("Duration of the last period."),
   agarose_period_operations: gauge("Operations of the last period."),
   agarose_period_errors: gauge("Errors of the last period. `lastPeriod.errors` of `/v1/status` names them.", [], {
     alert: "above 0 for 10 minutes",
@@ -138,7 +140,7 @@ export const METRICS = {
     { alert: "`left` grows for an hour: budget or capacity is too small" },
   ),
   agarose_period_fill_bytes: gauge(
-    "Bytes that the last period fetched for the cache, and bytes that it filled. Fills reuse what reads have just fetched.",
+    "Bytes that the last period fetched for the cache, and bytes that it filled. Fills reuse chunks that reads have just fetched.",
     ["bytes"],
   ),
 } as const satisfies Readonly<Record<string, MetricDescription>>;

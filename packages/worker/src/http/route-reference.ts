@@ -27,13 +27,13 @@ const TEXTS: Readonly<Record<RouteName, RouteTexts>> = {
   read: {
     returns: "a [bundle](format.md#bundle): plan and cached chunks",
     query: {
-      version: "The version that the client knows a plan of. The bundle leaves out the manifest of that version.",
+      version: "The version that the client knows a plan of. The bundle omits the manifest of that version.",
       generation: "The generation of that manifest. The bundle has a newer one all the same. Default: none is newer.",
       from: "The first stripe. Default: 0.",
       to: "The last stripe, inclusive. Default: the last one of the object.",
       range:
-        "A range as in a `Range` header, in place of `from` and `to`. The bundle has the blocks of that range alone.",
-      leaves: "`true`: of a small range, only what is cached, and the hashes of the other blocks.",
+        "A range as in a `Range` header, in place of `from` and `to`. The bundle has only the blocks of that range.",
+      leaves: "`true`: of a small range, only the cached blocks, and the hashes of the others.",
       trace: TRACE,
     },
   },
@@ -54,7 +54,7 @@ const TEXTS: Readonly<Record<RouteName, RouteTexts>> = {
     },
   },
   peers: {
-    returns: "takes a digest or events of a [peer](../explanation/caching-and-policies.md#peers)",
+    returns: "accepts a digest or events of a [peer](../explanation/caching-and-policies.md#peers)",
   },
   health: {
     returns: "200 without waiting for anything else; where the PoP runs",

@@ -21,7 +21,7 @@ export const READ_VARIABLES = {
     86_400,
   ),
   MEMORY_BYTES: wholeNumber(
-    "How many bytes of hot chunks an isolate keeps in memory. More than the default needs a PoP of your own.",
+    "How many bytes of hot chunks an isolate keeps in memory. More than the default needs your own PoP.",
     MEMORY_BYTES_DEFAULT,
     Number.MAX_SAFE_INTEGER,
   ),

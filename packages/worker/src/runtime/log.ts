@@ -8,7 +8,7 @@ export type LogLevel = "info" | "warn" | "error";
 export const LOG_EVENTS = {
   period: "A period of the cache manager is over. The fields are those of `lastPeriod` in `/v1/status`, without keys.",
   "period failed": "The period could not run; the cache stays as it is until the next one.",
-  "exchange failed": "An exchange could not run; the next one tries again.",
+  "exchange failed": "An exchange could not run; the next one retries.",
   "period without peers": "The period could not read the contents of the other PoPs, and decided without them.",
   purge: "A purge is done, with its prefix or keys and the number of removed entries.",
   "request failed": "A request was answered with 500: a defect of this program.",

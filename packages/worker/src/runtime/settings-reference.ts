@@ -13,12 +13,12 @@ export { METRICS, type MetricDescription } from "../http/metric-catalogue.ts";
 const REGION_FIELDS: Readonly<Record<keyof ConfiguredRegion, string>> = {
   name: "Name of the region, as in manifests.",
   url: "Public base URL of the bucket, which plans give to clients.",
-  popUrl: "What the PoP itself reads from, such as an address inside the provider's network. Default: `url`.",
+  popUrl: "Address that the PoP itself reads from, such as one inside the provider's network. Default: `url`.",
   binding: "Name of the R2 binding that the PoP reads through, without an HTTP request. Clients still read from `url`.",
   private: "`true`: reads must be signed with `BUCKET_CREDENTIALS`.",
   awsRegion: "The AWS region that requests are signed for. Default: `us-east-1`.",
   egressUsdPerGb:
-    "The provider's price of reading a GB: the cache spares dear regions, and its fills ask cheap ones first. Default: 0.",
+    "The provider's price of reading a GB: the cache spares expensive regions, and its fills try cheap ones first. Default: 0.",
 };
 
 /** Names of all variables and secrets. */

@@ -23,7 +23,7 @@ export const command = defineCommand({
   description:
     "print a link to an object, which opens a private key until it expires. With --prefix it opens all keys below one: " +
     "put the rest of a key before the question mark. AGAROSE_SIGNING_KEY is the SIGNING_KEY of the PoPs",
-  summary: "print a link to private objects that expires",
+  summary: "print an expiring link to private objects",
   examples: [
     ["share members/report.pdf --expires 7d", "print a link for a week"],
     ["share members/album/ --prefix", "print a link to everything below members/album/"],
