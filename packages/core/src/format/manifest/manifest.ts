@@ -141,7 +141,7 @@ export interface Manifest extends Generation, Code {
   readonly leaves?: readonly string[];
   /** Where the shard hashes are in pages of the leaf list: how many stripes each page has, a power of two. */
   readonly pageStripes?: number;
-  /** Chunks that the put could not store, ascending: readers ask for them last. */
+  /** Chunks that the put could not store, ascending: readers request them last. */
   readonly missing?: readonly number[];
   /** Chunks beyond the n of the code, which are added and deleted under the same version. */
   readonly extra?: Extra;
