@@ -6,7 +6,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const PAGE = await readFile(join(ROOT, "docs/internals/guarantees.md"), "utf8");
 
 test("every row of the guarantees page names a file of tests that exists", async () => {
-  for (const row of rowsBetween("## What shows it", "## What is not promised")) {
+  for (const row of rowsBetween("## Tests of each promise", "## Not promised")) {
     const path = /`([^`]+\.(?:test|spec)\.ts)`/.exec(row)?.[1];
     expect(path, row).toBeDefined();
     expect(await readFile(join(ROOT, path!), "utf8"), path).toMatch(/\btest(?:\.(?:each|skipIf))?\(/);
