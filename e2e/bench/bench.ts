@@ -7,8 +7,8 @@ export interface Bench {
   /** Heading of the section. */
   readonly title: string;
   /**
-   * Measures and returns the section: method, table, meaning of the figures. Rejects when what was measured was not what it
-   * claims.
+   * Measures and returns the section: method, table, meaning of the figures. Rejects when what was measured was not
+   * what it claims.
    */
   run(options: BenchOptions): Promise<string>;
 }
