@@ -32,6 +32,8 @@ declare global {
   const app: { get(path: RegExp, handle: (request: IncomingMessage, response: ServerResponse) => unknown): void };
   const pop: { fetch(request: Request): Promise<Response> };
   function importScripts(url: string): void;
+  function defineNuxtPlugin(run: () => void): void;
+  function defineNuxtConfig(config: object): void;
   const agarose: typeof import("@agarose/sw/sw").agarose;
   const register: typeof import("@agarose/sw").register;
   type RouteMatcher = (request: { url: URL; sameOrigin: boolean }) => boolean;

@@ -18,7 +18,7 @@ import type { DeploymentParts } from "../parts.ts";
 import { fileSource } from "../upload/file-source.ts";
 import { headersOf } from "../upload/header-rules.ts";
 import { etagOfHeaders } from "../upload/object-headers.ts";
-import { copyOfOrigin, listedNow, requireUnchanged } from "./origin-object.ts";
+import { copyOfOrigin, listedNow, requireUnchanged, SHA256_MARK } from "./origin-object.ts";
 
 /** The outcome of one object of the origin. */
 export type AdoptOutcome = { readonly key: string; readonly bytes: number } & (
@@ -55,7 +55,7 @@ export async function adoptObject(
   try {
     parseKey(key);
     const { record } = await readRecord(key, context, { isReadOnly: how.folder === undefined });
-    if (record) return await judgeKnown(record, listed, context);
+    if (record) return await judgeKnown(record, listed, how.origin, context);
     if (how.folder === undefined) return { key, bytes, outcome: "due" };
     return await adopt(listed, how.folder, how, context);
   } catch (cause) {
@@ -65,11 +65,15 @@ export async function adoptObject(
 }
 
 /** The clocks of the origin and of publishers decide only what is reported. */
-async function judgeKnown(record: ManifestRecord, listed: ListedObject, context: DeploymentParts) {
+async function judgeKnown(record: ManifestRecord, listed: ListedObject, origin: Origin, context: DeploymentParts) {
   const { name: key, bytes, etag, modifiedMs } = listed;
   const isNewer = modifiedMs > Date.parse(record.modified);
-  const kept = isTombstone(record) || !isNewer ? undefined : (await shownManifest(record, context.config)).headers;
-  if (!isNewer || (kept && etagOfHeaders(kept) === etag)) return { key, bytes, outcome: "known" } as const;
+  const shown = isTombstone(record) || !isNewer ? undefined : await shownManifest(record, context.config);
+  const isEqual =
+    shown &&
+    (etagOfHeaders(shown.headers) === etag ||
+      (await origin.look(key, context.signal))?.headers.get(SHA256_MARK) === shown.sha256);
+  if (!isNewer || isEqual) return { key, bytes, outcome: "known" } as const;
   const was = isTombstone(record) ? "removed" : "stored";
   const problem = `the origin has a version of ${new Date(modifiedMs).toISOString()}, the key was ${was} at ${record.modified}`;
   return { key, bytes, outcome: "newer", problem } as const;

@@ -319,10 +319,11 @@ test("a replacement that a run could not see any more is reported by the next on
   const outcomes: AdoptOutcome[] = [];
   await adoptObjects({ onOutcome: async (outcome) => void outcomes.push(outcome) }, parts);
   expect(outcomes).toMatchObject([{ outcome: "failed" }]);
+  expect(world.fault.fired, "both faults fired").toBe(2);
   world.fault.list = undefined;
+  world.fault.head = undefined;
   expect(await textOf("film")).toBe("old");
   expect(await adopt(), "later").toMatchObject([{ outcome: "newer" }]);
-  expect(world.fault.fired, "both faults fired").toBe(2);
   await closeParts(parts);
 });
 

@@ -63,6 +63,14 @@ test("writes bytes, type, headers and metadata as plain objects, once", async ()
   expect((await plain("a/film")).headers.get("content-type")).toBe("video/webm");
 });
 
+test("what was released is nothing newer to adopt, and what others wrote is", async () => {
+  for (const key of ["ours", "theirs"]) await store.put(key, "ours");
+  await aSecond();
+  expect(outcomesOf(await release())).toEqual(["released ours", "released theirs"]);
+  await world.put("theirs", "else");
+  expect(await allOf(store.adopt())).toMatchObject([{ key: "theirs", outcome: "newer" }]);
+});
+
 test("tags go along in both directions, and one that changes is written again", async () => {
   const tags = { "x-amz-tagging": "to=all&of=a%20b%2Bc%26d" };
   await world.put("adopted", "from there", { headers: tags });
