@@ -313,7 +313,8 @@ function tooManyClaims(key: string, { region: { name: region } }: Store): Agaros
 function overtaken(key: string, attempts: number): AgaroseError {
   return new AgaroseError(
     "REPLACED_MEANWHILE",
-    `${attempts} of ${attempts} attempts to claim ${JSON.stringify(key)} met other writers: try again later`,
+    `${attempts} of ${attempts} attempts to claim ${JSON.stringify(key)} met other writers: run the command again in a ` +
+      `minute. A command that was killed holds a key for ${PASSABLE_MS / 1000} seconds`,
     { key, attempts },
   );
 }

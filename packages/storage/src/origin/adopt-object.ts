@@ -124,7 +124,7 @@ async function adopt(
 async function requireRecord(key: string, context: DeploymentParts): Promise<void> {
   const { record } = await readRecord(key, context);
   if (record) return;
-  const message = `another writer has claimed ${JSON.stringify(key)} and stored nothing yet: try again, at the latest in two hours`;
+  const message = `another writer has claimed ${JSON.stringify(key)} and stored nothing yet: run the command again in a minute`;
   throw new AgaroseError("BUSY", message, { key });
 }
 

@@ -57,7 +57,7 @@ test("a run that is killed leaves whole objects, and the next one stores the res
   const failures = rest.stdout.toString().match(/^failed .*$/gm) ?? [];
   expect(rest.code).toBe(failures.length > 0 ? 1 : 0);
   for (const line of failures) expect(line).toContain("BUSY");
-  // As if the two hours had passed after which a claim of a dead writer does not count.
+  // As if the 40 seconds had passed after which the claim of a killed command is passed over.
   for (const store of world.stores) {
     const claims: string[] = [];
     for await (const { name } of store.list("claims/")) claims.push(name);
