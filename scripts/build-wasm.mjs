@@ -22,7 +22,7 @@ const WASM_PACK_VERSION = "0.15.1";
 
 /** The builds, by the features that their kernel needs. */
 const BUILDS = { scalar: "", simd: "+simd128", relaxed: "+simd128,+relaxed-simd" };
-/** What the TypeScript face calls; everything else that wasm-bindgen adds is dropped, imports included. */
+/** The exports that the TypeScript face calls; everything else that wasm-bindgen adds is dropped, imports included. */
 const EXPORTS = "memory kernelName stagingAt matrixAt rowsMax solve prepare apply".split(" ");
 /** A page loads one build. */
 const GZIP_BYTES_MAX = 8_500;

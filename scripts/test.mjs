@@ -45,7 +45,7 @@ const DETAIL_CHARACTERS = 20_000;
 const RERUN_FILES_MAX = 8;
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures = [];
-/** What a step printed of its failures. */
+/** The failures that a step printed. */
 const details = [];
 /** `{ file, ms }` of every test file that reports its time. */
 const files = [];

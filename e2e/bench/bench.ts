@@ -1,4 +1,4 @@
-/** What `main.ts` runs: one measurement, which describes itself in Markdown. */
+/** One measurement, which `main.ts` runs and which describes itself in Markdown. */
 export interface Bench {
   /** As on the command line, and in the marks around its section. */
   readonly name: string;

@@ -1,4 +1,4 @@
-/** What the service worker must do in every browser: cases that the specs of Chromium, Firefox and WebKit run alike. */
+/** Duties of the service worker in every browser: cases that the specs of Chromium, Firefox and WebKit run alike. */
 import type { AppFile, CspReport } from "../fixtures/origin-host.ts";
 import type { AppPage } from "../fixtures/app-page.ts";
 import type { LocalWorld } from "@agarose/dev-world/client";
@@ -27,7 +27,7 @@ export interface Surroundings {
 
 export interface ServedApp {
   readonly page: AppPage;
-  /** What the browser has sent to `/csp-report`; grows. */
+  /** Reports that the browser has sent to `/csp-report`; grows. */
   readonly reports: readonly CspReport[];
 }
 

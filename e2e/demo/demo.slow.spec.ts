@@ -5,7 +5,7 @@ import { expect, test } from "@agarose/dev-world/playwright";
 
 test.use({ worldOptions: { demo: "../demo/demo.ts" } });
 
-/** What axe finds wrong with the page. */
+/** Violations that axe finds on the page. */
 async function violations(page: Page): Promise<string[]> {
   const found = await new AxeBuilder({ page }).analyze();
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);

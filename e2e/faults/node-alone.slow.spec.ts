@@ -1,5 +1,5 @@
 /**
- * What every browser must do, with all Workers dead and one PoP on Node. The cases of a page's policies are not here:
+ * * The cases of every browser, with all Workers dead and one PoP on Node. The cases of a page's policies are not here:
  * they ask nothing of a PoP.
  */
 import { importedCases } from "../cases/imported.ts";

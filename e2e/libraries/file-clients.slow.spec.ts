@@ -30,11 +30,11 @@ const NEW_TILES: readonly (readonly [x: number, y: number])[] = [
 ];
 
 const EXPORTS = 'export * from "pmtiles"; export * from "hyparquet";';
-/** What the page has of them. */
+/** Both libraries, in the page. */
 declare const library: typeof hyparquet & typeof pmtiles;
 
 /**
- * What the client sent, and the bytes that it got, by `read`. The browser itself repeats a GET whose connection was
+ * * Requests of the client, and the bytes that it got, by `read`. The browser itself repeats a GET whose connection was
  * cut: that counts once.
  */
 async function counted(world: LocalWorld, read: () => Promise<void>): Promise<{ requests: number; bytes: number }> {

@@ -11,7 +11,7 @@ import { expect, test } from "../fixtures/test.ts";
 
 const SECONDS = 16;
 
-/** What the page has of the library. */
+/** The library, in the page. */
 declare const library: typeof hls;
 
 for (const pieces of ["files", "ranges"] as const) {

@@ -1,4 +1,4 @@
-/** What browsers do to service workers while a read is under way. A read ends with all its bytes or with an error. */
+/** Browsers stop and replace service workers during a read. A read ends with all its bytes or with an error. */
 import type { BrowserContext, Page } from "@playwright/test";
 import { openControlledApp, read, sha256 } from "../fixtures/app.ts";
 import { bitmap } from "../fixtures/bitmap.ts";

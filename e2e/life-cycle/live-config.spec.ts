@@ -7,7 +7,7 @@ import { expect, test } from "../fixtures/test.ts";
 
 const OTHER_KEY = `ed25519:${Buffer.alloc(32, 7).toString("base64")}`;
 
-/** What the app serves as its configuration, which tests change, and how often it was asked for. */
+/** The configuration that the app serves, which tests change, and the number of requests for it. */
 interface Served {
   body: string;
   contentType: string;

@@ -8,7 +8,7 @@ import { startOriginHost, type AppFile } from "../fixtures/origin-host.ts";
 import { expect, test } from "../fixtures/test.ts";
 
 const WORKER = "/agarose-sw.js?config=/agarose.json";
-/** What comes before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
+/** The prefix of the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /** Makes the PoPs' plans those of a later version: of format 3, signed by the publisher. Returns the requests. */

@@ -34,7 +34,7 @@ async function unplug(world: LocalWorld): Promise<void> {
   for (const { name } of world.pops) await world.pop(name).down();
 }
 
-/** What the worker knows of `key` from before is no longer good. */
+/** Makes the worker's knowledge of `key` expire. */
 async function forgetPlan(page: Page, key: string): Promise<void> {
   await page.evaluate((keys) => (globalThis as unknown as InPage).handle.update(keys), [key]);
 }
@@ -86,7 +86,7 @@ test("without its network a browser shows what was read, in a page that was load
   const answer = await read(page, "offline/reload");
   expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
   expect(answer.headers["x-agarose-read"]).toBe("stored");
-  // What every page of an app does first works too, though the configuration cannot be had. (The test's own file
+  // The first steps of every page work too, though the configuration is missing. (The test's own file
   // would.)
   await context.route(`${world.app}agarose.json`, (route) => route.abort());
   const again = await page.evaluate(async () => {

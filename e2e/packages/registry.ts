@@ -32,7 +32,7 @@ export async function startRegistry(packed: readonly PackedPackage[], others: st
   };
 }
 
-/** What a registry says of a package that has one version. */
+/** The document of a registry for a package with one version. */
 async function packument({ name, folder, tarball }: PackedPackage, url: string): Promise<object> {
   const manifest = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as { version: string };
   const { version } = manifest;

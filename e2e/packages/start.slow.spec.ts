@@ -16,7 +16,7 @@ import { startRegistry } from "./registry.ts";
 import { expect, test } from "@playwright/test";
 
 const PAGE = "docs/start.md";
-/** What a reader does between two blocks, by a word of the block before. */
+/** The reader's action between two blocks, by a word of the block before. */
 const WAITS: readonly (readonly [word: string, command: string])[] = [
   ["npm run dev", "until [ -s world.json ]; do kill -0 %1; sleep 1; done"],
 ];

@@ -40,7 +40,7 @@ test("the cache manager changes the mean read as the read plans predict", async 
   expect(Math.abs(measured / predicted - 1)).toBeLessThan(0.2);
 });
 
-/** What is collected of the event of one read. */
+/** The collected part of the event of one read. */
 interface ReadEnd {
   readonly ms: number;
   readonly expectedMs: number;

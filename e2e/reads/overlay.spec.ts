@@ -1,4 +1,4 @@
-/** What a developer sees of reads: the overlay, and lines on the console. */
+/** The developer's view of reads: the overlay, and lines on the console. */
 import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";
 import { expect, test } from "../fixtures/test.ts";
 

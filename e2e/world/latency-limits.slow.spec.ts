@@ -7,7 +7,7 @@ import { expect, test } from "../fixtures/test.ts";
 const KEY = "latency/a b";
 const PATH = "/ec/latency/a%20b";
 
-/** What the assertion rejects with. */
+/** The message of the assertion's error. */
 async function failureOf(assertion: Promise<void>): Promise<string> {
   const error = await assertion.then(
     () => undefined,

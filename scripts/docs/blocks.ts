@@ -6,7 +6,7 @@ export interface Block {
   readonly code: string;
   /** The HTML comment directly before the block, if any. */
   readonly comment: string | undefined;
-  /** What the page says that the commands print: a text block directly behind. */
+  /** The output of the commands by the page: a text block directly behind. */
   readonly shown: string | undefined;
 }
 

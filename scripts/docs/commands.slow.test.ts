@@ -26,7 +26,7 @@ const runnable = blocks.filter(({ comment }) => comment === undefined);
 const pages = [...new Set(runnable.map(({ page }) => page))];
 const untilCtrlC = new Set(blocks.filter(({ comment }) => comment === UNTIL_CTRL_C).map(({ code }) => code.trim()));
 
-/** What the shell does after a block in place of the reader's browser, by a word of the block. */
+/** The shell's action after a block in place of the reader's browser, by a word of the block. */
 const READER: readonly (readonly [word: string, check: string])[] = [
   [
     "--key photos/first.jpg",

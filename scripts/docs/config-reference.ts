@@ -9,7 +9,7 @@ export function configJsonSchema(): JsonSchema {
   return { ...jsonSchemaOf(configSchema), title: "agarose.config.json" };
 }
 
-/** What JSON Schema does not know, such as that two fields belong together, is left out. */
+/** Rules that JSON Schema cannot express, such as that two fields belong together, are omitted. */
 function jsonSchemaOf(schema: GenericSchema): JsonSchema {
   const { $defs: _, ...converted } = toJsonSchema(schema, {
     errorMode: "ignore",

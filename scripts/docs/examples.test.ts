@@ -20,7 +20,7 @@ const PAGES = execFileSync("git", ["ls-files", "README.md", "CONTRIBUTING.md", "
   .split("\n");
 /** The first words of a comment that begins another file within a block. */
 const FILE_COMMENT = /^\/\/ (?:vite\.config\.js|in the page)\n/m;
-/** What examples take from the app around them. */
+/** The names that examples use from the app around them. */
 const AROUND = `import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientConfig } from "@agarose/sw";
 declare global {

@@ -149,7 +149,7 @@ async function compile(source: string, project: string, sources: string[], folde
   }
 }
 
-/** What needs no compiler: WebAssembly, the command, the README and the licence. */
+/** Files that need no compiler: WebAssembly, the command, the README and the licence. */
 async function copyOthers(source: string, files: readonly string[], folder: string): Promise<void> {
   const isSource = (path: string): boolean => /(?<!\.d)\.ts$/.test(path);
   for (const name of ["README.md", ...files]) {

@@ -1,4 +1,4 @@
-/** What the comparison with whole copies and with striping has in common with its report, and the report. */
+/** The report of the comparison with whole copies and with striping, and the parts that they share. */
 import { WORLDS, type WorldName } from "@agarose/dev-world";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { table } from "@agarose/dev-world/statistics";

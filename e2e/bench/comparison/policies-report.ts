@@ -18,14 +18,14 @@ export interface Compared {
   readonly predicted: readonly Simulated[];
 }
 
-/** What was compared. */
+/** The compared runs. */
 export interface Runs {
   readonly scenario: Scenario;
   readonly trace: Trace;
   readonly rows: readonly Compared[];
   /** Systems that ran side by side. */
   readonly atATime: number;
-  /** What a read takes of this machine. */
+  /** The work of this machine for a read. */
   readonly workMs: number;
 }
 

@@ -23,7 +23,7 @@ const PROBE_PERIODS = 5;
 const NEAR_FACTOR = 0.05;
 const ADMIN = { authorization: "Bearer agarose-dev-admin-token" };
 
-/** What the reads of one system took. */
+/** Times of the reads of one system. */
 export interface Outcome extends Times {
   /** Without the reads of the first period, in which no cache holds anything. */
   readonly warm: Times;
@@ -33,7 +33,7 @@ export interface Outcome extends Times {
   readonly fetchedPerFilled: number | undefined;
 }
 
-/** What to run. */
+/** Options of a run. */
 export interface RunOptions {
   readonly browser: Browser;
   readonly scenario: Scenario;

@@ -18,7 +18,7 @@ import { runForReal, runWithoutNoise, SCENARIO, type Outcome } from "./policies-
 const QUICK_READS = 10;
 /** Read once each to measure the work of this machine. */
 const WORK_OBJECTS = 40;
-/** What one page holds: a megabyte of each read stays in Chromium. */
+/** Bytes that one page holds: a megabyte of each read stays in Chromium. */
 const PAGE_BYTES = 150e6;
 const READ_BYTES = 1.2e6;
 /** Systems mostly wait. More of them on a core slow each other down. */
@@ -56,8 +56,8 @@ async function compare(options: BenchOptions): Promise<string> {
 }
 
 /**
- * What a read takes of this machine: by how much reads without noise and caches take longer than simulated ones that
- * take no work. As many worlds run side by side as there are systems in a batch.
+ * * The work of this machine for a read: by how much reads without noise and caches take longer than simulated ones
+ * that take no work. As many worlds run side by side as there are systems in a batch.
  */
 async function measureWork(scenario: Scenario, size: number): Promise<number> {
   const browser = await startBrowser();

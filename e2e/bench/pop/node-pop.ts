@@ -14,7 +14,7 @@ const BUCKET_MS = 15;
 const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
 const KEYS = { accessKeyId: "bench", secretAccessKey: "bench-secret" };
 
-/** What to start. */
+/** Options of the process. */
 export interface NodePopOptions {
   /** Files to store below `bench/`. Each name begins with the length of its file. */
   readonly names: readonly string[];

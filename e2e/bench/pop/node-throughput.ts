@@ -45,7 +45,7 @@ const PERIODS_MAX = 6;
 const SLOW_CLIENTS = 1_000;
 /** How long slow clients take nothing, so that answers wait for them. */
 const SLOW_SECONDS = 10;
-/** What their answers may hold in all: a quarter of their bodies. */
+/** Bytes that their answers may hold in all: a quarter of their bodies. */
 const SLOW_BYTES_MAX = (SLOW_CLIENTS * 1_000_000) / 4;
 
 interface Slice {

@@ -1,4 +1,4 @@
-/** What the benchmarks of `put` and `get` share: an S3 server in a process of its own, and programs that use it. */
+/** Shared by the benchmarks of `put` and `get`: an S3 server in its own process, and programs that use it. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";

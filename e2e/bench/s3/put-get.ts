@@ -26,7 +26,7 @@ const ROUNDS = 3;
 
 const STEPS = ["sdk put", "sdk put, 12/9", "agarose put", "sdk get", "agarose get"] as const;
 type Step = (typeof STEPS)[number];
-/** What each is compared with. */
+/** The baseline of each. */
 const BASE: Partial<Record<Step, Step>> = { "agarose put": "sdk put, 12/9", "agarose get": "sdk get" };
 
 interface Run {

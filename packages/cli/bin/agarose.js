@@ -21,7 +21,7 @@ if (isNewEnough(process.versions.node)) {
   module.enableCompileCache?.();
   // Bytes pass by outside of the heap. For every few of them V8 would mark all of the heap: 40% of the work of a `get`.
   setFlagsFromString("--heap-growing-percent=300");
-  // What a walk over objects reads is garbage at once. V8 would let 48 MiB of it gather: half as much memory, no
+  // Data that a walk over objects reads is garbage at once. V8 would let 48 MiB of it gather: half as much memory, no
   // slower. What a put of many files has under way lives longer, and would be copied again and again: 20% of its work.
   if (!process.argv.includes("put") && !process.argv.includes("sync")) {
     setFlagsFromString("--semi-space-growth-factor=1");

@@ -1,4 +1,4 @@
-/** What a help or an error of usage loads: every module of a verb's work would make all of them slow. */
+/** The modules that a help or an error of usage loads: every module of a verb's work would make all of them slow. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";

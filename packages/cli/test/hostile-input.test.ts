@@ -1,4 +1,4 @@
-/** What buckets, clients of the gateway and files say to a command ends in a typed error, whatever it is. */
+/** Any input from buckets, clients of the gateway and files is handled or ends in a typed error. */
 import { systemClock } from "@agarose/core";
 import { acceptUnsigned, trustPublishers } from "@agarose/core/format";
 import { offencesOf, streamOf, testPublisher } from "@agarose/core/testing";

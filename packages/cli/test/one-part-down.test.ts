@@ -1,7 +1,7 @@
 /**
- * What the readers of a public and of a private object get while one part of a deployment is down, for the outages of
- * docs/guides/troubleshooting.md. Two PoPs in workerd and one on Node, buckets that anyone may read beside buckets that
- * check signatures, and the client of the service worker.
+ * * Results of the readers of a public and of a private object while one part of a deployment is down, for the outages
+ * of docs/guides/troubleshooting.md. Two PoPs in workerd and one on Node, buckets that anyone may read beside buckets
+ * that check signatures, and the client of the service worker.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -19,7 +19,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What S3 and its signers spell in different ways. */
+/** Keys that S3 and its signers spell in different ways. */
 const KEYS = ["plain.bin", "with space/ü & +plus=.bin", "100%25 (sure)!*'.bin"];
 const ADMIN_TOKEN = "admin-token-of-tests";
 const body = randomBytes(500_000);

@@ -17,7 +17,7 @@ const body = randomBytes(100_000);
 let world: World;
 let pops: Pops;
 let client: ObjectClient;
-/** What the client has asked, by URL. */
+/** Requests of the client, by URL. */
 let asked: { url: string; authorization: string | undefined }[];
 
 beforeAll(async () => {

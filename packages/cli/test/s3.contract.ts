@@ -1,5 +1,4 @@
-/**
- * What Agarose needs of an S3 server, as one suite that runs against every server we use.
+/** * The requirements of Agarose for an S3 server, as one suite that runs against every server we use.
  */
 import { createHash, hash, randomBytes } from "node:crypto";
 import { PassThrough, Readable } from "node:stream";
@@ -35,7 +34,7 @@ async function checksumOf(running: SdkChecksum, body: Uint8Array): Promise<strin
 const EMPTY_BUCKET = "contract-empty";
 const ORIGIN = "https://app.example";
 
-/** What a server says that it does not do. Everything else of the suite holds for it. */
+/** Documented gaps of a server. Everything else of the suite holds for it. */
 export interface S3Exceptions {
   /** The one bucket that it has. Default: any number, made on demand. */
   readonly onlyBucket?: string;

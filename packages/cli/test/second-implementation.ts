@@ -303,7 +303,7 @@ export function framesOf(bytes: Buffer): Frame[] {
   return frames;
 }
 
-/** What a manifest says of compression. */
+/** The fields of a manifest about compression. */
 export interface CompressedFields {
   readonly bytes: number;
   readonly sha256?: string;
@@ -321,7 +321,7 @@ export function inflate(stored: Buffer, { bytes, segmentBytes, segments }: Compr
   return Buffer.concat(content);
 }
 
-/** What a manifest says of encryption, and what of the object that is bound to it. */
+/** The fields of a manifest about encryption, and those that are bound to it. */
 export interface EncryptedFields {
   readonly key: string;
   readonly bytes: number;

@@ -1,4 +1,6 @@
-/** What surrounds a command: proxies, few descriptors, load balancers, full folders, and names that are not text. */
+/**
+ * The surroundings of a command: proxies, few descriptors, load balancers, full folders, and names that are not text.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, unlink, writeFile } from "node:fs/promises";

@@ -23,7 +23,7 @@ import { verifyObject, type ObjectVerdict } from "@agarose/storage/objects/verif
 export const REGIONS = ["frankfurt", "dublin", "virginia", "paulo", "tokyo", "sydney"] as const;
 export const CREDENTIALS = { accessKeyId: "world", secretAccessKey: "world-secret" };
 
-/** What a region does to requests it is asked to break; returns whether it answered the request itself. */
+/** The fault of a region for requests that it must break; returns whether it answered the request itself. */
 export type Fault = (request: IncomingMessage, response: ServerResponse, name: string) => boolean | Promise<boolean>;
 
 export interface WorldOptions {

@@ -1,4 +1,4 @@
-/** What buckets, PoPs and clients send ends in a typed error, whatever it is. */
+/** Any input from buckets, PoPs and clients is handled or ends in a typed error. */
 import { expect, test } from "vitest";
 import { parseFrames, parsePlan, type Plan } from "../src/format/bundle.ts";
 import { concat } from "../src/format/hash-tree.ts";

@@ -15,7 +15,7 @@ import { SimulatedClock } from "./simulated-clock.ts";
 export const object = await sampleObject({ k: 4, m: 2, bytes: 400, stripeBytes: 400 });
 
 export interface StripeWorldOptions {
-  /** What chunk i takes. Default 100 each. */
+  /** Milliseconds of chunk i. Default 100 each. */
   readonly ms?: readonly number[];
   readonly behaviours?: Readonly<Record<string, Behaviour>>;
   /** Sources whose first request fails. */

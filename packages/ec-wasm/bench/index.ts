@@ -36,7 +36,7 @@ export interface CodecReport {
   readonly results: readonly CodecResult[];
   /** By work, then implementation (and runtime), then yardstick: how many times as fast as the yardstick. */
   readonly ratios: Readonly<Record<string, Record<string, Record<string, number>>>>;
-  /** Who could not take part on this machine, and why. */
+  /** The contestants that cannot run on this machine, and why. */
   readonly skipped: readonly { readonly implementation: string; readonly reason: string }[];
 }
 

@@ -5,7 +5,7 @@ import { serve, type RemoteRequest } from "./remote-calls.ts";
 
 const modules = { relaxed: new WebAssembly.Module(relaxed), simd: new WebAssembly.Module(simd) };
 
-/** What a service worker's global scope has of use here: the DOM types describe pages. */
+/** The used part of a service worker's global scope: the DOM types describe pages. */
 interface WorkerScope {
   skipWaiting(): Promise<void>;
   readonly clients: { claim(): Promise<void> };

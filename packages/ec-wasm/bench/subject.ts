@@ -1,4 +1,4 @@
-/** What is measured, and the shape that all implementations are measured in. */
+/** The measured operations, and the common shape of all implementations. */
 
 export type Op = "encode" | "reconstruct";
 

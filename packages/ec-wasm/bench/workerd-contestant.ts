@@ -6,7 +6,7 @@ import { readBuild } from "../js/node.ts";
 import type { RemoteRequest } from "./remote-calls.ts";
 import { Unavailable, type Contestant, type Subject, type Work } from "./subject.ts";
 
-/** What an empty request takes, the fastest of a few, is taken off; more calls make it small beside them. */
+/** The time of an empty request, the fastest of a few, is subtracted; more calls make it negligible. */
 const CALLS_PER_ITERATION = 8;
 const EMPTY_REQUESTS = 20;
 

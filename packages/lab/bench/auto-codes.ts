@@ -1,5 +1,4 @@
-/**
- * What `code: auto` loses to every other code that survives as much: prints the tables of
+/** * The loss of `code: auto` against every other code that survives as much: prints the tables of
  * docs/internals/policies-measured.md.
  *
  *   node packages/lab/bench/auto-codes.ts [PLACE...]    # some ten minutes

@@ -23,7 +23,7 @@ const OBJECT_BYTES = 18_000;
 const CAPACITY_BYTES = 1e9;
 const K = 3;
 const M = 1;
-/** What a PoP replays in a period at most; a busy PoP has more. */
+/** The most requests that a PoP replays in a period; a busy PoP has more. */
 const PERIOD_REQUESTS = 20_000;
 const PERIODS = 250;
 const SIMULATED_REQUESTS = 200_000;

@@ -1,4 +1,4 @@
-/** What the end of a PoP on Node loses: counts at a kill, answers at SIGTERM. */
+/** The losses when a PoP on Node stops: counts at a kill, answers at SIGTERM. */
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

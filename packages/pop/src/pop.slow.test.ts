@@ -180,7 +180,7 @@ function exchange(text: string): Promise<string> {
     const socket = connect(Number(port), hostname);
     let answer = "";
     socket.on("data", (part) => (answer += part.toString("latin1")));
-    // What is too large is cut off while it is still being sent.
+    // A too large body is cut off while it is still being sent.
     socket.on("error", () => {});
     socket.on("close", () => resolve(answer));
     socket.write(text, "latin1");

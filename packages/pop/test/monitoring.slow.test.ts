@@ -19,7 +19,7 @@ import { startPopProcess, type PopProcess } from "./start-pop-process.ts";
 const MONITORING = fileURLToPath(new URL("../monitoring/", import.meta.url));
 const ALERTS = join(MONITORING, "alerts.yml");
 const ADMIN_TOKEN = "admin-token-of-16+";
-/** What Prometheus and alertmanager add to every series or alert. */
+/** Labels that Prometheus and alertmanager add to every series or alert. */
 const ADDED_LABELS = ["instance", "job"];
 /** Series of Prometheus itself. */
 const OF_PROMETHEUS = ["up", "ALERTS"];
@@ -38,7 +38,7 @@ let exposed: Map<string, Metric>;
 let panels: readonly Panel[];
 let alerts: string;
 let alertTests: string;
-/** What a scrubber exports, by its reference. */
+/** The exports of a scrubber, by its reference. */
 let scrubGauges: readonly string[];
 
 beforeAll(async () => {

@@ -12,7 +12,7 @@ import { generate } from "selfsigned";
 /** A proxy that listens. */
 export interface TlsProxy {
   readonly url: string;
-  /** What its clients must trust. */
+  /** The certificate that its clients must trust. */
   readonly certificate: string;
   close(): Promise<void>;
 }

@@ -14,7 +14,7 @@ export interface Exchange extends S3Request {
   readonly backend: Backend;
   /** Writers of one key wait for each other. */
   readonly locks: KeyLock;
-  /** Who owns all buckets: the access key id of the first pair of keys. */
+  /** The owner of all buckets: the access key id of the first pair of keys. */
   readonly owner: string;
   /** The rights of the client, of which all but the keys in the body is checked. */
   readonly rights: Rights;

@@ -46,7 +46,7 @@ const run = promisify(execFile);
 export interface WorldOptions {
   /** Options of `createScrubber`. */
   readonly options?: ScrubberOptions;
-  /** What serves the buckets. Faults need the embedded endpoint. */
+  /** The server of the buckets. Faults need the embedded endpoint. */
   readonly buckets?: "embedded" | "versitygw" | { readonly url: string; close(): Promise<void> };
   /** How many of the regions there are. Default: six, for 4+2; with three, 2+1. */
   readonly regions?: 3 | 6;
@@ -149,7 +149,7 @@ export async function startScrubberWorld(world: WorldOptions = {}) {
       await instance!.terminate();
       return true;
     },
-    /** What the Worker has logged. */
+    /** The log of the Worker. */
     logs,
     async state(): Promise<{
       readonly current: { readonly id: string; readonly status: string; readonly error?: unknown } | null;
@@ -204,7 +204,7 @@ export async function startScrubberWorld(world: WorldOptions = {}) {
   };
 }
 
-/** What Wrangler has built: a module, and the WebAssembly that it imports. */
+/** The output of Wrangler: a module, and the WebAssembly that it imports. */
 async function modulesOf(folder: string) {
   const names = (await readdir(folder)).filter((name) => [".js", ".wasm"].includes(extname(name)));
   const modules = names.map(async (path) => {

@@ -1,4 +1,4 @@
-/** What a walk over sound objects of one code takes, by arithmetic. A test counts the requests of one in workerd. */
+/** The cost of a walk over sound objects of one code, by arithmetic. A test counts the requests of one in workerd. */
 
 /** A walk. */
 export interface WalkShape {

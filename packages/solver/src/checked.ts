@@ -9,8 +9,8 @@ export const number = (min = -Number.MAX_VALUE, max = Number.MAX_VALUE) =>
 export const integer = (min: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(min));
 
 /**
- * What `json` is by `schema`, with defaults. Throws SCENARIO_INVALID, or another code, with the path of the field, as
- * `pops[0].name`.
+ * * Returns `json` as `schema` describes it, with defaults. Throws SCENARIO_INVALID, or a different code, with the path
+ * of the field, as `pops[0].name`.
  *
  * @param at the path of `json` itself. Default: it has none.
  */

@@ -1,4 +1,4 @@
-/** What a program does with a deployment, over a real S3 endpoint with three regions. */
+/** The uses of a deployment by a program, over a real S3 endpoint with three regions. */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -66,7 +66,7 @@ export interface DeploymentOptions {
   readonly shard?: Shard;
 }
 
-/** What `put` stores: text as UTF-8, bytes, the file at a path, or a source that can be read more than once. */
+/** Content for `put`: text as UTF-8, bytes, the file at a path, or a source that can be read more than once. */
 export type Content = string | Uint8Array | { readonly file: string } | Source;
 
 /** How an object is stored. */
@@ -85,7 +85,7 @@ export interface ReadOptions {
   readonly consistency?: Consistency;
 }
 
-/** What is known of an object without reading its content. */
+/** Information about an object without reading its content. */
 export interface ObjectInfo {
   readonly key: string;
   /** Of its content. */
@@ -167,7 +167,7 @@ export class Deployment {
     return { copied: infoOf(await shownManifest(manifest, this.#parts.config)), stored };
   }
 
-  /** What is known of an object. Throws OBJECT_NOT_FOUND, and as `readOrAdopt` does. */
+  /** Returns information about an object. Throws OBJECT_NOT_FOUND, and as `readOrAdopt` does. */
   async stat(key: string, options: ReadOptions = {}): Promise<ObjectInfo> {
     return infoOf(await shownManifest(await readOrAdopt(key, this.#parts, options), this.#parts.config));
   }
@@ -301,7 +301,7 @@ export class Deployment {
     { dryRun = false, olderThanMs = DAY_MS }: DryRun & Partial<Pick<GarbageSearch, "olderThanMs">> = {},
   ): AsyncGenerator<GarbageUpload, GarbageReport> {
     return outcomesOf(this.#parts, async (onUpload, parts) => {
-      // What another deployment or region stored must not look like garbage.
+      // Objects of a different deployment or region must not look like garbage.
       if (!dryRun) await parts.fence?.check();
       return collectGarbage({ prefix, removes: !dryRun, olderThanMs, onUpload }, parts);
     });
@@ -355,8 +355,7 @@ export class Deployment {
     return outcomesOf(this.#parts, (report, parts) => syncFolder(from, to, options, report, parts));
   }
 
-  /**
-   * What answers the requests of `putObject` of `@agarose/sw/upload`: mount it at `/v1/uploads`. The page gets URLs by
+  /** * Answers the requests of `putObject` of `@agarose/sw/upload`: mount it at `/v1/uploads`. The page gets URLs by
    * which it may store the chunks of one object, and no key.
    *
    * @throws CONFIG_INVALID naming the option.

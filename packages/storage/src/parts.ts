@@ -22,7 +22,7 @@ export interface DeploymentParts extends WriteContext {
   readonly origin?: Origin | undefined;
 }
 
-/** What a deployment can be opened with in place of the system's clock, and in place of the codec of Node. */
+/** Replacements, when a deployment is opened, of the system's clock, and in place of the codec of Node. */
 export type GivenParts = WriteOptions & Partial<Pick<DeploymentParts, "codec" | "encoder" | "widths" | "origin">>;
 
 /** Fills in what is not given. */

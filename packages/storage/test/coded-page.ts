@@ -1,4 +1,4 @@
-/** What a page makes of a content: the bytes of each chunk, and what it commits. */
+/** A page's coding of a content: the bytes of each chunk, and the commit. */
 import { createHash } from "node:crypto";
 import { loadCodec } from "@agarose/ec-wasm/node";
 import { codeStripe, concat, stripeCount, stripeShape } from "@agarose/core/format";

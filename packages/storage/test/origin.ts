@@ -9,7 +9,7 @@ import { KEYS, startThreeRegions } from "./three-regions.ts";
 /** Answers a request for an object itself, or changes something before it is answered. */
 export type OriginFault = (request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>;
 
-/** What `startWithOrigin` returns. */
+/** Return value of `startWithOrigin`. */
 export type WithOrigin = Awaited<ReturnType<typeof startWithOrigin>>;
 
 /** Starts three empty regions, and an origin with the buckets `plain`, which it names, and `spare`. */

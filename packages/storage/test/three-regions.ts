@@ -16,7 +16,7 @@ export const KEYS = { accessKeyId: "storage", secretAccessKey: "storage-secret" 
 /** Names of the regions, which are those of their buckets. */
 export const REGIONS: readonly string[] = ["frankfurt", "dublin", "tokyo"];
 
-/** What `startThreeRegions` returns. */
+/** Return value of `startThreeRegions`. */
 export type ThreeRegions = Awaited<ReturnType<typeof startThreeRegions>>;
 
 /** Starts the endpoint, which has the bucket `paris` as well. */

@@ -46,14 +46,14 @@ class Connections {
   }
 }
 
-/** What a line is like. */
+/** The properties of a line. */
 export interface EmulatedLineOptions {
   readonly object: SampleObject;
   /** Bytes per millisecond of the line. */
   readonly rate: number;
   /** Bytes per millisecond of one body at most. Default: that of the line. */
   readonly bodyRate?: number;
-  /** What the line carries at a time of one body: others wait for it. Default 64 KiB. */
+  /** Bytes of one body that the line carries at a time, while others wait. Default 64 KiB. */
   readonly partBytes?: number;
   /** The round trips to the regions in the order of the placement, in milliseconds. Default: 20, 40, 60 and so on. */
   readonly rttMs?: (region: number) => number;

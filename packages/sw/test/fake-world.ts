@@ -66,7 +66,7 @@ export interface FakePop {
     | "stalls";
   /** Where `garbles` strikes, modulo what there is. */
   garbledBit: number;
-  /** What its plan promises, and what it then has. */
+  /** The chunks that its plan promises, and those that it then has. */
   cached: number[];
   /** The data key in its plans, which are then of private objects. */
   dataKey?: string;
@@ -75,7 +75,7 @@ export interface FakePop {
   fetches: boolean;
   /** Whether its plan names what the other PoPs have cached. */
   namesPeers: boolean;
-  /** What its answers for single chunks, which are made for peers, suffer. */
+  /** The faults of its answers for single chunks, which are made for peers. */
   chunkFault: "none" | "down" | "garbles";
 }
 

@@ -9,7 +9,7 @@ const NOTHING = new Uint8Array(0);
 
 export class Host {
   readonly asked: string[] = [];
-  /** What its PoP answers; it caches nothing. */
+  /** The answers of its PoP, which caches nothing. */
   plan: Plan | undefined;
   /** Answers in the place of the rest where it returns true. */
   interfere: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;

@@ -10,7 +10,7 @@ export { ObjectClient };
 export type { FullPlan } from "../src/client/plans/bundle-request.ts";
 export { withSignatures } from "../src/client/plans/plan-source.ts";
 
-/** What a worker at `https://app.test/` responds to requests for objects below `/ec/`. */
+/** The responses of a worker at `https://app.test/` to requests for objects below `/ec/`. */
 export function handleOf(client: ObjectClient): Handle {
   const routes = { origin: "https://app.test", prefix: "/ec/", navigations: false };
   return handleBy((request, onEnd) => client.answer(request, onEnd), routes);

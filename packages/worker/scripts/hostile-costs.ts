@@ -1,5 +1,4 @@
-/**
- * What one hostile request makes a PoP do, and what that costs: `node packages/worker/scripts/hostile-costs.ts` prints
+/** * The work of a PoP for one hostile request, and its cost: `node packages/worker/scripts/hostile-costs.ts` prints
  * the table of docs/reference/request-costs.md. `packages/worker/test/hostile-costs.slow.test.ts` counts the operations
  * of each request in workerd, and fails when a row says too little or far too much.
  */
@@ -7,7 +6,7 @@ import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
 import { PRICES, S3_EGRESS_USD_PER_GB } from "./operating-costs.ts";
 
-/** What one request takes, with the flush of counts that follows when no other request shares it. */
+/** The cost of one request, with the flush of counts that follows when no other request shares it. */
 export interface RequestCost {
   /** Everything that the platform counts: GETs, KV, Durable Objects and the Cache API. */
   readonly subrequests: number;
@@ -18,7 +17,7 @@ export interface RequestCost {
   readonly objectCalls: number;
   /** Rows that they write. */
   readonly rows: number;
-  /** What the buckets send. */
+  /** Bytes that the buckets send. */
   readonly egressBytes: number;
 }
 

@@ -37,7 +37,7 @@ export const OPERATIONS = {
   linesPeriod: 20,
 };
 
-/** What differs from one deployment to the next: change it and run the script. */
+/** The differences between deployments: change it and run the script. */
 export const ASSUMED = {
   objectBytes: 100_000,
   k: 4,
@@ -94,7 +94,7 @@ export const PEERS = {
 
 /** The date of the prices. */
 const PRICES_OF = "November 2026";
-/** What S3 asks for each of the first GB that it does not give away. */
+/** The price of S3 for each of the first GB after the free ones. */
 export const S3_EGRESS_USD_PER_GB = 0.09;
 /**
  * List prices in US dollars; `included` a month by Workers Paid, or by R2. Sources, as of `PRICES_OF`:
@@ -291,13 +291,13 @@ const count = (amount: number): string => {
 const percent = (share: number): string => `${Math.round(100 * share)}%`;
 type Month = ReturnType<typeof monthlyCosts>;
 
-/** What the PoP and its buckets cost in a month at `rate` requests a second, in dollars as pages quote them. */
+/** The cost of the PoP and its buckets in a month at `rate` requests a second, in dollars as pages quote them. */
 export function quotedCosts(rate: number, assumed: Assumed = ASSUMED): { pop: string; s3: string; r2: string } {
   const { usd, s3, r2 } = monthlyCosts(rate, fullHitRatio(assumed), assumed);
   return { pop: dollars(total(usd)), s3: dollars(total(s3)), r2: dollars(total(r2)) };
 }
 
-/** What is assumed, and the table of costs by requests a second, in Markdown. */
+/** The assumptions, and the table of costs by requests a second, in Markdown. */
 export function costTable(): string {
   const fullHits = fullHitRatio();
   const months = RATES.map((rate) => monthlyCosts(rate, fullHits));

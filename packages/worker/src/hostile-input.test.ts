@@ -1,4 +1,4 @@
-/** What clients, peers and KV values say to a PoP ends in a typed error or counts as nothing, whatever it is. */
+/** Any input of clients, peers and KV values to a PoP ends in a typed error or counts as nothing. */
 import { offencesOf } from "@agarose/core/testing";
 import { expect, test, vi } from "vitest";
 import { decodePlannerState } from "./cache/planner-state.ts";

@@ -13,7 +13,7 @@ import { Invocation } from "./runtime/invocation.ts";
 import type { RequestContext } from "./runtime/request-context.ts";
 import { settingsOf } from "./runtime/settings.ts";
 
-/** What to read, and whom to believe. */
+/** The regions to read, and the publishers to trust. */
 export interface CreatePopOptions {
   /** The buckets: the `REGIONS` of the Worker configuration. */
   readonly regions: readonly { readonly name: string; readonly url: string; readonly [option: string]: unknown }[];

@@ -12,7 +12,7 @@ export interface HeapWatch {
 }
 
 const SAMPLE_MS = 50;
-/** What the first collection finds of array buffers is freed beside it, and has been when the second one ends. */
+/** Array buffers that the first collection finds are freed in parallel, which is over when the second one ends. */
 const COLLECT = "gc(); gc()";
 const LOOKS = 3;
 

@@ -17,7 +17,7 @@ const SMALL_BYTES = 20_000;
 const HAND_OVER_MS = 2_000;
 /** Counts are handed on two seconds after the request. */
 const FLUSH_MS = 2_500;
-/** What each hand-over costs again. */
+/** The costs that each hand-over repeats. */
 const PER_HAND_OVER: ReadonlySet<keyof RequestCost> = new Set(["objectCalls", "rows"]);
 const ADDRESS = "198.51.100.7";
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
   for (const [i, key] of SMALL.entries()) await world.put(key, randomBytes(SMALL_BYTES, i + 100));
   const map = mapFile(zxyToTileId, (id) => randomBytes(20_000, id));
   await world.put("map", map, { stripeBytes: STRIPE_BYTES });
-  // What an isolate does once, and all manifests but those of keys that a request asks for as the first one.
+  // The work that an isolate does once, and all manifests but those of keys that the request is the first to read.
   const headers = clientHeaders("192.0.2.1");
   for (const key of LARGE.slice(1)) await readBundle(`${world.url}/v1/read/${key}`, key, headers);
   await (await fetch(`${world.url}${plansOf(SMALL)}`, { headers })).arrayBuffer();
@@ -105,7 +105,7 @@ interface Counted {
   readonly objectCalls: Readonly<Record<string, number>>;
 }
 
-/** What the request does until its counts have been handed on, and how often they may have been. */
+/** The operations of the request until its counts have been handed on, and how often they may have been. */
 async function costOf({ path, status, headers, ...init }: Sent): Promise<RequestCost & { readonly handOvers: number }> {
   const everything = async (): Promise<Counted> => (await (await fetch(`${world.url}/__limits`)).json()) as Counted;
   await everything();

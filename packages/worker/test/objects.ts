@@ -117,7 +117,7 @@ async function hexSha256(bytes: Uint8Array): Promise<string> {
   return [...(await systemSha256(bytes))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** What bucket `objects` answer to a GET of `/<region>/<name>`, percent-encoded, with an optional Range. */
+/** The answer of buckets with `objects` to a GET of `/<region>/<name>`, percent-encoded, with an optional Range. */
 export function lookUp(
   { objects }: Buckets,
   path: string,

@@ -23,7 +23,7 @@ async function everything(): Promise<Counted> {
   return (await (await fetch(`${world.url}/__limits`)).json()) as Counted;
 }
 
-/** What the last invocation for `what` did; nothing counts twice. */
+/** The operations of the last invocation for `what`; nothing counts twice. */
 async function counted(what: string): Promise<InvocationReport> {
   const { invocations } = await everything();
   return invocations.findLast((invocation) => invocation.what.startsWith(what))!;
@@ -96,7 +96,7 @@ test("a flush calls each shard that has a key once, and the PoP's state at most 
   expect(calls.report).toBeLessThanOrEqual(flushes);
 });
 
-/** What the period that runs now takes, with the handler of the Cron Trigger. */
+/** The cost of the period that runs now, with the handler of the Cron Trigger. */
 async function period(): Promise<{ calls: number; rows: number; filled: number }> {
   await everything();
   await world.pops.cron(POP);

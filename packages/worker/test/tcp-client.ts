@@ -1,7 +1,7 @@
 /** Clients that `fetch` cannot play: they stop reading, leave in the middle, or send requests ahead. For tests. */
 import { connect, type Socket } from "node:net";
 
-/** What a client sends. */
+/** The request of a client. */
 export interface TcpRequest {
   /** Default: GET. */
   readonly method?: string;

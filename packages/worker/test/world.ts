@@ -22,7 +22,7 @@ export interface TestWorld {
   readonly url: string;
   readonly logs: string[];
   put(key: string, content: Uint8Array, options?: PutOptions): Promise<Manifest>;
-  /** What the PoP keeps by name. */
+  /** The PoP's values by name. */
   kv(): Promise<ValueStore>;
   status(): Promise<Status>;
   close(): Promise<void>;

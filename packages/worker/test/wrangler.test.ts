@@ -7,7 +7,7 @@ import { unstable_getMiniflareWorkerOptions } from "wrangler";
 const CONFIG = fileURLToPath(new URL("../../../wrangler.toml", import.meta.url));
 const POPS = [...(await readFile(CONFIG, "utf8")).matchAll(/^\[env\.(\w+)\]$/gm)].map(([, pop]) => pop!);
 
-/** What a PoP is configured with, without what is its own: name, place and namespace. */
+/** The configuration of a PoP, without its own name, place and namespace. */
 function configured(pop: string): object {
   const { bindings, durableObjects, kvNamespaces } = unstable_getMiniflareWorkerOptions(CONFIG, pop).workerOptions;
   return {

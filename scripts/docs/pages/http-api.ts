@@ -2,7 +2,7 @@
 import { DESCRIBED_ROUTES, type DescribedRoute } from "@agarose/worker/reference";
 import { code, table } from "../table.ts";
 
-/** What the table says of an access, where it is not the access itself. */
+/** The table's word for an access, where it differs from the access itself. */
 const TOKENS: Partial<Record<DescribedRoute["access"], string>> = { open: "", "admin token": "`ADMIN_TOKEN`" };
 
 const routes = DESCRIBED_ROUTES.map(([, route]) => route);

@@ -20,7 +20,7 @@ afterEach(() => world.close());
 const run = (...args: string[]): Promise<RunResult> => world.run(args);
 const stored = (region: string): Promise<Buffer> => world.read(region, manifestName("page"));
 
-/** What a later version puts: the next generation, in a format of its own, signed by the publisher or not at all. */
+/** A put of a later version: the next generation, in its own format, signed by the publisher or not at all. */
 async function putLater(regions: readonly string[], { isSigned = true } = {}): Promise<void> {
   const { crc32: _crc32, signature, ...today } = JSON.parse((await stored(REGIONS[0])).toString());
   const later = { ...today, agarose: 3, generation: today.generation + 1 };

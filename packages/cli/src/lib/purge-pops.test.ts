@@ -1,4 +1,4 @@
-/** What was replaced or removed is purged from the PoPs, and who may not purge is told so. */
+/** Replaced and removed objects are purged from the PoPs, and a user who may not purge is told so. */
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { startTestWorld, type RunResult, type World } from "../../test/world.ts"
 
 let world: World;
 let pop: Server;
-/** What the PoP was asked to forget. */
+/** The body of the PoP's last purge request. */
 let purged: unknown[];
 let status = 200;
 

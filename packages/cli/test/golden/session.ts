@@ -4,7 +4,7 @@
 import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
 import type { World } from "../world.ts";
 
-/** What steps between commands work with. */
+/** The context of the steps between commands. */
 export interface Workplace {
   readonly world: World;
   /** Writes a file of the world's folder as one that has not changed lately. */

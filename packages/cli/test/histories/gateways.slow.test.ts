@@ -1,4 +1,4 @@
-/** What clients of two gateways are told is linearizable. */
+/** The answers of two gateways to their clients are linearizable. */
 import { expect, test } from "vitest";
 import { recordHistories } from "./gateways.ts";
 

@@ -38,13 +38,12 @@ const OPERATIONS_OF_KEY = 60;
 const BODY_BYTES = [30, 5_000, 200_000] as const;
 const Bucket = "agarose";
 
-/**
- * What a region is instead of well: it closes connections, answers nothing, answers late, or does what was requested
+/** * The faults of a region: it closes connections, answers nothing, answers late, or does what was requested
  * and closes the connection before it has answered.
  */
 type Away = (typeof AWAY)[number];
 
-/** What a run saw. */
+/** The observations of a run. */
 export interface Histories {
   /** Operations by their outcome. */
   readonly outcomes: Readonly<Record<HistoryEntry["outcome"], number>>;

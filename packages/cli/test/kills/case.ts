@@ -1,4 +1,4 @@
-/** What a case of a verb is, and what the cases share. */
+/** A case of a verb, and the parts that cases share. */
 import { manifestName, type Manifest } from "@agarose/core/format";
 import type { Dice } from "@agarose/storage/testing";
 import type { ConfigChange, KillWorld, Seen } from "./kill-world.ts";
@@ -8,9 +8,9 @@ export interface Case {
   readonly args: readonly string[];
   /** In what the configuration of its processes differs from that of the world. Default: in nothing. */
   readonly config?: ConfigChange;
-  /** What readers may see from the start until the verb has succeeded. */
+  /** Versions that readers may see from the start until the verb has succeeded. */
   readonly before: readonly Seen[];
-  /** What all readers see after it. */
+  /** The version that all readers see after it. */
   readonly after: Seen;
   /** How often it is killed before it may end. */
   readonly kills: number;
@@ -44,7 +44,7 @@ export async function manifestOf(world: KillWorld, key: string): Promise<Manifes
   return JSON.parse((await read(world, 0, manifestName(key))).toString()) as Manifest;
 }
 
-/** What a region holds under a name. */
+/** The object of a region under a name. */
 export async function read(world: KillWorld, region: number, name: string): Promise<Buffer> {
   const response = await world.stores[region]!.get(name);
   return Buffer.from(await new Response(response.body).arrayBuffer());

@@ -52,7 +52,7 @@ export interface Renamed {
   readonly to: string;
 }
 
-/** What the configuration of one process has in another way. */
+/** Changes to the configuration of one process. */
 export interface ConfigChange {
   /** The names of its regions. Default: all. */
   readonly regions?: readonly string[];
@@ -80,7 +80,7 @@ export interface Run {
   readonly files: Files;
 }
 
-/** What a reader got: the SHA-256 of the bytes, `absent`, or the code of an error. */
+/** The result of a read: the SHA-256 of the bytes, `absent`, or the code of an error. */
 export type Seen = string;
 
 /** Beyond this age, the writer of a claim counts as dead: two hours, with a margin. */
@@ -164,7 +164,7 @@ export class KillWorld {
     return putObject(object, this.#parts());
   }
 
-  /** What readers of some regions see, each of whom asks another one first. */
+  /** Results of readers of some regions, each of whom starts with a different one. */
   async read(key: string, of: readonly S3Store[] = this.stores): Promise<Seen[]> {
     return Promise.all(
       of.map(async (_, first) => {
@@ -285,7 +285,7 @@ async function startPop(): Promise<TestPop> {
   return { hot, server, url: await listenLocally(server) };
 }
 
-/** What a PoP says to its operator: the third region is far. */
+/** A PoP's status for its operator: the third region is far. */
 function statusOf(hot: readonly string[]): object {
   const region = (name: string, meanMs: number) => ({ name, down: false, slow: false, meanMs, sdMs: 1 });
   return {

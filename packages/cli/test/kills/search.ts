@@ -7,7 +7,7 @@ import { ENCRYPTED, EXPIRING, KEPT, type KillWorld, type Run, type Seen } from "
 import type { KillPoint, Moment } from "./proxy.ts";
 import { VERBS } from "./verbs.ts";
 
-/** What was killed. */
+/** Report of the killed processes. */
 export interface KillReport {
   /** Kills between the first request and the end of a process, by verb. */
   readonly kills: Readonly<Record<string, number>>;
@@ -95,7 +95,7 @@ export function pointOf(dice: Dice, requests: number): KillPoint {
   return { request: 1 + dice.below(requests), moment: dice.pick(MOMENTS), delayMs: dice.below(DELAY_MS_MAX) };
 }
 
-/** What a process left must be old or new for every reader, and new when it had ended. */
+/** Every reader must see the old or the new version after a kill, and the new one if the process had ended. */
 async function checkKilled(world: KillWorld, key: string, own: Case, run: Run, lines: string[]): Promise<void> {
   const seen = await world.read(key);
   const allowed = run.isKilled ? own.before : [own.after];
@@ -111,7 +111,7 @@ async function complete(world: KillWorld, key: string, own: Case, lines: string[
   await own.beforeRetry?.();
   const run = await world.run(own.args, undefined, own.config);
   lines.push(`then exit ${run.code} after ${run.requests} requests`);
-  // What is removed already cannot be removed again.
+  // A removed object cannot be removed twice.
   const isDone = run.code === 0 || (own.after === "absent" && /OBJECT_NOT_FOUND/.test(run.stdout + run.stderr));
   if (!isDone) throw new Error(`run again, it exits with ${run.code}: ${run.stdout}${run.stderr}`);
   const seen = await world.read(key);

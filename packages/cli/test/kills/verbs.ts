@@ -1,6 +1,6 @@
 /**
- * What is killed: for each verb, what the buckets hold before, what a reader may see after a kill, and what must hold
- * once the verb has run again.
+ * * The cases of kills: for each verb, the buckets before, the versions that a reader may see after a kill, and the
+ * state once the verb has run again.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";

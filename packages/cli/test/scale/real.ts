@@ -1,5 +1,6 @@
 /**
- * What walks cost over real objects on a real S3 server (versitygw), beside rclone doing the nearest equivalent.
+ * * The cost of walks over real objects on a real S3 server (versitygw), compared with the nearest equivalent of
+ * rclone.
  *
  *     node packages/cli/test/scale/real.ts [objects]
  *

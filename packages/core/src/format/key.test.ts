@@ -46,7 +46,7 @@ const KEYS_BY_CLASS: Record<string, string> = {
   Cn: "\u0378\u{10ffff}",
 };
 
-/** What clients of S3 may name, and a path cannot hold as it is. */
+/** Keys that clients of S3 may use, and that a path cannot hold as they are. */
 const ODD = [
   "/",
   "//",

@@ -14,7 +14,7 @@ const OTHER = `"${"f".repeat(32)}"`;
 const SAME = ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"];
 const EARLIER = "Sun, 06 Nov 1994 08:49:36 GMT";
 const LATER = "Sun, 06 Nov 1994 08:49:38 GMT";
-/** What no recipient may take for a date. */
+/** Values that no recipient may regard as a date. */
 const NO_DATES = ["", "0", "-1", "2099", "1994-11-06T08:49:37Z", "2099-01-01", "tomorrow"];
 
 function answer(headers: Record<string, string>) {

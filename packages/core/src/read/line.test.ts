@@ -3,7 +3,7 @@ import { SimulatedClock } from "../../test/index.ts";
 import { Line, type LineRequest } from "./line.ts";
 
 const KIB = 1024;
-/** What k others cost in place of one piece, and how long they take on an idle line. */
+/** The cost of k others in place of one piece, and their time on an idle line. */
 const INSTEAD = [400 * KIB, 50] as const;
 
 /** A line at 0 ms, and how to let time pass. */

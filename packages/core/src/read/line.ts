@@ -61,7 +61,7 @@ export interface LineRequest {
   end(): void;
 }
 
-/** What one source does on the line. */
+/** The activity of one source on the line. */
 interface Traffic {
   /** How many bytes of its requests under way have not come yet. */
   awaited: number;
@@ -71,7 +71,7 @@ interface Traffic {
   lastReceived: number;
 }
 
-/** What is measured of one line. Bytes are those of chunks; times are in milliseconds of `clock`. */
+/** Measurements of one line. Bytes are those of chunks; times are in milliseconds of `clock`. */
 export class Line {
   readonly #clock: Clock;
   /** The rates while some request flowed, … */

@@ -17,7 +17,7 @@ const chunks = object.manifest.placement.map(
   (_, chunk) => new Uint8Array(stripes.flatMap((stripe) => [...object.shard(stripe, chunk)])),
 );
 
-/** What happens to one GET. */
+/** The course of one GET. */
 type Fate = { readonly ms: number; readonly fault: "none" | "refuse" | "503" | "cut" | "short" | "flip"; at: number };
 
 test("a read of many stripes asks every bucket once while all goes well", async () => {

@@ -21,7 +21,7 @@ const PART_MS = 10_000;
 
 interface Line {
   readonly clock: SimulatedClock;
-  /** What comes at a time. */
+  /** The bytes that arrive at a time. */
   readonly partBytes: number;
   /** Bytes that a body brings before it goes silent. */
   readonly silentAfter: number;

@@ -1,4 +1,4 @@
-/** What is special to the stream itself; `region-source.test.ts` tests it in use. */
+/** Tests of the stream itself only; `region-source.test.ts` tests it in use. */
 import { expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
 import { BodyReader } from "./body.ts";

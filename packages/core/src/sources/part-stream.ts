@@ -6,7 +6,7 @@
 import { toAgaroseError } from "../errors.ts";
 import { checkedLength, expectEnd, type BodyReader } from "./body.ts";
 
-/** Who wants one part. */
+/** The consumer of one part. */
 export interface PartRequest {
   readonly signal: AbortSignal;
   /** Called with the number of bytes whenever some of the part have come. */

@@ -15,7 +15,7 @@ export interface RangeCase {
   readonly isSeveral?: boolean;
 }
 
-/** What a test compares of a response. */
+/** The compared parts of a response. */
 export interface RangeAnswer {
   readonly status: number;
   /** `Content-Range`. */

@@ -30,7 +30,7 @@ function readOf(ms: number): Read {
   };
 }
 
-/** What Playwright passes for a test, as much of it as the reporter asks for. */
+/** The part of Playwright's test case that the reporter uses. */
 function ended(title: string, reads: readonly Read[] | undefined, status: TestResult["status"] = "passed") {
   const testCase = {
     location: { file: "/app/tests/cat.spec.ts", line: 7, column: 1 },

@@ -1,4 +1,4 @@
-/** What only the embedded endpoint promises. The CLI's conformance suite tests what all S3 servers share. */
+/** Promises of the embedded endpoint only. The CLI's conformance suite tests what all S3 servers share. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";

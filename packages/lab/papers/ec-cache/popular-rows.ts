@@ -1,6 +1,7 @@
 /**
  * Parity by popularity (EC-Cache, section 6.1): the rows that the caches of PoPs give to popular objects within their
- * capacity, and the extra rows that a scrub stores in buckets near them. PoPs without peers plan by the true popularity.
+ * capacity, and the extra rows that a scrub stores in buckets near them. PoPs without peers plan by the true
+ * popularity.
  */
 import { choosePlaces } from "@agarose/solver/extra-places";
 import { Planner } from "@agarose/solver/internal/planner/planner";
@@ -26,7 +27,7 @@ export interface PopularRowsStudy {
   readonly zipfExponent: number;
 }
 
-/** What the readers of all PoPs have on average. */
+/** The average of the readers of all PoPs. */
 export interface PopularRows {
   /** Extra rows, as a share of the stored ones. */
   readonly moreStorage: number;

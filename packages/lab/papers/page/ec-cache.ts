@@ -3,7 +3,7 @@ import { popularRows } from "../ec-cache/popular-rows.ts";
 import { simulateReadCluster, type ReadClusterResult, type ReadClusterStudy } from "../ec-cache/read-cluster.ts";
 import { change, ms, scenario, share, table, type Cells, type Tables } from "./page.ts";
 
-/** What section 6.1 prints; below, what it does not. */
+/** The figures that section 6.1 prints; below, the others. */
 const PRINTED = {
   servers: 25,
   objectBytes: 40e6,
@@ -206,7 +206,7 @@ async function byPopularity(): Promise<string> {
   return table(["code", "more storage", "hot objects", "mean ms, no cache", "with it", "change"], ...rows);
 }
 
-/** What `byPopularity` takes of a scenario. */
+/** The part of a scenario that `byPopularity` uses. */
 interface Scenario {
   readonly objects: { readonly count: number };
   readonly pops: readonly {

@@ -1,4 +1,4 @@
-/** What the tables of docs/internals/papers.md are made of: scenarios played, numbers and tables as text. */
+/** The parts of the tables of docs/internals/papers.md: scenarios played, numbers and tables as text. */
 import { readFileSync } from "node:fs";
 import { parseScenario, resolveExtends } from "@agarose/solver/internal/simulator/scenario/scenario";
 import { simulate, type SimulationRow } from "@agarose/solver/internal/simulator/simulate";
@@ -12,8 +12,8 @@ export const PAGE = new URL("../../../../docs/internals/papers.md", import.meta.
 const FOLDER = new URL("../../../solver/scenarios/", import.meta.url);
 
 /**
- * A scenario of this package as JSON, with what it extends; `changes` replace top-level fields. The papers' caches change
- * at each request, and those of PoPs that place together once a period.
+ * A scenario of this package as JSON, with what it extends; `changes` replace top-level fields. The papers' caches
+ * change at each request, and those of PoPs that place together once a period.
  */
 export async function scenario(name: string, changes: Json = {}): Promise<Json> {
   return { decide: "request", ...((await resolveExtends(await load(name), load)) as Json), ...changes };

@@ -1,4 +1,4 @@
-/** What a server can do to the process of a PoP by closing a connection. */
+/** The effect on a PoP's process when a server closes a connection. */
 import { execFile } from "node:child_process";
 import { createServer, type AddressInfo } from "node:net";
 import { promisify } from "node:util";

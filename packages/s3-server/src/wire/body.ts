@@ -120,7 +120,7 @@ const SHA256 = /^[0-9a-f]{64}$/;
 interface Watched {
   readonly algorithm: ChecksumAlgorithm;
   readonly running: Checksum;
-  /** What the client says; until it comes, or if none comes, where from. */
+  /** The client's value; until it arrives, or if none arrives, its source. */
   expected: string | { readonly from: "trailer" | "nobody" };
 }
 

@@ -51,7 +51,7 @@ function refusePreflight({ method, headers }: IncomingMessage): void {
   throw new S3Error("AccessForbidden", "CORSResponse: CORS is not enabled for this bucket.");
 }
 
-/** Who may sign, and how the bucket is named. */
+/** The pairs of keys that may sign, and the way of naming the bucket. */
 export interface RequestRules {
   readonly pairs: readonly Credentials[];
   readonly nowMs: number;

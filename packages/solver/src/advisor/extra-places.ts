@@ -32,7 +32,7 @@ export interface HotChoice {
   readonly bytesMax: number;
 }
 
-/** What an object has counts for so many times its requests, because another choice writes chunks. */
+/** Present extra chunks multiply an object's requests by this, because a different choice writes chunks. */
 const KEPT_FACTOR = 2;
 /** Requests that a read makes beyond k. */
 const DELTA = 1;

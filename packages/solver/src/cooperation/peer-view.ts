@@ -1,6 +1,6 @@
 /**
- * What a PoP plans by when it has peers (Agar, ICDCS'17, section VI): chunks in their caches are further sources, and
- * what they read from here is worth caching. Pure.
+ * * The basis of a PoP's plan when it has peers (Agar, ICDCS'17, section VI): chunks in their caches are further
+ * sources, and what they read from here is worth caching. Pure.
  *
  * All PoPs maximise the same sum, the time that every PoP saves together. It never decreases as long as only one PoP
  * changes its cache at a time (block-coordinate ascent).

@@ -1,4 +1,4 @@
-/** What the first read of a cached value costs decides what a cache keeps of seldom-read objects. */
+/** The cost of the first read of a cached value decides which seldom-read objects a cache keeps. */
 import { expect, test } from "vitest";
 import { Planner } from "./planner.ts";
 

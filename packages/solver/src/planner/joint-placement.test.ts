@@ -16,7 +16,7 @@ const CHUNK_BYTES = 100;
 const CACHE_MS = 5;
 const DELTA = 0;
 
-/** What a run draws. */
+/** The random choices of a run. */
 interface Draw {
   readonly regionMs: readonly (readonly number[])[];
   /** Between two PoPs. */
@@ -96,7 +96,7 @@ class Group {
       else to.book.merge(message, 0);
       if (fate === "double") to.book.merge(message, 0);
       if (fate !== "deliver") continue;
-      // What was held back comes after what was sent after it.
+      // A delayed message arrives after the later ones.
       for (const late of this.#held.splice(0)) {
         late.to.book.merge(late.message, 0);
         this.fired.overtaken++;

@@ -7,7 +7,7 @@ import { replay } from "../policy/replay.ts";
 import { seededRandom } from "../random.ts";
 import { parseScenario, type Scenario } from "../simulator/scenario/scenario.ts";
 import { expect, test } from "vitest";
-// What the simulator is made of, which is no part of the solver's face.
+// The parts of the simulator, which the solver does not export.
 import { Caches, SinglePopCache } from "../simulator/cache-state.ts";
 import { SimulatedWorld } from "../simulator/world.ts";
 import type { RegionEstimate } from "../options/sources.ts";

@@ -1,7 +1,7 @@
 /**
- * What each idea of the papers saves now: the expected time of a read, and of the same read without that idea. Also
- * what reads pay for egress, and would pay without the cache. These are estimates by the latencies that the PoP
- * measures; no read is made without an idea to compare. Pure.
+ * * The present savings of each idea of the papers: the expected time of a read, and of the same read without that
+ * idea. Also what reads pay for egress, and would pay without the cache. These are estimates by the latencies that the
+ * PoP measures; no read is made without an idea to compare. Pure.
  */
 import type { PeerView } from "../cooperation/peer-view.ts";
 import { cachingOptions, readMs, type ReadConditions } from "../options/caching-option.ts";

@@ -13,7 +13,7 @@ export class Caches {
   readonly used: Float64Array;
   /** Values written into each PoP's KV; removals do not count. */
   readonly writes: Float64Array;
-  /** What KV has, by place in `held`, of what has changed since; undefined where every change is written at once. */
+  /** The value in KV, by place in `held`, of later changes; undefined where every change is written at once. */
   readonly #unwritten: Map<number, number>[] | undefined;
   readonly #scratch: Int32Array;
 

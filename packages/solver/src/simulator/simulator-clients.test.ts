@@ -1,4 +1,6 @@
-/** What deployed PoPs and clients add to the plain model: when caches change, hedging, plans, transfer times. */
+/**
+ * The additions of deployed PoPs and clients to the plain model: when caches change, hedging, plans, transfer times.
+ */
 import { describe, expect, test } from "vitest";
 import { parseScenario } from "./scenario/scenario.ts";
 import { simulate, type SimulationRow } from "./simulate.ts";

@@ -1,4 +1,4 @@
-/** What is set on a bucket rather than stored in it: that it exists, its CORS rules and its policy. */
+/** The settings of a bucket, apart from its objects: that it exists, its CORS rules and its policy. */
 import {
   CreateBucketCommand,
   GetBucketCorsCommand,

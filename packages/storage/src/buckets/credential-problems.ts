@@ -1,4 +1,4 @@
-/** What S3 servers answer when keys, or the clock that they were used by, are wrong. All else is about the object. */
+/** Answers of S3 servers when keys, or the clock of their user, are wrong. All others are about the object. */
 export const CREDENTIAL_PROBLEMS: ReadonlySet<string> = new Set([
   "AccessDenied",
   "AuthorizationHeaderMalformed",
@@ -9,6 +9,6 @@ export const CREDENTIAL_PROBLEMS: ReadonlySet<string> = new Set([
   "RequestTimeTooSkewed",
   "SignatureDoesNotMatch",
   "TokenRefreshRequired",
-  // What versitygw calls an unknown access key id, with status 404.
+  // The code of versitygw for an unknown access key id, with status 404.
   "XAdminUserNotFound",
 ]);

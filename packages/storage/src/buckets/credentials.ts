@@ -7,7 +7,7 @@ import * as v from "valibot";
 import type { Config, CredentialSource, RegionConfig } from "../config/config.ts";
 import { runUserCommand } from "../config/user-command.ts";
 
-/** What the SDK takes, which is asked for keys before the first request and again before they expire. */
+/** The SDK's credential provider, which is called before the first request and before keys expire. */
 type Provider = NonNullable<S3ClientConfig["credentials"]>;
 /** A key pair, and when it expires. */
 interface Keys {
@@ -73,7 +73,7 @@ function nameOf({ profile, credentialsFile, env, command }: CredentialSource): s
   return `command ${JSON.stringify(command?.[0])}`;
 }
 
-/** What the SDK's default chain takes: a named profile comes before keys in the environment. */
+/** As the SDK's default chain does: a named profile precedes keys in the environment. */
 function defaultOrigin(env: NodeJS.ProcessEnv): string {
   if (env["AWS_PROFILE"]) return `AWS profile ${JSON.stringify(env["AWS_PROFILE"])} (AWS_PROFILE)`;
   if (env["AWS_ACCESS_KEY_ID"]) return "environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";

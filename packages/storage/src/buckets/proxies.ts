@@ -6,7 +6,7 @@ import http from "node:http";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What Node takes: a proxy for each scheme, and the hosts that are asked without one. */
+/** As Node does: a proxy for each scheme, and the hosts without one. */
 export interface Proxies {
   readonly HTTP_PROXY?: string;
   readonly HTTPS_PROXY?: string;

@@ -105,7 +105,7 @@ export class ReadWriteReadStore implements Store {
     return { bytes, etag: headers.get("etag") ?? undefined };
   }
 
-  /** What a store that obeys conditions would have answered. */
+  /** The answer that a store with conditions would have sent. */
   #refusal(name: string, when: "before" | "after"): AgaroseError {
     const message = `region ${this.region.name} holds something else under ${name}, read just ${when} the write`;
     return new AgaroseError("STORE_FAILED", message, { region: this.region.name, status: 412 });

@@ -195,7 +195,7 @@ function atMost(body: Readable, bytesMax: number): Readable {
     transform(part: Buffer, _encoding, done) {
       bytes += part.length;
       if (bytes <= bytesMax) return done(undefined, part);
-      // What more comes is not worth a connection.
+      // Further bytes are not worth a connection.
       body.destroy();
       done(new Error(`an answer of more than ${bytesMax} bytes`));
     },

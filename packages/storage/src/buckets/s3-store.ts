@@ -116,7 +116,7 @@ export class S3Store implements Store {
     return (await this.look(name, signal))?.bytes;
   }
 
-  /** What a listing would say of an object, and the headers of `get`, by a HEAD. Rejects as `head` does. */
+  /** The listed entry of an object, and the headers of `get`, by a HEAD. Rejects as `head` does. */
   async look(name: string, signal?: AbortSignal): Promise<(ListedObject & { readonly headers: Headers }) | undefined> {
     return this.#small("SOURCE_FAILED", `for ${name}`, signal, async ({ abortSignal }) => {
       try {
@@ -136,7 +136,7 @@ export class S3Store implements Store {
     });
   }
 
-  /** What of an answer readers look at, and the tags in the header that an object is put with. */
+  /** The parts of an answer that readers use, and the tags in the header that an object is put with. */
   async #described(name: string, all: SmallAnswer["headers"], signal: AbortSignal | undefined): Promise<Headers> {
     const kept = Object.keys(all).filter((header) => KEPT_HEADERS.has(header) || mayKeepHeader(header));
     const headers = new Headers(kept.map((header) => [header, all[header] ?? ""]));
@@ -282,7 +282,7 @@ export class S3Store implements Store {
     bytes: number,
     isPlain = true,
   ): (() => string) | undefined {
-    // What it adds to the request of a put fits that of a part.
+    // Its additions to the request of a put fit that of a part.
     const command = sent as PutObjectCommand;
     if (!this.#takesTrailers || !isPlain) return sendHashed(command);
     sendChecksummed(command, bytes);

@@ -27,7 +27,7 @@ export interface SmallAnswer {
   readonly body: Readable;
 }
 
-/** What makes a request from an input, and an output from a response, and what these requests have no use for. */
+/** Serializers from input to request and from response to output, and parts that these requests do not use. */
 const LEFT_OUT = [
   "addExpectContinueMiddleware",
   "bucketEndpointMiddleware",
@@ -84,7 +84,7 @@ interface Chain {
   readonly run: Handler<Answered>;
 }
 
-/** Who gets the URL decides on the bytes. */
+/** The holder of the URL chooses the bytes. */
 const UNSIGNED_PAYLOAD = { "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
 
 /** The small requests to one bucket. */

@@ -53,7 +53,7 @@ export interface GetOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What `Store.put` stores: all bytes, or a stream of known length. */
+/** The content of `Store.put`: all bytes, or a stream of known length. */
 export type PutBody = Uint8Array | Readable;
 
 /** Options of `Store.put`. */
@@ -76,7 +76,7 @@ export interface PresignedPut {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What a store says of an object that it has stored. */
+/** A store's answer about an object that it has stored. */
 export interface PutReceipt {
   /** As the store spells it, usually with quotes. */
   readonly etag: string | undefined;

@@ -10,7 +10,7 @@ import { writeContextOf, type WriteContext } from "./write-context.ts";
 
 const KEYS = ["a", "b/ü", "c"];
 
-/** What no region listed. */
+/** A key that no region listed. */
 const wish = (key: string) => ({ key, survey: emptySurvey([]) });
 const WISHES = KEYS.map(wish);
 const { signal } = new AbortController();

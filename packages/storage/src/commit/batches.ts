@@ -32,17 +32,17 @@ export interface BatchKey {
   readonly key: string;
   /** Of the manifest that all regions listed shortly before. Without one, none listed it. */
   readonly etag?: string | undefined;
-  /** What that manifest says. */
+  /** The content of that manifest. */
   readonly survey: Survey;
 }
 
-/** What a writer of one key has of its batch, which is claimed once one of its keys is to be written. */
+/** A writer's part of its batch, which is claimed once one of its keys is to be written. */
 export interface BatchClaim extends Pick<BatchKey, "survey"> {
   /** The right to write the key, once. Undefined where it needs a claim of its own. */
   readonly take: () => Promise<BatchLease | undefined>;
 }
 
-/** What a batch says of a key. */
+/** A batch's entry of a key. */
 export interface BatchEntry {
   readonly generation: number;
   readonly upload: string;
@@ -54,7 +54,7 @@ export interface ListedBatch extends ListedObject {
   readonly entries: ReadonlyMap<string, BatchEntry>;
 }
 
-/** What a writer works under: a claim of its own, or its part of a batch. */
+/** The claim of a writer: its own, or its part of a batch. */
 export type Ownership = Pick<Lease, "generation" | "isExpired" | "isFresh" | "refresh" | "withdraw" | "end">;
 
 /** The right to write one generation of a key once, by a batch. */
@@ -240,7 +240,7 @@ function valuesOf<T>(outcomes: readonly Outcome<T>[]): T[] {
   return outcomes.flatMap((outcome) => (outcome.error === undefined ? [outcome.value] : []));
 }
 
-/** What batches say that were read before. A batch does not change. */
+/** The contents of earlier read batches. A batch does not change. */
 const readBefore = new WeakMap<Store, ReadonlyMap<string, ListedBatch["entries"]>>();
 
 /** The batches in a region. Rejects when the region does not say. */

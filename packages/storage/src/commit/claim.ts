@@ -23,7 +23,7 @@ const CLAIMS_AHEAD_MAX = 1_000_000;
 /** A garbage collector removes old claims, so a region that lists more of one key makes them up. */
 const CLAIMS_MAX = 10_000;
 
-/** What a writer claims. */
+/** The claim of a writer. */
 export interface Claim {
   readonly key: string;
   /** Marks the claim as this writer's. */
@@ -282,7 +282,10 @@ interface ClaimContent {
   readonly withdrawn?: boolean;
 }
 
-/** What a claim says; nothing when it is none, or gone. Rejects when its region does not say: SOURCE_FAILED. */
+/**
+ * The content of a claim; undefined when it is malformed or missing. Rejects when its region does not answer:
+ * SOURCE_FAILED.
+ */
 async function readClaim({ store, name, upload }: ListedClaim, signal: AbortSignal): Promise<ClaimContent> {
   if (upload !== undefined) return { upload };
   const text = await recordText(store, name, "claim", signal);

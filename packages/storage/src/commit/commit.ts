@@ -28,12 +28,12 @@ export interface RegionProblem {
   readonly problem: string;
 }
 
-/** What to commit. */
+/** The manifest to commit. */
 export interface CommitInput<T extends ManifestRecord> {
   readonly key: string;
   /** Marks claims as this writer's. */
   readonly upload: string;
-  /** What the regions held when the caller decided to write. */
+  /** The objects of the regions when the caller decided to write. */
   readonly survey: Survey;
   /**
    * Whether the record depends on the newest one of `survey`: it repeats it, or replaces no other. It is then committed
@@ -50,10 +50,10 @@ export interface CommitInput<T extends ManifestRecord> {
   readonly seal: (generation: number, modified: string) => Promise<T>;
 }
 
-/** What was committed. */
+/** The committed manifest. */
 export interface Commit<T extends ManifestRecord> {
   readonly record: T;
-  /** What the regions that took it held before. */
+  /** The previous objects of the regions that accepted it. */
   readonly replaced: readonly RegionManifest[];
   /** The regions that did not take it: a minority. */
   readonly regionsWithout: readonly RegionProblem[];
@@ -98,7 +98,7 @@ export async function commitRecord<T extends ManifestRecord>(
   }
 }
 
-/** What precedes the first write of a manifest. A failure takes the claims back, so that they hold up nobody. */
+/** The checks before the first write of a manifest. A failure withdraws the claims, so that they block no writer. */
 async function prepared<T extends ManifestRecord>(input: CommitInput<T>, leases: Ownership[], context: WriteContext) {
   try {
     await input.prepare?.();
@@ -170,7 +170,7 @@ async function sealOwn<T extends ManifestRecord>(
     const isOurs = await isOwned(own);
     // Claims are removed once their generation is in a majority. A late claimer sees that generation here.
     // A majority shows it. What the others hold was seen before, and their conditions are those of that time.
-    // Who claimed a batch has looked since.
+    // The writer that claimed a batch has looked since.
     const isSeen = own instanceof BatchLease && isOurs;
     const survey = copies
       ? await surveyRegions(key, context)
@@ -292,7 +292,7 @@ async function giveUp(
   const first = writes.find(({ problem }) => problem)?.problem;
   const details = { key, written, needed, first: first?.toJSON() };
   const what = `the manifest of ${JSON.stringify(key)} was written to ${written} regions, ${needed} are needed`;
-  // What a majority may hold, other writers take for settled. Undoing it could take back what they have acknowledged.
+  // Other writers rely on a manifest that a majority may hold. Undoing it could revert writes that they acknowledged.
   const isOpen = written + silent.length >= needed;
   const uncertain = (isOpen ? silent.map(({ store }) => store) : await rollBack(record, writes, context)).map(
     ({ region }) => region.name,

@@ -1,4 +1,4 @@
-/** What a bucket may answer in place of a control record. */
+/** Possible answers of a bucket in place of a control record. */
 import { acceptUnsigned } from "@agarose/core/format";
 import { expect, test } from "vitest";
 import type { Store } from "../buckets/store.ts";

@@ -43,13 +43,13 @@ const RECORD_SHAPE = v.object({
 /** The record of one region. */
 export type ControlRecord = v.InferOutput<typeof RECORD_SHAPE>;
 
-/** What all regions of a deployment say alike. */
+/** The common part of all regions' records. */
 export type ControlState = Omit<ControlRecord, "control" | "region" | "signature">;
 
 /** The secrets of a prefix. */
 export type SecretsInForce = v.InferOutput<typeof SECRETS_SHAPE>;
 
-/** What one region has. */
+/** The record of one region. */
 export interface RegionControl {
   readonly store: Store;
   /** Absent when there is none, or one that this machine does not trust. */
@@ -96,7 +96,7 @@ export function freshState(config: Config, signer: string | undefined): ControlS
   return { deployment, epoch: 1, ...keysOf(config, signer), retired: [], secrets: [] };
 }
 
-/** What a configuration says of keys. */
+/** The keys of a configuration. */
 export function keysOf(
   { publicKeys = [] }: Pick<Config, "publicKeys">,
   signer: string | undefined,

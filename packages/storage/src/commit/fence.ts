@@ -28,7 +28,7 @@ export const LEASE_MS = 5_000;
 /** From this age on, the next look begins, so that it has ended when the last one counts no longer. */
 const AHEAD_MS = LEASE_MS / 2;
 
-/** What a fence works with. */
+/** Dependencies of a fence. */
 export type FenceContext = Pick<WriteContext, "config" | "stores" | "signal" | "clock" | "trust" | "sign"> & {
   readonly breaker: Breaker;
 };
@@ -39,7 +39,7 @@ interface Look {
   readonly state: Promise<ControlState>;
 }
 
-/** What writers of one configuration may do. */
+/** The permissions of writers of one configuration. */
 export class Fence implements WriterFence {
   readonly #context: FenceContext;
   /** The look that began last. */
@@ -111,7 +111,7 @@ export class Fence implements WriterFence {
   }
 }
 
-/** What a change of the keys in force begins with. */
+/** The first step of a change of the keys in force. */
 export interface Announcement extends Pick<ControlState, "signers" | "signer"> {
   /** The secrets of the prefixes that change. */
   readonly secrets?: readonly SecretsInForce[];
@@ -172,7 +172,7 @@ export function untilFenced(context: FenceContext): Promise<void> {
   return sleep(LEASE_MS, context);
 }
 
-/** What `config` says of keys, for `announce`. */
+/** The keys of `config`, for `announce`. */
 export async function announcementOf(context: FenceContext): Promise<Announcement> {
   return keysOf(context.config, await signerId(context));
 }
@@ -271,7 +271,7 @@ async function createMissing(
       .catch((error: unknown) => {
         if (!isConditionFailed(error)) throw error;
       });
-    // What is there now says whether another region has this bucket, too.
+    // The present record shows whether a different region has this bucket, too.
     return readControl(store, signal, context.trust);
   };
   const outcomes = await askRegions(

@@ -105,7 +105,7 @@ export class Lease {
   }
 
   async #renew(): Promise<void> {
-    // What has ended stays so: meanwhile the writer was taken for dead.
+    // An expired lease stays expired, because the writer may have been declared dead.
     if (this.isExpired) return;
     await this.#store();
     if (!this.#isOver) this.#plan();

@@ -8,12 +8,12 @@ import { keeperFor } from "./history.ts";
 import { compareAge, holds, readRegion, surveyRegions, type RegionManifest } from "../regions/region-survey.ts";
 import { majorityOf, pause, type WriteContext } from "./write-context.ts";
 
-/** What became of the write in one region. */
+/** The outcome of the write in one region. */
 export interface RegionWrite {
   readonly store: Store;
   /** `superseded`: the region has a newer one, or another one of the same generation. */
   readonly outcome: "written" | "superseded" | "failed";
-  /** What was there before. Undefined when it was never read. */
+  /** The previous object. Undefined when it was never read. */
   readonly replaced?: RegionManifest;
   readonly problem?: AgaroseError;
   /** Whether the region may hold the record, or take it later, without our knowing. */

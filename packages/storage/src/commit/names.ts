@@ -25,7 +25,7 @@ export function claimName(key: string, generation: number): string {
   return `${claimPrefix(key)}${generation}`;
 }
 
-/** What the names of all claims to a key begin with. */
+/** The common prefix of the names of all claims to a key. */
 export function claimPrefix(key: string): string {
   return `${CLAIM_PREFIX}${keyName(key)}`;
 }
@@ -45,7 +45,7 @@ export function historyName(key: string, upload: string, replacedBy: number): st
   return `${historyPrefix(key)}${upload}.${replacedBy}`;
 }
 
-/** What the names of all copies of a key begin with. */
+/** The common prefix of the names of all copies of a key. */
 export function historyPrefix(key: string): string {
   return `${HISTORY_PREFIX}${keyName(key)}`;
 }

@@ -1,7 +1,7 @@
 /** Tries a signer: one signature over what is no manifest, so that a command asks for it once. */
 import type { Signature, Signer } from "@agarose/core/format";
 
-/** What signers sign to show that readers trust them. */
+/** The message that signers sign to show that readers trust them. */
 export const PROBE = new TextEncoder().encode("agarose-probe/1\n");
 
 const signed = new WeakMap<Signer, Promise<Signature>>();

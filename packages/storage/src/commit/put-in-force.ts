@@ -11,7 +11,7 @@ import {
   type FenceContext,
 } from "./fence.ts";
 
-/** What a step of a rotation puts into force. */
+/** The keys that a step of a rotation puts into force. */
 export interface KeysStep {
   /** Default: the keys of the configuration. */
   readonly change?: Partial<Announcement>;

@@ -5,7 +5,7 @@ import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
 import { repairName } from "./names.ts";
 import { majorityOf, type RegionParts } from "./write-context.ts";
 
-/** What an object lacks. */
+/** The missing parts of an object. */
 export interface RepairEntry {
   readonly key: string;
   readonly generation: number;

@@ -1,4 +1,4 @@
-/** What everything that writes works with. Time and randomness are part of it, so that a test controls every wait. */
+/** The context of everything that writes. Time and randomness are part of it, so that a test controls every wait. */
 import { randomBytes } from "node:crypto";
 import { systemClock, type Clock, type Random } from "@agarose/core";
 import { acceptUnsigned, type ManifestRecord, type SignatureCheck, type Signer } from "@agarose/core/format";
@@ -16,7 +16,7 @@ export interface WriterFence {
   check(record?: ManifestRecord, isContent?: boolean): Promise<void>;
 }
 
-/** What `writeContextOf` makes a context of. */
+/** The input of `writeContextOf`. */
 export interface WriteOptions {
   readonly config: Config;
   readonly stores: readonly Store[];

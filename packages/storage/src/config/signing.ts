@@ -13,7 +13,7 @@ import {
 import type { Config } from "./config.ts";
 import { runUserCommand } from "./user-command.ts";
 
-/** What a PKCS#8 key of Ed25519 has before its 32 bytes (RFC 8410). */
+/** The prefix of the 32 bytes in a PKCS#8 key of Ed25519 (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 const RAW_BYTES = 32;
 

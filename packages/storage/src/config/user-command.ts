@@ -9,7 +9,7 @@ import { spawn } from "node:child_process";
 
 /** How a program is run. */
 export interface UserCommandOptions {
-  /** What the program gets on stdin. Default: nothing. */
+  /** The bytes for the program's stdin. Default: nothing. */
   readonly input?: Uint8Array;
   /** It is ended after this time. Default: two minutes, which is enough for somebody to touch a key. */
   readonly limitMs?: number;
@@ -20,8 +20,7 @@ const KILL_AFTER_MS = 2_000;
 /** Keys, secrets and signatures have a few kilobytes at most. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
-/**
- * What the program prints on stdout. What it prints on stderr is shown on a terminal, where it may ask for something,
+/** * The program's output on stdout. Its output on stderr is shown on a terminal, where it may ask for something,
  * and nowhere else.
  *
  * @throws an Error that names the program, or an AbortError when this process is told to end.

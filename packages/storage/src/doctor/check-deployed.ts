@@ -1,5 +1,4 @@
-/**
- * What deployed PoPs can get wrong, asked of the PoPs themselves: places, entry, clocks, CORS, periods, buckets, keys
+/** * Checks of deployed PoPs by their own answers: places, entry, clocks, CORS, periods, buckets, keys
  * and peers.
  */
 import { toAgaroseError } from "@agarose/core";
@@ -14,7 +13,7 @@ import type { Check } from "./check.ts";
 type Pop = Config["pops"][number];
 type State = Check["state"];
 
-/** What the checks depend on. */
+/** Dependencies of the checks. */
 export interface DeployedOptions {
   readonly fetch: typeof globalThis.fetch;
   /** Milliseconds since 1970. */
@@ -115,7 +114,7 @@ class PopCheck {
     }
   }
 
-  /** What to say of a PoP without a place. */
+  /** The finding for a PoP without a place. */
   #unplaced({ place, continent }: StatusAnswer, placement: string | null): Found {
     if (this.#pop.node) return { state: "ok", message: "your own machine" };
     if (continent) return { state: "ok", message: `one Worker everywhere; this machine reads from ${continent}` };

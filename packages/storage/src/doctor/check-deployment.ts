@@ -11,7 +11,7 @@ import { checkSigning } from "./check-signing.ts";
 import type { Check } from "./check.ts";
 import { fixRegion, type Fix, type FixedRegion, type FixOptions } from "./fix.ts";
 
-/** What to check, and whether to mend it. */
+/** The parts to check, and whether to fix them. */
 export interface DeploymentCheckOptions {
   /** The web app's origin, which CORS is checked and set for. Default: any. */
   readonly origin?: string | undefined;

@@ -54,7 +54,7 @@ export async function checkIdentity(context: FenceContext, { fix, writable }: Id
 /** Gives regions their records, and puts the keys of the configuration into force where that takes nobody's away. */
 async function mend(context: FenceContext): Promise<void> {
   const own = await announcementOf(context);
-  // What was stored before the first key is signed by nobody.
+  // Objects from before the first key are unsigned.
   const trusting = { ...context, trust: acceptUnsigned };
   const before = newestOf(await readAll(trusting));
   if (before && before.signers.length === 0 && own.signers.length > 0) return announce(own, trusting);

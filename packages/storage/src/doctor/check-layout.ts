@@ -1,4 +1,4 @@
-/** What the configured layouts survive, against what the configuration promises. */
+/** Compares the losses that the configured layouts survive with the promise of the configuration. */
 import { toAgaroseError } from "@agarose/core";
 import { chunkBytes, checkSurvival, roundRobin, spread, survives, type Code } from "@agarose/core/format";
 import { codesLine } from "../layout/codes-line.ts";

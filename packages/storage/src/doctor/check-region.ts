@@ -26,7 +26,7 @@ const ORIGIN_DEFAULT = "https://doctor.agarose.invalid";
 /** Begins the names of what the checks store. */
 export const PROBE_PREFIX = "doctor/";
 
-/** What the checks of a region depend on. */
+/** Dependencies of the checks of a region. */
 export interface RegionCheckOptions {
   /** The web app's origin, which CORS is checked for. */
   readonly origin?: string;
@@ -133,7 +133,7 @@ class RegionCheck {
         (error: unknown) => {
           const { status } = toAgaroseError(error).details;
           if (status === 412) return true;
-          // What stores answer to a header that they do not implement.
+          // The answers of stores to a header that they do not implement.
           if (status === 400 || status === 501) {
             unknown.push(...Object.keys(condition));
             return false;
@@ -184,7 +184,7 @@ class RegionCheck {
     });
   }
 
-  /** What a browser does: a range of a chunk, without credentials, from another origin. */
+  /** As a browser reads: a range of a chunk, without credentials, from another origin. */
   async readPublicly(): Promise<void> {
     const headers = { range: `bytes=0-${RANGE_BYTES - 1}`, origin: this.#origin };
     const startedMs = this.#options.nowMs();
@@ -227,7 +227,7 @@ class RegionCheck {
     }
   }
 
-  /** What a browser asks before it sends a chunk to the address that is signed for it. */
+  /** The preflight of a browser before it sends a chunk to its signed address. */
   async preflightPut(): Promise<void> {
     const { endpoint, bucket } = this.#store.region;
     const asked = ["cache-control", "content-type", "if-none-match"];

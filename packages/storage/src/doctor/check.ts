@@ -1,5 +1,5 @@
 /** One finding of `agarose doctor`. */
-/** What a fix can do for a region's bucket. */
+/** The possible fixes of a region's bucket. */
 export type Remedy = "make bucket" | "set CORS" | "allow public reads";
 
 /** A finding about a region, a PoP or the layout. */
@@ -9,9 +9,9 @@ export interface Check {
   readonly name: string;
   /** `warn`: works, but less well than it could. */
   readonly state: "ok" | "warn" | "fail";
-  /** What was found, and what to do about it. */
+  /** The finding, and the next step. */
   readonly message: string;
-  /** What a fix does about it. Absent when only a person can, and for what is sound. */
+  /** The fix. Absent when only a person can fix it, and for sound parts. */
   readonly remedy?: Remedy;
 }
 

@@ -9,20 +9,20 @@ import type { Check, Remedy } from "./check.ts";
 import { publicReadPolicy } from "../buckets/public-read.ts";
 import { withPublicReads, withReadRule } from "./merge-settings.ts";
 
-/** What became of a remedy. */
+/** The outcome of a remedy. */
 export interface Fix {
   /** The region. */
   readonly subject: string;
   readonly remedy: Remedy;
   /** `planned`: with `dryRun`. `kept`: the bucket has it already. */
   readonly outcome: "fixed" | "planned" | "kept" | "failed";
-  /** What was done, or what failed and how to do it by hand. */
+  /** The action, or the failure and the steps by hand. */
   readonly message: string;
   /** Why it failed. */
   readonly error?: AgaroseError;
 }
 
-/** What fixing depends on. */
+/** Dependencies of fixes. */
 export interface FixOptions {
   /** The web app's origin, which CORS is set for; `*` for any. */
   readonly origin: string;

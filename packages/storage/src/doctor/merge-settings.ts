@@ -1,4 +1,4 @@
-/** What readers need of a bucket's CORS rules and policy, merged into what is there. Pure. */
+/** Merges the CORS rules and policy that readers need into those of a bucket. Pure. */
 import { AgaroseError } from "@agarose/core";
 import { isRecord } from "@agarose/core/format";
 import type { CORSRule } from "../buckets/bucket-settings.ts";

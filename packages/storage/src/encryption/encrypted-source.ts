@@ -14,7 +14,7 @@ import type { Encryption } from "@agarose/core/format";
 import { hashFile } from "../upload/file-hash.ts";
 import type { FileHash, SourceReader } from "../upload/file-source.ts";
 
-/** What is stored in place of a file. */
+/** The bytes that are stored in place of a file. */
 export interface EncryptedSource {
   readonly file: SourceReader;
   /** Length and SHA-256 of the cells. */

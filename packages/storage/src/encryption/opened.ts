@@ -1,4 +1,4 @@
-/** What readers with the secrets see of objects that may be encrypted or compressed. */
+/** The view of readers with the secrets of objects that may be encrypted or compressed. */
 import { openContent, type OpenedObject } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import { secretsOf, type EncryptionConfig } from "./secrets-of.ts";

@@ -14,7 +14,7 @@ export function unreadable(path: string, error: unknown): string {
   return `${path} ${REASONS[code] ?? `cannot be read (${code || message})`}`;
 }
 
-/** What the system says when a disk, a quota or a limit of the process has no room. */
+/** Errors of the system when a disk, a quota or a limit of the process has no room. */
 const NO_ROOM: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
 /** Whether an error says that there is no room. */

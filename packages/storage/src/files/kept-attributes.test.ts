@@ -1,4 +1,4 @@
-/** What stays of a file that is replaced, and what a new secret is. */
+/** Attributes that a replaced file keeps, and those of a new secret. */
 import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -19,7 +19,9 @@ const OWNER = new RegExp(`([\\da-f]{8})-${process.pid}-([\\da-f]{8})-`);
 const OTHER = "0123abcd";
 const DAY_MS = 86_400_000;
 
-/** Who else may have made `path`: this process before a restart of the container, a process of another one, no one. */
+/**
+ * Other possible creators of `path`: this process before a restart of the container, a process of another one, no one.
+ */
 async function madeBy(path: string, who: "earlier" | "elsewhere" | "dead"): Promise<string> {
   const [, host, start] = OWNER.exec(path)!;
   const { pid: dead } = spawnSync(process.execPath, ["-e", ""]);

@@ -23,7 +23,7 @@ const NAME_BYTES_MAX = 200;
 /** Where the system does not say when a process began. */
 const NO_START = "0".repeat(8);
 const YOUNG_EVERY_MS = 600_000;
-/** What nobody has written to for this long, in another container, was left by a process that has ended. */
+/** A file without a write for this long, in another container, is from a process that has ended. */
 const YOUNG_MS_MAX = 7_200_000;
 
 /** Machines may share a folder, and so may containers, each of which numbers its own processes. */

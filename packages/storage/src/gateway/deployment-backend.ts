@@ -54,16 +54,16 @@ import { keysBehind, type FoundKey } from "./sorted-keys.ts";
 import type { Spool } from "./spool.ts";
 import { readVersion, versionsOf, type KeyVersion } from "./versions.ts";
 
-/** What reads and writes work on. */
+/** The context of reads and writes. */
 export type DeploymentContext = DeploymentParts & {
   readonly knownRegions: KnownRegions;
   /** Of reads and lists. What a write decides by is strong all the same. */
   readonly consistency: Consistency;
-  /** What goes on when a client leaves. */
+  /** Work that continues when a client disconnects. */
   readonly unread: UnreadAdoptions;
 };
 
-/** What a backend needs beside the deployment. */
+/** Dependencies of a backend besides the deployment. */
 export interface BackendOptions {
   readonly uploads: Uploads;
   readonly spool: Spool;

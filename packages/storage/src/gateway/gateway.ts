@@ -17,7 +17,7 @@ export interface GatewayOptions extends Pick<S3ServerOptions, "pairs" | "domain"
   /** 0 for any free port. */
   readonly port: number;
   readonly host: string;
-  /** What reads and writes use. Its signal does not end a gateway: `close` does. */
+  /** The context of reads and writes. Its signal does not stop a gateway: `close` does. */
   readonly context: DeploymentParts;
   /** Of reads and lists. Default: `strong`. */
   readonly consistency?: Consistency | undefined;
@@ -107,14 +107,14 @@ async function listen(options: S3ServerOptions & Pick<GatewayOptions, "port" | "
   }
 }
 
-/** What a gateway meets that was started before a rotation. */
+/** Errors of a gateway that was started before a rotation. */
 const OUTDATED: ReadonlySet<string> = new Set([
   "KEYS_OUTDATED",
   "MANIFEST_UNTRUSTED",
   "SECRET_MISSING",
   "SECRET_WRONG",
 ]);
-/** Who cannot be helped by another configuration must not have it read for every request. */
+/** A client that a new configuration cannot help must not cause a read of it for every request. */
 const RELOAD_MS_MIN = 1_000;
 
 /** Reads the configuration again when an answer shows that it is from before. */

@@ -30,7 +30,7 @@ const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {
   WRITE_UNCERTAIN: "ServiceUnavailable",
 };
 
-/** What is said of the object that a client sends, and of a manifest that a region holds. */
+/** Codes for an object that a client sends, and for a manifest that a region holds. */
 const TOO_LARGE: ReadonlySet<ErrorCode> = new Set(["CODE_INVALID", "MANIFEST_TOO_LARGE"]);
 
 /**

@@ -52,7 +52,7 @@ export async function* keysBehind(
       requireAll();
       yield { key: plain.name, plain };
     }
-    // What the regions know of a key holds, also that its object was removed.
+    // The regions decide about a key, also that its object was removed.
     if (plain?.name === group.key) plain = await nextPlain();
     requireAll();
     if (isLive || hasRemoved) yield { key: group.key, group };

@@ -19,7 +19,7 @@ import {
 } from "../objects/verify-object.ts";
 import { keptVersions } from "./kept-versions.ts";
 
-/** What was found of the history of a key. */
+/** Findings about the history of a key. */
 export interface HistoryVerdict {
   readonly kept: readonly KeptVerdict[];
   /** Regions that did not say what they keep. */

@@ -24,7 +24,7 @@ export interface ObjectLayout extends Code {
   readonly placement: readonly string[];
 }
 
-/** What codes are chosen by. */
+/** The inputs for the choice of a code. */
 export interface CodeChoice {
   /** As `CodesRequest` has them. */
   readonly connections?: number | undefined;
@@ -73,7 +73,7 @@ export function hasDrainedLeaves({ leaves = [] }: Pick<Manifest, "leaves">, { re
   return regions.some(({ name, drain }) => drain === true && names.includes(name));
 }
 
-/** What the configuration says for a key and a length: the first of `codes` that fits, else `code`. */
+/** The configured code of a key and a length: the first of `codes` that fits, else `code`. */
 export function codeOf({ code, codes }: Config, key: string, bytes: number): Config["code"] {
   const rule = codes.find(({ prefix = "", bytesMax = Infinity }) => key.startsWith(prefix) && bytes <= bytesMax);
   return rule?.code ?? code;

@@ -32,7 +32,7 @@ import { hashesOf } from "./stripe-hashes.ts";
 /** The leaf list of one region. */
 export interface LeafListVerdict {
   readonly region: string;
-  /** What is wrong: CHUNK_MISSING, CHUNK_WRONG_LENGTH, CHUNK_CORRUPT, or why the region did not answer. */
+  /** The damage: CHUNK_MISSING, CHUNK_WRONG_LENGTH, CHUNK_CORRUPT, or why the region did not answer. */
   readonly code?: string | undefined;
 }
 

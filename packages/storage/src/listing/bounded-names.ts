@@ -8,7 +8,7 @@ import type { ListedObject, Store } from "../buckets/store.ts";
  */
 export const NAMES_MAX = 100_000;
 
-/** What the store lists below a prefix of one key. Throws SOURCE_FAILED behind `NAMES_MAX` names. */
+/** The names that the store lists below a prefix of one key. Throws SOURCE_FAILED behind `NAMES_MAX` names. */
 export async function* boundedNames(store: Store, prefix: string, signal: AbortSignal): AsyncGenerator<ListedObject> {
   let names = 0;
   for await (const listed of store.list(prefix, signal)) {

@@ -37,7 +37,7 @@ const AGE_MS_MAX = 30 * 24 * 3_600_000;
 const DATE_MS_MAX = 8.64e15;
 /** A manifest names a file for about a million objects. */
 const MANIFEST_BYTES_MAX = 64 * 1024 * 1024;
-/** What names of keys are made of. Other programs may have other names. */
+/** The characters of key names. Other programs may have other names. */
 const OWN_NAME = /^[\x21-\x7e]+$/;
 
 const MANIFEST = v.object({
@@ -60,7 +60,7 @@ const ROW = v.object({
   ETag: v.pipe(v.string(), v.regex(/^\S*$/)),
 });
 
-/** What a manifest says. */
+/** The facts of a manifest. */
 interface Opened {
   readonly columns: string[];
   readonly data: v.InferOutput<typeof MANIFEST>["files"];

@@ -1,5 +1,4 @@
-/**
- * What the buckets hold of one key at a time, in order of the keys and in constant memory.
+/** * The objects of the buckets for one key at a time, in order of the keys and in constant memory.
  *
  * Listings come in order of the names, and `!` ends every key in them, so a merge of all listings meets each key once.
  * A region that lists in another order counts as one that cannot be listed: what it has would seem to be missing.
@@ -15,7 +14,7 @@ import { isInShard, type Shard } from "./shard.ts";
 /** An object of a listing, and where it is. */
 export interface RegionObject extends ListedObject {
   readonly store: Store;
-  /** What follows the name of the key. */
+  /** The suffix after the name of the key. */
   readonly suffix: string;
 }
 
@@ -45,18 +44,18 @@ const PREFIXES = {
   history: HISTORY_PREFIX,
 } as const;
 
-/** What `keyName` makes of a key. */
+/** The name of a key, as `keyName` makes it. */
 const OWN_GROUP = /^[\x21-\x7e]+$/;
 
-/** What the buckets can hold of a key. */
+/** The kinds of objects that buckets hold for a key. */
 export type Kind = keyof typeof PREFIXES;
 
-/** What is listed when nothing else is asked for. */
+/** The kinds that are listed by default. */
 export const KINDS_DEFAULT: readonly Kind[] = ["chunks", "manifests", "claims", "marks"];
 
 /** Options of `keyGroups`. */
 export interface ListingOptions {
-  /** What to list. The others are empty. Default: all but the repair queue and the history. */
+  /** The kinds to list. The others are empty. Default: all but the repair queue and the history. */
   readonly kinds?: readonly Kind[];
   /** The key after which to begin. */
   readonly after?: string;
@@ -66,7 +65,7 @@ export interface ListingOptions {
   readonly until?: string | undefined;
   /** Leaves out the keys of other shards. Default: there are none. */
   readonly shard?: Shard | undefined;
-  /** What to read in place of listing a region. An error of one ends the listing. Default: there are none. */
+  /** A source to read in place of listing a region. An error of one ends the listing. Default: there are none. */
   readonly inventories?: ReadonlyMap<Store, Pick<Store, "list">> | undefined;
   /** Timers of deadlines. Default: the system's. */
   readonly clock?: Clock;

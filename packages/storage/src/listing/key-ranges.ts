@@ -49,7 +49,7 @@ const [LEAST, BASE] = [0x21, 95];
 const GREATEST = "~~";
 /** Digits that a double holds. */
 const DIGITS = 8;
-/** What a piece may hold that has all of its sample in one place. */
+/** The most keys of a piece that has all of its sample in one place. */
 const OBJECTS_MAX = 1e12;
 /** Each halves the room in which the next name is looked for. */
 const PROBES_MAX = 200;

@@ -21,7 +21,7 @@ export interface FailedRegion {
 
 /** Options of `KeyListing`. */
 export interface KeyListingOptions {
-  /** What to list beside manifests. */
+  /** The kinds to list in addition to manifests. */
   readonly kinds?: readonly Kind[];
   /** The key after which to begin. */
   readonly after?: string | undefined;
@@ -198,7 +198,7 @@ async function isLive(group: KeyGroup, silent: number, context: WriteContext, ho
     context.signal.throwIfAborted();
     const error = toAgaroseError(cause);
     const unusable = (error.details["unusable"] ?? []) as readonly string[];
-    // What is there and cannot be used is listed, so that somebody sees it.
+    // An unusable object is listed, so that somebody sees it.
     if (unusable.length > 0 || error.code.startsWith("MANIFEST_")) return true;
     throw error;
   }

@@ -1,5 +1,4 @@
-/**
- * What the regions hold under many keys, by listings: one request for a thousand keys in place of one for each.
+/** * The state of the regions for many keys, by listings: one request for a thousand keys in place of one for each.
  */
 import type { AgaroseError } from "@agarose/core";
 import { keyName } from "@agarose/core/format";
@@ -13,7 +12,7 @@ const KEYS_MIN = 10;
 /** So many others may be listed for each key. A page of a listing has a thousand. */
 const LISTED_PER_KEY = 100;
 
-/** What listings say of keys, as it was a moment ago. */
+/** The state of keys by listings, as it was a moment ago. */
 export interface ListedKeys {
   /** Nothing was ever stored under these: a majority of the regions does not list them. */
   readonly absent: ReadonlySet<string>;

@@ -1,4 +1,4 @@
-/** What the listings and the manifests say of a listed object, with as few requests as that takes. */
+/** The facts of a listed object by listings and manifests, with as few requests as possible. */
 import { hash } from "node:crypto";
 import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import { readRegion, type RegionManifest, type Survey } from "../regions/region-survey.ts";
@@ -35,15 +35,15 @@ export async function currentManifest(
 }
 
 /**
- * What all regions hold under a listed key, by one request; undefined where they differ or none answers. A region that
- * is late brings a request to each.
+ * * The manifest of all regions for a listed key, by one request; undefined where they differ or none answers. A region
+ * that is late brings a request to each.
  */
 export async function commonRecord(group: KeyGroup, context: RegionParts): Promise<ManifestRecord | undefined> {
   const etag = commonEtag(group, context);
   return etag === undefined ? undefined : listedRecord(etag, group, context);
 }
 
-/** What a majority lists under a key, as `commonRecord` reads it, though other regions may hold something else. */
+/** The entry of a majority for a key, as `commonRecord` reads it, though other regions may hold something else. */
 export async function majorityRecord(group: KeyGroup, context: RegionParts): Promise<ManifestRecord | undefined> {
   const etag = majorityEtag(group, context);
   return etag === undefined ? undefined : listedRecord(etag, group, context);
@@ -72,7 +72,7 @@ export async function recordOf(etag: string, key: string, context: RegionParts):
   return (await manifestOf(etag, key, context))?.record;
 }
 
-/** What all regions hold under a key whose manifest they list by one ETag; undefined where none sends that. */
+/** The manifest of a key that all regions list by one ETag; undefined where none sends that. */
 export async function listedSurvey(etag: string, key: string, context: RegionParts): Promise<Survey | undefined> {
   const found = await manifestOf(etag, key, context);
   if (!found) return undefined;

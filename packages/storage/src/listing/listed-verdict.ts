@@ -10,7 +10,7 @@ import { currentNames } from "../buckets/region-names.ts";
 import { mayBeTombstone, mustBeTombstone } from "./listed-length.ts";
 import { commonRecord } from "./listed-object.ts";
 
-/** What `quickVerdict` needs listed of a key beside its manifests. */
+/** The listed kinds that `quickVerdict` needs besides manifests. */
 export function quickKinds({ keep }: Pick<Config, "keep">): readonly Kind[] {
   return keep.length > 0 ? ["chunks", "history"] : ["chunks"];
 }
@@ -21,7 +21,7 @@ export function quickKinds({ keep }: Pick<Config, "keep">): readonly Kind[] {
  * be. A region that is late brings a request to each. A key with a history takes a closer look.
  */
 export async function quickVerdict(group: KeyGroup, context: WriteContext): Promise<ObjectVerdict | undefined> {
-  // What is kept of the key is in no manifest.
+  // Kept versions of the key are in no manifest.
   if (group.history.length > 0) return undefined;
   const { code, codes } = context.config;
   return code !== "auto" && codes.length === 0

@@ -14,7 +14,7 @@ export type AgeOf = (object: { readonly store: Store; readonly modifiedMs: numbe
 
 interface Reading {
   readonly store: Store;
-  /** What the region's clock said, and this machine's at the same moment. */
+  /** The region's clock, and this machine's at the same moment. */
   readonly regionMs: number;
   readonly localMs: number;
   /** Of the timer, when the region's clock had said it. */

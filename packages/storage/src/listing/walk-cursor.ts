@@ -9,7 +9,7 @@ import type { RegionConfig } from "../config/config.ts";
 export interface Cursor<T> {
   /** The last key that an earlier run has done. Undefined at the start. */
   readonly after: string | undefined;
-  /** What an earlier run found. */
+  /** The findings of an earlier run. */
   readonly totals: T | undefined;
   /** Notes that everything up to `key` is done. */
   pass(key: string, totals: T): Promise<void>;
@@ -17,15 +17,15 @@ export interface Cursor<T> {
   end(totals: T): Promise<void>;
 }
 
-/** What a cursor file holds. */
+/** The content of a cursor file. */
 interface Saved<T> {
   /** The buckets that are walked over: those of another deployment have other keys behind `after`. */
   readonly buckets: string;
-  /** What the walk does, with its options: another walk must not continue here. */
+  /** The verb and options of the walk, because a different walk must not continue here. */
   readonly walk: string;
   /** The last key that is done. */
   readonly after: string;
-  /** What was found up to there. */
+  /** The findings up to there. */
   readonly totals: T;
 }
 

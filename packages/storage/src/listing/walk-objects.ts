@@ -18,14 +18,14 @@ export interface WalkOptions {
   readonly onWarning?: (line: string) => void;
 }
 
-/** What to do with which keys. `R` is the result of one key, `T` what all results come to, `I` what a listing has. */
+/** The action for each key. `R` is the result of one key, `T` the sum of all, `I` an entry of a listing. */
 export interface Walk<R, T, I extends { readonly key: string } = KeyGroup> {
   /** Says in the cursor file what this walk does. */
   readonly name: string;
   readonly options: WalkOptions;
   /** Another listing than that of the regions: what comes after a key, in the order in which it comes. */
   readonly items?: (after: string | undefined) => AsyncIterable<I>;
-  /** What `act` needs listed of a key beside its manifests. */
+  /** The listed kinds that `act` needs besides manifests. */
   readonly kinds?: readonly Kind[];
   readonly objectsAtATime: number;
   /** Undefined for a key of which nothing is to be said. `item` is what was listed, if the key was not given. */

@@ -9,14 +9,14 @@ import type { DeploymentParts } from "../parts.ts";
 import { applyKeysToHistory } from "./apply-keys-to-history.ts";
 import { applyKeys, type ApplyKeysContext, type AppliedKeys } from "./apply-keys.ts";
 
-/** What to sign and encrypt again. */
+/** The objects to re-sign and re-encrypt. */
 export interface ApplyKeysOptions extends WalkOptions, Pick<ApplyKeysContext, "vouches" | "dryRun"> {
   /** With `vouches`: whether to take the newest manifest where regions hold different ones. Default: false. */
   readonly acceptsNewest?: boolean;
   readonly onOutcome: (outcome: ApplyKeysOutcome) => Promise<void>;
 }
 
-/** What came of one object. */
+/** The outcome of one object. */
 export type ApplyKeysOutcome =
   | { readonly key: string; readonly outcome: AppliedKeys }
   | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };

@@ -12,7 +12,7 @@ import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from
 import { withFirstSecret } from "../encryption/replaced-secret.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 
-/** What `applyKeys` uses, and which doubtful manifests it accepts. */
+/** Dependencies of `applyKeys`, and the doubtful manifests that it accepts. */
 export interface ApplyKeysContext extends WriteOptions {
   /** Whether to take the newest manifest where regions hold different ones that no trusted key has signed. */
   readonly acceptsNewest: boolean;
@@ -100,7 +100,7 @@ async function complete(
   if (lacking.length === 0 || dryRun) return lacking.length > 0;
   const bytes = encodeManifest(newest);
   const holders = survey.regions.filter((region) => holds(region, bytes)).length;
-  // What only a minority holds gets a generation of its own, as in a repair.
+  // A version that only a minority holds gets its own generation, as in a repair.
   if (holders < majorityOf(survey.regions)) await commitAgain(newest, survey, context);
   else {
     await context.fence?.check();

@@ -16,7 +16,7 @@ import type { KeyGroup } from "../listing/key-groups.ts";
 import { commonEtag, etagOfAll, listedSurvey, majorityRecord } from "../listing/listed-object.ts";
 import { ageOfMajority, type AgeOf } from "../listing/region-clocks.ts";
 
-/** What came of one key that is older than its rule allows. */
+/** The outcome of one key that is older than its rule allows. */
 export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (
   | { readonly outcome: "due"; readonly bytes: number }
   | ({ readonly outcome: "removed"; readonly bytes: number } & Pick<
@@ -50,7 +50,7 @@ export async function expireObject(
   const isEqual = commonEtag(group, context) !== undefined;
   if (!isOld && isEqual) return undefined;
   try {
-    // What a region holds now may be younger than what it has listed.
+    // The present version of a region may be younger than the listed one.
     const etag = etagOfAll(group, context);
     const survey = etag === undefined ? undefined : await listedSurvey(etag, key, context);
     const listed = survey ? survey.newest : await majorityRecord(group, context);

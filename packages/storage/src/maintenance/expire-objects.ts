@@ -6,7 +6,7 @@ import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-object
 import { addNumbers } from "./add-numbers.ts";
 import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
 
-/** What to do. */
+/** The task. */
 export interface ExpireOptions extends Pick<WalkOptions, "cursor" | "jobs" | "onWarning"> {
   /** Whether to report what is due in place of removing it. Default: false. */
   readonly dryRun?: boolean;

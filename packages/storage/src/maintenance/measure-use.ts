@@ -1,5 +1,5 @@
 /**
- * What all keys below a prefix take, in one walk over the listings of all regions: which of it is objects, which is
+ * * The size of all keys below a prefix, in one walk over the listings of all regions: which of it is objects, which is
  * their history, and which is left of uploads that no manifest names.
  */
 import { shownBytes } from "@agarose/core/content";
@@ -26,7 +26,7 @@ export interface RegionBytes {
   readonly other: number;
 }
 
-/** What one region holds. */
+/** The contents of one region. */
 export interface RegionUse extends RegionBytes {
   readonly region: string;
   /** All of it. */
@@ -37,10 +37,10 @@ export interface RegionUse extends RegionBytes {
   readonly problem?: string;
 }
 
-/** What all regions hold. */
+/** The contents of all regions. */
 export type Use = Readonly<ReturnType<typeof useOf>>;
 
-/** What a walk over all keys that begin with a prefix has measured. */
+/** Measurements of a walk over all keys that begin with a prefix. */
 export interface Measured {
   readonly use: Use;
   /** Keys whose chunks count as named because it is not known whether they are. */

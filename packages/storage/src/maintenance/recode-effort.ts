@@ -1,4 +1,4 @@
-/** What it takes to store an object again, before anything is done. */
+/** The effort of rewriting an object, before anything is done. */
 import { chunkBytes, type Manifest } from "@agarose/core/format";
 import type { Config, RegionConfig } from "../config/config.ts";
 import { currentNames } from "../buckets/region-names.ts";
@@ -27,7 +27,7 @@ const GB = 1e9;
 /** A read asks a region for so much of an object in one request at most. */
 const READ_BYTES_MAX = 16 * 1024 * 1024;
 
-/** What it takes to store an object again as `layout` says. */
+/** The effort of rewriting an object by `layout`. */
 export function effortOf(manifest: Manifest, layout: ObjectLayout, { regions, stripeBytes }: Config): Effort {
   const { bytes, inline, k } = manifest;
   const placement = currentNames(manifest.placement, regions);

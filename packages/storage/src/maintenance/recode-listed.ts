@@ -17,7 +17,7 @@ import { COMMIT_REQUESTS, effortOf, NO_EFFORT, type Effort } from "./recode-effo
 import { isLaidOut, recodeObject } from "./recode-object.ts";
 import { renameRegions } from "./rename.ts";
 
-/** What came of one object. */
+/** The outcome of one object. */
 export type RecodeOutcome = { readonly key: string } & (
   | { readonly outcome: "current" }
   /** Its manifest was copied into regions that lacked it, or with `dryRun` is to be. */
@@ -27,7 +27,7 @@ export type RecodeOutcome = { readonly key: string } & (
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
 
-/** What is done beside recoding. */
+/** Work in addition to recoding. */
 export interface RecodeHow {
   /** Whether to say what there is to do in place of doing it. Default: false. */
   readonly dryRun?: boolean;

@@ -10,7 +10,7 @@ import { addNumbers } from "./add-numbers.ts";
 import { NO_EFFORT, type Effort } from "./recode-effort.ts";
 import { recodeListed, type RecodeHow, type RecodeOutcome } from "./recode-listed.ts";
 
-/** What to do. */
+/** The task. */
 export interface RecodeOptions extends WalkOptions, Pick<RecodeHow, "dryRun" | "moves"> {
   /** Says in the cursor file what this walk does. */
   readonly name: string;

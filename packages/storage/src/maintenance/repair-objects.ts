@@ -11,7 +11,7 @@ import { QueuedKeys } from "../repair/queued-keys.ts";
 import type { RepairHow, RepairReport } from "../repair/repair-object.ts";
 import { repairOne, type RepairOutcome } from "../repair/repair-outcome.ts";
 
-/** What to repair, and how. */
+/** The objects to repair, and how. */
 export interface RepairOptions extends WalkOptions {
   /** Default: all keys that begin with the prefix, after those that are queued. */
   readonly keys?: readonly string[];
@@ -93,7 +93,7 @@ export async function repairObjects(options: RepairOptions, context: DeploymentP
   return sumOf(totals, await walkObjects(walk, NONE, context));
 }
 
-/** What a repair would find, for a dry run: it writes nothing, so that what is damaged stays so. */
+/** The findings of a repair, for a dry run: it writes nothing, so that damage stays. */
 async function lookAt(key: string, context: DeploymentParts, { quick = false }: RepairHow): Promise<RepairOutcome> {
   try {
     const verdict = await verifyWithHistory(key, context, quick);

@@ -13,7 +13,7 @@ import {
 } from "../objects/verdicts.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 
-/** What to check, and how. */
+/** The objects to check, and how. */
 export interface VerifyOptions extends WalkOptions {
   /** Whether to trust listings in place of reading every byte. Default: false. */
   readonly quick?: boolean;

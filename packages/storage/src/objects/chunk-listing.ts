@@ -1,4 +1,4 @@
-/** What the regions list of the chunks of one object: one request for each region, and no byte of a chunk. */
+/** The listed chunks of one object: one request for each region, and no byte of a chunk. */
 import { chunkBytes, chunkName, chunkNamePrefix, type Manifest } from "@agarose/core/format";
 import { boundedNames } from "../listing/bounded-names.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
@@ -10,7 +10,7 @@ import type { RegionParts } from "../commit/write-context.ts";
 export interface ListedChunk {
   readonly chunk: number;
   readonly region: string;
-  /** What is wrong by the listing alone: undefined when the chunk has its length. */
+  /** The damage that the listing shows: undefined when the chunk has its length. */
   readonly code?: string;
   /** As the store spells it; undefined when the store does not say. */
   readonly etag?: string;

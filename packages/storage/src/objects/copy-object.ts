@@ -12,16 +12,15 @@ import { asBefore, type PutObject } from "./put-object.ts";
 
 /** A copy of an object. */
 export interface ObjectCopy extends Pick<PutObject, "key" | "onlyIf"> {
-  /** What it has in place of type and headers. Default: those of the object. Checksums stay with the bytes. */
+  /** Replacements of type and headers. Default: those of the object. Checksums stay with the bytes. */
   readonly described?: Described | undefined;
   /** Whether another version may be the current one. Default: a copy onto itself is of that. */
   readonly isOlder?: boolean;
-  /** What it has in place of the checksums. Default: those of the object. */
+  /** Replacements of the checksums. Default: those of the object. */
   readonly checksums?: Described["headers"] | undefined;
 }
 
-/**
- * What to put for a copy of the object that `manifest` names. One onto itself, with other headers, takes a manifest
+/** * The put that copies the object of `manifest`. A copy onto itself, with other headers, needs a manifest
  * alone where `putObject` finds the chunks in order, and rejects with REPLACED_MEANWHILE for any other version. It
  * throws as `shownManifest` does.
  */

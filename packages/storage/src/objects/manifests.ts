@@ -29,7 +29,7 @@ export interface ReadHow {
    * generation of its own. Default: false.
    */
   readonly isReadOnly?: boolean;
-  /** What earlier reads have learned. Default: nothing. */
+  /** Knowledge from earlier reads. Default: none. */
   readonly knownRegions?: KnownRegions;
   /** Receives the first sound manifest, before a majority has confirmed it. */
   readonly onFirst?: (manifest: Manifest) => void;
@@ -55,7 +55,7 @@ export async function readManifest(key: string, context: WriteContext, how: Read
   );
 }
 
-/** What a majority holds under a key, a tombstone included. It throws as a strong `readManifest` does. */
+/** The manifest or tombstone of a majority for a key. It throws as a strong `readManifest` does. */
 export async function readRecord(key: string, context: WriteContext, how: ReadHow = {}): Promise<MajorityRead> {
   for (let attempt = 1; ; attempt++) {
     try {

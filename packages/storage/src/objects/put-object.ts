@@ -50,7 +50,7 @@ import { uploadChunks, type UploadedChunks, type UploadInput } from "../upload/u
 import { checkLeafLists } from "../leaf-lists/leaf-lists.ts";
 import { LeafListUpload } from "../leaf-lists/leaf-list-upload.ts";
 
-/** What to store, and how. */
+/** The object to store, and how. */
 export interface PutObject {
   readonly key: string;
   readonly source: Source;
@@ -69,8 +69,7 @@ export interface PutObject {
    * tombstone. With it, the put is committed only if no other writer comes between.
    */
   readonly onlyIf?: (current: Manifest | undefined, newest: ManifestRecord | undefined) => void;
-  /**
-   * What its caller has seen of the key, the newest of it in a majority. As with `onlyIf`, the put is committed only if
+  /** * The caller's view of the key, the newest of it in a majority. As with `onlyIf`, the put is committed only if
    * no other writer comes between.
    */
   readonly survey?: Survey;
@@ -81,7 +80,7 @@ export interface PutObject {
   readonly isAbsent?: boolean;
   /** The ETag by which all regions listed its manifest shortly before. Then one of them is read in place of all. */
   readonly etag?: string | undefined;
-  /** What a batch has of its key. Default: it looks at the key, and claims a generation of it. */
+  /** A batch's claim to its key. Default: it looks at the key, and claims a generation of it. */
   readonly claim?: BatchClaim | undefined;
   /** Rejects when the content is not to be stored any more. It is called right before a manifest of it is written. */
   readonly beforeCommit?: () => Promise<void>;
@@ -101,7 +100,7 @@ export function asBefore({ gzip }: Manifest): Pick<PutObject, "compress"> {
 /** The parts that a put works with. */
 export type PutParts = WriteContext & Pick<DeploymentParts, "encoder">;
 
-/** What `putObject` did. */
+/** The outcome of `putObject`. */
 export interface PutResult {
   readonly key: string;
   readonly version: string;
@@ -151,7 +150,7 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
     const survey = await surveyFor(object, context);
     const { newest } = survey;
     object.onlyIf?.(newest && !isTombstone(newest) ? newest : undefined, newest);
-    // What is too long is refused before it is hashed, for minutes perhaps.
+    // A too long file is refused before it is hashed, for minutes perhaps.
     const state = await file.state?.();
     if (state && !mayCompress(wishOf(object, config), state.bytes)) draftOf(object, state.bytes, config);
     const secret = await secretsOf(config).forWriting(object.key);
@@ -174,7 +173,7 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
     const plain = file.known ?? (await hashFile(file, signal, onHashed));
     const content = { ...object, ...plain };
     const compress = memoized(() => compressSource(file, plain, wishOf(object, config), signal));
-    // What is stored compressed is of content that compresses.
+    // Only content that compresses is stored compressed.
     const isKnown = newest && !isTombstone(newest) && newest.gzip && shownBytes(newest) === plain.bytes;
     const isCompressed = isKnown ? mayCompress(wishOf(object, config), plain.bytes) : (await compress()) !== undefined;
     const coding = { isEncrypted: secret !== undefined, isCompressed };
@@ -199,7 +198,7 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
   }
 }
 
-/** What a manifest says in the open of any encrypted object. */
+/** The public fields in the manifest of any encrypted object. */
 const ENCRYPTED = { contentType: "application/octet-stream", headers: {} };
 
 /** The properties of an encrypted object have the SHA-256 of its content. */
@@ -229,7 +228,7 @@ async function surveyFor(
   return listed ?? surveyRegions(key, context);
 }
 
-/** What a put decides before it claims a generation. */
+/** Decisions of a put before it claims a generation. */
 export type Draft = Omit<
   ManifestDraft,
   "generation" | "modified" | "upload" | "hashes" | "leaves" | "missing" | "requires" | "sha256"
@@ -314,7 +313,7 @@ export interface ChunksOfPut {
   readonly restore: (manifest: Manifest, list: LeafListUpload) => Promise<readonly number[]>;
 }
 
-/** What a manifest needs beside its draft. */
+/** Parts of a manifest besides its draft. */
 export type DraftCommit = Pick<PutObject, "asOf" | "beforeCommit"> &
   Pick<CommitInput<Manifest>, "lease" | "upload" | "survey" | "copies"> & {
     /** Of what is inline, which is not read any more. */
@@ -453,7 +452,7 @@ async function keepStored(
   if (hasDrainedLeaves(newest, context.config)) return undefined;
   if ((newest.encryption !== undefined) !== isEncrypted || (newest.gzip !== undefined) !== isCompressed)
     return undefined;
-  // What cannot be decrypted is not known to be the same.
+  // An object that cannot be decrypted is not known to be the same.
   const shown = await shownManifest(newest, context.config).catch(() => undefined);
   if (!shown) return undefined;
   const placement = currentNames(newest.placement, context.config.regions);

@@ -26,7 +26,7 @@ import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { checkManifests } from "./verify-object.ts";
 
-/** What `removeObject` did. */
+/** The outcome of `removeObject`. */
 export interface RemoveResult {
   readonly key: string;
   /** Of the tombstone. */
@@ -50,9 +50,9 @@ export async function isRemovable(key: string, context: WriteContext): Promise<b
 export interface RemoveHow {
   /** Throws unless the newest record is what the caller wants to remove. What another writer commits then stays. */
   readonly onlyIf?: (newest: ManifestRecord | undefined) => void;
-  /** What its caller has seen of the key, the newest of it in a majority. Default: it looks. */
+  /** The caller's view of the key, the newest of it in a majority. Default: it looks. */
   readonly survey?: Survey | undefined;
-  /** What a batch has of its key, without a condition. Default: it looks at the key, and claims a generation of it. */
+  /** A batch's claim to its key, without a condition. Default: it looks at the key, and claims a generation of it. */
   readonly claim?: BatchClaim | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What a verdict of `verifyObject` means, in one word. */
+/** The meaning of a verdict of `verifyObject`, in one word. */
 import { AgaroseError } from "@agarose/core";
 import type { ChunkDamage, ManifestVerdict, ObjectVerdict } from "./verify-object.ts";
 

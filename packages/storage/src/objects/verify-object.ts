@@ -28,7 +28,7 @@ import { nodeSha256 } from "./sha256.ts";
 import { SilenceLimit } from "./silence.ts";
 import { newestOf, surveyAll, type RegionManifest } from "../regions/region-survey.ts";
 
-/** What is stored of an object, and what is wrong with it. */
+/** The stored parts of an object, and their damage. */
 export interface ObjectVerdict {
   readonly key: string;
   readonly version: string | undefined;
@@ -100,7 +100,7 @@ export async function verifyObject(key: string, context: RegionParts, quick = fa
   return verdictOfChunks(newest, verdicts, [...damage, ...damageOfLists(lists), ...extra]);
 }
 
-/** What is wrong with the extra chunks of an object. No stripe needs them. Rejects only when the caller aborts. */
+/** The damage of an object's extra chunks. No stripe needs them. Rejects only when the caller aborts. */
 export async function checkExtra(manifest: Manifest, quick: boolean, context: RegionParts): Promise<ChunkDamage[]> {
   const chunks = extraChunks(manifest);
   if (!quick) {
@@ -154,14 +154,14 @@ export function verdictOfChunks(
   };
 }
 
-/** What a listing of chunks shows to be wrong. */
+/** The damage that a listing of chunks shows. */
 export function damageOf(manifest: Manifest, listed: readonly ListedChunk[]): ChunkDamage[] {
   return listed.flatMap(({ chunk, region, code }) =>
     code === undefined ? [] : { chunk, region, code, stripes: allStripes(manifest) },
   );
 }
 
-/** What is wrong with leaf lists. */
+/** The damage of leaf lists. */
 export function damageOfLists(lists: readonly LeafListVerdict[]): ChunkDamage[] {
   return lists.flatMap(({ region, code }) =>
     code === undefined ? [] : [{ chunk: LEAF_LIST, region, code, stripes: [] }],
@@ -199,7 +199,7 @@ export async function checkManifests(
   return { newest, verdicts: manifestVerdicts(regions, newest) };
 }
 
-/** What each region's manifest is worth, given the newest of all. */
+/** The state of each region's manifest, given the newest of all. */
 export function manifestVerdicts(
   regions: readonly RegionManifest[],
   newest: ManifestRecord | undefined,

@@ -142,7 +142,7 @@ function notThere(key: string): AgaroseError {
   return new AgaroseError("OBJECT_NOT_FOUND", message, { key, attempts: ATTEMPTS_MAX });
 }
 
-/** What the origin has in place of the listed object, by the code of the failure. */
+/** The state of the origin in place of the listed object, by the code of the failure. */
 const NOT_LISTED = { REPLACED_MEANWHILE: "changed", OBJECT_NOT_FOUND: "absent" } as const;
 
 async function adoptOnce(
@@ -154,7 +154,7 @@ async function adoptOnce(
 ): Promise<PutResult | "changed" | "absent" | "known"> {
   const { name: key } = listed;
   const path = join(folder, crypto.randomUUID());
-  // What the origin gets from now on is younger than the object that is read here. S3 tells whole seconds.
+  // Later objects of the origin are younger than the object that is read here. S3 tells whole seconds.
   const asOf = new Date(Math.floor(context.nowMs() / 1000 - 1) * 1000).toISOString();
   try {
     const copying = { signal: context.signal, pass: (bytes: number) => pace.pass(bytes) };
@@ -182,7 +182,7 @@ function requireGeneration(own: number | undefined, newest: ManifestRecord | und
   if (newest?.generation !== own) throw replacedMeanwhile(key, {}, "it stays");
 }
 
-/** What a failure with one of these codes comes to. Any other is thrown again. */
+/** The outcome of a failure with one of these codes. Any other is rethrown. */
 function unless<const T extends string>(outcomes: Partial<Record<ErrorCode, T>>): (cause: unknown) => T {
   return (cause) => {
     const outcome = outcomes[toAgaroseError(cause).code];

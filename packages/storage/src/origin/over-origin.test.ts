@@ -1,4 +1,4 @@
-/** What is put or removed under `keep` while only the origin has the key, by programs, a sync and a gateway. */
+/** Puts and removals under `keep` while only the origin has the key, by programs, a sync and a gateway. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GetObjectCommand, ListObjectVersionsCommand, S3Client } from "@aws-sdk/client-s3";
@@ -47,7 +47,7 @@ async function textOf(key: string): Promise<string> {
 const put = (key: string, text: string): Promise<unknown> =>
   client.put(key, Buffer.from(text), { bytes: text.length, contentType: "text/plain" });
 
-/** What is kept of a key beside the current version. */
+/** Kept versions of a key besides the current one. */
 async function keptOf(key: string): Promise<string[]> {
   const { Versions = [] } = await sdk.send(new ListObjectVersionsCommand({ Bucket: "agarose", Prefix: key }));
   const older = Versions.filter(({ IsLatest }) => !IsLatest);

@@ -45,7 +45,7 @@ export async function adoptKept(key: string, isAbsent: boolean, context: Deploym
   return adoptTogether(key, origin, context);
 }
 
-/** What is there and cannot be read is for the writer to judge: the origin cannot take its place. */
+/** An unreadable object is for the writer to judge, because the origin cannot replace it. */
 async function mayBeKnown(key: string, context: DeploymentParts): Promise<boolean> {
   const read = await readRecord(key, context, { isReadOnly: true }).catch(() => undefined);
   return read === undefined || read.record !== undefined;

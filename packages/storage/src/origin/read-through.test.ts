@@ -120,7 +120,7 @@ async function startPatientGateway() {
   };
 }
 
-/** What the regions know of a key, without a look at the origin. */
+/** The state of a key in the regions, without a look at the origin. */
 async function recordOf(key: string): Promise<unknown> {
   const context = openParts({ ...world.config, origin: undefined }, {}, new AbortController().signal);
   const { record } = await readRecord(key, context, { isReadOnly: true });

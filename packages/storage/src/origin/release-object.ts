@@ -27,12 +27,12 @@ export type ReleaseOutcome = { readonly key: string; readonly bytes: number } & 
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
 
-/** What S3 keeps of the headers that an object may have. */
+/** The headers of an object that S3 keeps. */
 const KEPT_BY_S3 =
   /^(cache-control|content-disposition|content-encoding|content-language|expires|x-amz-tagging|x-amz-meta-.*)$/;
 /** Of all user metadata of an object, names included. */
 const METADATA_BYTES_MAX = 2_048;
-/** What is put from memory is sent again after a failure. */
+/** A put from memory is repeated after a failure. */
 const MEMORY_BYTES_MAX = 8 * 1024 * 1024;
 
 type Looked = NonNullable<Awaited<ReturnType<S3Store["look"]>>>;

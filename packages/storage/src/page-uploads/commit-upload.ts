@@ -15,7 +15,7 @@ import { chunksNeeded, commitDraft, type Draft, type PutResult } from "../object
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import { surveyRegions } from "../regions/region-survey.ts";
 
-/** What a page says of an object that it has coded. */
+/** The page's description of an object that it has coded. */
 export interface CodedObject {
   readonly draft: Draft;
   readonly upload: string;

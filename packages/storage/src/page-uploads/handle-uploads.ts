@@ -42,7 +42,7 @@ import { describedAsStored } from "../upload/object-headers.ts";
 import { commitUpload, leavesBytes, storedChunks } from "./commit-upload.ts";
 import { checkBytesMax, checkSecret, opened, sealed, type UploadToken } from "./tokens.ts";
 
-/** What a page wants to store. */
+/** The request of a page to store an object. */
 export interface UploadWish {
   readonly key: string;
   readonly bytes: number;
@@ -55,7 +55,7 @@ export interface UploadsOptions {
   readonly secret: string;
   /** Whether a request without a token may store this. Its body has been read. Default: none may. */
   readonly authorize?: (request: Request, wish: UploadWish) => boolean | Promise<boolean>;
-  /** What every key begins with. Default: any. */
+  /** The required prefix of keys. Default: any. */
   readonly prefix?: string;
   /** The most bytes of an object. */
   readonly bytesMax: number;
@@ -72,7 +72,7 @@ export interface UploadChunk {
   readonly stored: boolean;
 }
 
-/** What a page gets to upload with. */
+/** The answer that a page needs to upload. */
 export interface UploadGrant {
   /** Names the upload in paths, and allows no other. */
   readonly ticket: string;
@@ -86,7 +86,7 @@ export interface UploadGrant {
   };
 }
 
-/** What a ticket holds. */
+/** The content of a ticket. */
 interface Ticket extends UploadWish, Pick<UploadToken, "upload" | "untilMs"> {
   /** When the whole upload ends, in milliseconds since 1970. */
   readonly endMs: number;
@@ -124,7 +124,7 @@ export function handleUploads(
   };
 }
 
-/** What a page may know of a failure: nothing of the server's files and keys. */
+/** The part of a failure that a page may know: nothing of the server's files and keys. */
 function shown(failure: AgaroseError): AgaroseError {
   const { code, message } = failure;
   if (code === "USAGE") return invalid(message);
@@ -177,7 +177,7 @@ class Uploads {
     const isCommitted = newest && !isTombstone(newest) && newest.upload === upload;
     if (isCommitted || (token !== undefined && (await findBegun(key, upload, context)))) throw usedUp(key);
     (await claimGeneration({ key, upload, newest: generation, begins: context.newUpload() }, context)).end();
-    // Who looks last sees the other claim. Two files of one upload would mix their chunks.
+    // The later writer sees the other claim. Two files of one upload would mix their chunks.
     if ((await findBegun(key, upload, context))?.isTwice !== false) throw usedUp(key);
     return this.#granted(ticket, []);
   }
@@ -274,12 +274,12 @@ class Uploads {
     const stored = draft
       ? await this.#commitCoded(draft, upload, sha256, body, begun.generation)
       : await this.#put(ticket, body);
-    // What is committed is no failure.
+    // A committed upload is not a failure.
     await storeBegun(key, upload, { ...begun, isOver: true }, context).catch(() => {});
     return stored;
   }
 
-  /** What an earlier request for the same commit has stored, whose answer was lost. */
+  /** The result of an earlier request for the same commit, whose answer was lost. */
   async #committed({ key, upload }: Ticket, sha256: string | null): Promise<PutResult> {
     const { newest, regions } = await settledSurvey(key, this.#parts);
     if (!newest || isTombstone(newest) || newest.upload !== upload || newest.sha256 !== sha256) throw usedUp(key);

@@ -1,4 +1,4 @@
-/** What a server answers to pages that upload, over a real S3 endpoint with three regions. */
+/** Answers of a server to pages that upload, over a real S3 endpoint with three regions. */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What a page holds of an upload: text that the server has signed with the secret of its uploads. */
+/** The token of an upload in a page: text that the server has signed with the secret of its uploads. */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import { isRecord, parseKey } from "@agarose/core/format";
@@ -10,7 +10,7 @@ const EXPIRES_MS = 600_000;
 /** A committed upload is known as such for longer than this. */
 const EXPIRES_MS_MAX = LEASE_MS;
 
-/** What a token allows: one upload of one object. */
+/** The permission of a token: one upload of one object. */
 export interface UploadToken {
   readonly key: string;
   /** The most that the object may have. */
@@ -21,7 +21,7 @@ export interface UploadToken {
   readonly untilMs: number;
 }
 
-/** What `signUpload` signs. */
+/** The claims that `signUpload` signs. */
 export interface SignUpload {
   /** That of `uploads`: at least 32 characters. */
   readonly secret: string;
@@ -64,7 +64,7 @@ export function sealed(kind: string, what: object, secret: string): string {
   return `${text}.${signatureOf(kind, text, secret).toString("base64url")}`;
 }
 
-/** What `sealed` was given. FORBIDDEN where it is none of ours, or over: `untilMs` is its end. */
+/** The content of a token of `sealed`. FORBIDDEN where it is foreign or expired: `untilMs` is its end. */
 export function opened<T extends { readonly untilMs: number }>(
   kind: string,
   token: string,

@@ -17,7 +17,7 @@ export interface PopPlace {
   readonly peerState: string | null;
 }
 
-/** What is known beside the PoP's own answer. */
+/** Facts besides the PoP's own answer. */
 export interface PlaceFacts {
   /**
    * The header `cf-placement`: `remote-FRA` for a Worker that was placed, `local-SYD` for one that ran where the
@@ -30,7 +30,7 @@ export interface PlaceFacts {
   readonly isEverywhere: boolean;
 }
 
-/** What follows from where the parts of a PoP run. */
+/** Conclusions from the places of a PoP's parts. */
 export interface PlaceJudgement {
   readonly problems: string[];
   /** Each says what was found, and what to do. */

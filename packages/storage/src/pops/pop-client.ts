@@ -11,7 +11,7 @@ import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "./admin-token.ts";
 export interface PopAddress {
   readonly name: string;
   readonly url: string;
-  /** What its Worker is placed near, such as `aws:eu-central-1`. */
+  /** The place of its Worker, such as `aws:eu-central-1`. */
   readonly placement?: string | undefined;
   /** Path of a file that holds its admin token, for an environment that does not. */
   readonly adminTokenFile?: string | undefined;

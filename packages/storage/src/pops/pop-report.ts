@@ -5,15 +5,15 @@ import { ADMIN_TOKEN_VARIABLE } from "./admin-token.ts";
 import { formatBytes } from "../maintenance/amounts.ts";
 import { judgePlace } from "./judge-place.ts";
 
-/** What one PoP says of itself, and what follows from it. */
+/** The status of one PoP, and the conclusions. */
 export interface PopReport {
   readonly name: string;
   readonly url: string;
-  /** What needs attention. The command fails unless this is empty. */
+  /** Problems that need attention. The command fails unless this is empty. */
   readonly problems: readonly string[];
-  /** What works, but less well than it could. */
+  /** Parts that work, but less well than they could. */
   readonly warnings: readonly string[];
-  /** What is worth knowing. */
+  /** Remarks. */
   readonly notes: readonly string[];
   /** Undefined without an admin token, or where the PoP did not answer. */
   readonly state: PopSummary | undefined;
@@ -54,7 +54,7 @@ export async function popReport(client: PopClient, nowMs: number): Promise<PopRe
   }
 }
 
-/** What the answer of `/v1/status` says, as of `nowMs`. */
+/** The conclusions from an answer of `/v1/status`, as of `nowMs`. */
 export function summaryOf(
   { epoch, policy, cache, regions, lastPeriod, spending, fillEgress, isolate, place = null, ideas = [] }: StatusAnswer,
   nowMs: number,
@@ -74,9 +74,9 @@ export function summaryOf(
       regions: regions.map(({ name, p50Ms = null, p99Ms = null }) => ({ name, p50Ms, p99Ms })),
       /** The most popular keys, in requests per period. */
       popular: lastPeriod?.popular ?? [],
-      /** What the cache manager's KV operations have cost this month. */
+      /** The cost of the cache manager's KV operations this month. */
       spentUsd: spending?.usd ?? null,
-      /** What fills of the cache have fetched from the regions today, UTC, and may. */
+      /** Bytes that fills of the cache have fetched from the regions today, UTC, and their limit. */
       fillEgress: fillEgress ?? null,
       regionsDown: regions.filter(({ down }) => down).map(({ name }) => name),
       regionsSlow: regions.filter(({ slow }) => slow).map(({ name }) => name),
@@ -96,7 +96,7 @@ export function summaryOf(
   };
 }
 
-/** What follows from a PoP's last period and from its regions. */
+/** Conclusions from a PoP's last period and its regions. */
 export function judge(
   { periodAgeSeconds, regionsDown, regionsSlow, fillEgress }: PopSummary,
   periodErrors: readonly string[],

@@ -8,7 +8,7 @@ export interface Task<T> {
   readonly run: (signal: AbortSignal) => Promise<T>;
 }
 
-/** What became of a task: a value, or the reason why there is none. */
+/** The outcome of a task: a value, or the reason why there is none. */
 export type Outcome<T> =
   | { readonly store: Store; readonly value: T; readonly error?: undefined }
   | { readonly store: Store; readonly value?: undefined; readonly error: AgaroseError };
@@ -34,7 +34,7 @@ export interface Patience<T = unknown> {
   readonly tries?: boolean;
 }
 
-/** What asks the regions. */
+/** The caller of the regions. */
 export interface AskContext {
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -61,7 +61,7 @@ const STRAGGLERS_SHARE = 0.1;
 
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** What a command has seen of a region. */
+/** A command's experience with a region. */
 interface Seen {
   openedMs: number;
   /** Whether it was silent then. */

@@ -1,4 +1,4 @@
-/** What a process has learned of the regions by reading: how fast they answer, and which of them missed a write. */
+/** A process's knowledge of the regions from its reads: how fast they answer, and which of them missed a write. */
 import type { ManifestRecord } from "@agarose/core/format";
 import {
   hedgeAfterMs,
@@ -35,7 +35,7 @@ export class KnownRegions {
     this.#isLasting = isLasting;
   }
 
-  /** What to expect of a region. One that hangs or was found behind counts as the farthest. */
+  /** The expectation of a region. One that hangs or was found behind counts as the farthest. */
   latencyOf(region: string): LatencyEstimate {
     const { clock, breaker } = this.#context;
     const known = this.#latencies.get(region) ?? LATENCY_UNKNOWN;

@@ -1,5 +1,4 @@
-/**
- * What every region holds under the name of a key's manifest, with the ETag by which it can be replaced.
+/** * The object of every region under the name of a key's manifest, with the ETag by which it can be replaced.
  *
  * A manifest that this writer cannot use is not nothing: another writer, by another key or a newer program, may have
  * acknowledged it. So only sound manifests and their absence are answers, and a majority of the regions must give one.
@@ -20,7 +19,7 @@ import { nodeSha256 } from "../objects/sha256.ts";
 import { askRegions, type Patience } from "./ask-regions.ts";
 import { majorityOf, type RegionParts } from "../commit/write-context.ts";
 
-/** What one region holds. */
+/** The contents of one region. */
 export interface RegionManifest {
   readonly store: Store;
   readonly state: "sound" | "absent" | "invalid" | "untrusted" | "unreachable";
@@ -40,7 +39,7 @@ export interface RegionManifest {
   readonly stated?: number;
 }
 
-/** What all regions hold, in the order of the stores. */
+/** The objects of all regions, in the order of the stores. */
 export interface Survey {
   readonly regions: readonly RegionManifest[];
   /** The sound record of the highest generation, a tombstone included. */
@@ -71,7 +70,7 @@ export async function surveyRegions(key: string, context: RegionParts): Promise<
   return judged(key, await surveyAll(key, context));
 }
 
-/** What regions hold of a key that none of them listed. */
+/** The state of regions for a key that none of them listed. */
 export function emptySurvey(stores: readonly Store[]): Survey {
   return { regions: stores.map((store) => ({ store, state: "absent" })), newest: undefined, generation: 0 };
 }
@@ -187,7 +186,7 @@ export async function readRegion(
   }
 }
 
-/** What an unusable manifest says of itself. A wrong CRC-32 or a contradiction is damage. */
+/** The facts that an unusable manifest states. A wrong CRC-32 or a contradiction is damage. */
 function statementOf(bytes: Uint8Array, { code }: AgaroseError): Pick<RegionManifest, "isForeign" | "stated"> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
   const [trailer, expected] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];

@@ -1,8 +1,7 @@
 /**
- * Makes sure that the newest version of a key is one that a majority holds, before anything is decided by it.
- *
- * What only a minority holds may be of a writer that is at work, that is undoing it, or that has died. So it is looked
- * at again for a while. What then stays so gets a generation of its own, by the protocol of every writer.
+ * Makes sure that the newest version of a key is one that a majority holds, before anything is decided by it. * A
+ * version that only a minority holds may be of a writer that is active, that is undoing it, or that has died. So it is
+ * looked at again for a while. What then stays so gets a generation of its own, by the protocol of every writer.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import type { ManifestRecord } from "@agarose/core/format";
@@ -17,7 +16,8 @@ export const LOOKS = 5;
 const COMPLETIONS_MAX = 4;
 
 /**
- * What the regions hold, the newest of it in a majority. A writer that decides by what is there uses this.
+ * * The objects of the regions, the newest of them in a majority. A writer that depends on the present version uses
+ * this.
  *
  * @throws what `surveyRegions` and `completeNewest` throw, and REPLACED_MEANWHILE when other writers come between every
  *   time.

@@ -20,7 +20,7 @@ export class QueuedKeys {
     this.#context = context;
   }
 
-  /** What the repair queue of any region names. `onFailure` hears of a region that cannot be listed. */
+  /** The keys in the repair queue of any region. `onFailure` is called for a region that cannot be listed. */
   entries(onFailure: (failed: FailedRegion) => void): AsyncIterable<{ readonly key: string }> {
     const { stores, signal, breaker, shard } = this.#context;
     return keyGroups(stores, this.#prefix, signal, {
@@ -34,7 +34,7 @@ export class QueuedKeys {
     });
   }
 
-  /** What PoPs name, which cannot write to the queue. */
+  /** The keys that PoPs report, which cannot write to the queue. */
   async *seenByPops(): AsyncGenerator<{ readonly key: string }> {
     const { config, shard } = this.#context;
     const isOurs = (key: string): boolean => shard === undefined || isInShard(keyName(key), shard);

@@ -9,7 +9,7 @@ import { damageOf, type KeptVerdict } from "../objects/verify-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { rescueAll, type RepairHow, type Rescue } from "./repair-object.ts";
 
-/** What a repair of a history found, wrote and left. */
+/** Findings, writes and remaining damage of a repair of a history. */
 export interface HistoryRepair {
   readonly before: HistoryVerdict;
   readonly after: HistoryVerdict;

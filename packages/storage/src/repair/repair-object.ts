@@ -45,13 +45,13 @@ export interface RepairHow {
   readonly chunkBytesMax?: number;
 }
 
-/** What a repair found, wrote and left. Counts are of chunks and manifests written, over all regions. */
+/** Findings, writes and remaining damage of a repair. Counts are of chunks and manifests written, over all regions. */
 export interface RepairReport {
-  /** What was found. */
+  /** The findings. */
   readonly before: ObjectVerdict;
   readonly chunksWritten: number;
   readonly manifestsWritten: number;
-  /** What is there after the repair; the same as `before` when there was nothing to repair. */
+  /** The state after the repair; the same as `before` when there was nothing to repair. */
   readonly after: ObjectVerdict;
 }
 
@@ -119,9 +119,9 @@ function refuseLongChunks(manifest: Manifest, { chunkBytesMax = Number.POSITIVE_
   throw new AgaroseError("STORE_FAILED", message, { key, bytes, limit: chunkBytesMax });
 }
 
-/** What was done for the chunks of one upload. */
+/** The repair of the chunks of one upload. */
 export interface Rescue {
-  /** What was found. */
+  /** The findings. */
   readonly damage: readonly ChunkDamage[];
   /** The chunks that were made again. */
   readonly written: readonly number[];
@@ -206,7 +206,7 @@ function planOf(
   return { chunks: order, width, digests: order.slice(width) };
 }
 
-/** What reading has shown, and which of the chunks that were not read differ from what they must be. */
+/** Findings of the read, and the unread chunks that differ from the expected ones. */
 async function hiddenDamage(
   manifest: Manifest,
   present: readonly ListedChunk[],

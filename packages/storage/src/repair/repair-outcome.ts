@@ -5,7 +5,7 @@ import type { DeploymentParts } from "../parts.ts";
 import { repairHistory } from "./repair-history.ts";
 import { repairObject, type RepairHow, type RepairReport } from "./repair-object.ts";
 
-/** What came of one repair. */
+/** The outcome of one repair. */
 export type RepairOutcome = { readonly key: string } & (
   | ({ readonly outcome: "sound" | "repaired" | "damaged" } & RepairReport)
   | { readonly outcome: "failed"; readonly error: AgaroseError }

@@ -24,7 +24,7 @@ export interface SalvagePlan {
   readonly digests?: readonly number[];
 }
 
-/** What a read found wrong with a chunk. */
+/** The damage that a read found in a chunk. */
 export interface FoundDamage {
   readonly code: string;
   readonly stripes: number[];

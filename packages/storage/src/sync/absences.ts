@@ -27,7 +27,7 @@ interface RegionAbsences {
   readonly since: Since;
 }
 
-/** What the regions say of one prefix. */
+/** The state of one prefix in the regions. */
 export class Absences {
   readonly #name: string;
   readonly #context: WriteContext;
@@ -84,7 +84,7 @@ export class Absences {
    */
   async note(absent: readonly string[], isOther: (key: string) => boolean, isClaimed: boolean): Promise<boolean> {
     const put = async ({ store, etag, since }: RegionAbsences, signal: AbortSignal): Promise<void> => {
-      // What a clock that was wrong has noted of the future begins again.
+      // A time in the future, noted by a wrong clock, restarts.
       const nowMs = this.#ageOf({ store, modifiedMs: 0 });
       const kept = Object.entries(since).filter(([key]) => isOther(key));
       const noted = absent.map((key) => [key, Math.min(nowMs, Object.hasOwn(since, key) ? since[key]! : nowMs)]);

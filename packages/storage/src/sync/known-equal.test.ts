@@ -1,4 +1,4 @@
-/** What a sync remembers in a file. */
+/** The state that a sync keeps in a file. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

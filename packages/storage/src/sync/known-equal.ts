@@ -21,7 +21,7 @@ export interface Known {
   readonly etag: string;
 }
 
-/** What changes with the content of a file. */
+/** The attributes that change with the content of a file. */
 export type FileStatus = Pick<Stats, "size" | "mtimeMs" | "ctimeMs" | "ino">;
 
 /** A file that was written so shortly before may be written again without another time. */
@@ -71,7 +71,7 @@ export class KnownEqual {
     return known;
   }
 
-  /** What was equal in the run before. Keys must come in the order in which buckets list them. */
+  /** The equal pairs of the previous run. Keys must be in the order in which buckets list them. */
   async find(key: string): Promise<Known | undefined> {
     const place = keyName(key);
     while (this.#next && keyName(this.#next[0]) < place) await this.#advance();
@@ -133,8 +133,7 @@ export function areKnown(known: Known | undefined, file: FileStatus, etag: strin
   return known !== undefined && etag === known.etag && known.file === signatureOf(file);
 }
 
-/**
- * What to note of a file and an object that are equal. `file` is what was known of the file at `readMs`, before it was
+/** * The note about a file and an object that are equal. `file` has the file's attributes at `readMs`, before it was
  * read.
  */
 export function knownOf(file: FileStatus, etag: string | undefined, readMs: number): Known | undefined {

@@ -50,7 +50,7 @@ export async function pull(job: SyncJob, context: SyncContext): Promise<SyncTota
   }
   await fetchAll(job, wanted, context);
   const result = { unchanged, kept: 0 };
-  // What these regions have is in the folder, which is less than all.
+  // The folder has the objects of these regions, which are not all.
   if (extra.length === 0 && job.consistency === "strong") listing.requireComplete();
   if (extra.length === 0) return result;
   if (!isComplete) return { ...result, notRemoved: "too few regions could be listed" };
@@ -109,10 +109,10 @@ async function compare(job: SyncJob, context: SyncContext): Promise<Difference> 
   return { wanted, paths, unchanged, listing };
 }
 
-/** What an object needs: nothing, where its file equals it, or to be fetched. */
+/** The action for an object: none, where its file equals it, or a fetch. */
 interface Verdict {
   readonly isEqual?: true;
-  /** What to note of a file that equals it. */
+  /** The note about a file that equals it. */
   readonly known?: Known | undefined;
   /** Of what is to be fetched. */
   readonly manifest?: Manifest;
@@ -192,7 +192,7 @@ async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncCo
           await makeFolder(job.folder, dirname(path), folders);
           const fetchInto = (write: WritePart): Promise<unknown> =>
             getObject(manifest, undefined, write, context, { onBytes: (bytes) => progress.add(bytes) });
-          // What a link leads to may be outside of the folder.
+          // The target of a link may be outside of the folder.
           await writeWholeFile(file, fetchInto, { follow: false, onLeftover });
           await setTime(file, manifest.modified);
         }

@@ -161,7 +161,7 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
   };
 }
 
-/** What a pair needs. Undefined: nothing. */
+/** The action for a pair. Undefined: none. */
 type Verdict = "equal" | "changed" | "extra" | undefined;
 
 interface Judged {
@@ -194,7 +194,7 @@ async function judge(
 }
 
 interface Equality {
-  /** What to note for the next run. */
+  /** The note for the next run. */
   readonly known: Known | undefined;
   readonly generation: number;
   /** Regions that did not say that they have the object: a minority. */
@@ -224,7 +224,7 @@ async function equality(
   const held =
     etag === undefined ? await heldByMajority(group.key, context) : common && { manifest: common, silent: unlisted };
   if (held === undefined || !(await isAsConfigured(held.manifest, context.config))) return undefined;
-  // What cannot be decrypted is stored again.
+  // An object that cannot be decrypted is replaced.
   const shown = await shownManifest(held.manifest, context.config).catch(() => undefined);
   if (shown?.bytes !== file.status.size || !isDescribedAs(shown, descriptionOf(file, job, context))) return undefined;
   const same = { generation: held.manifest.generation, silent: held.silent };
@@ -346,7 +346,7 @@ async function removeAll(job: SyncJob, groups: readonly KeyGroup[], context: Syn
     } catch (error) {
       context.signal.throwIfAborted();
       const known = toAgaroseError(error);
-      // Who has stored it meanwhile wants it.
+      // A writer that has stored it in the meantime wants it.
       if (job.deleteAfter > 0 && known.code === "REPLACED_MEANWHILE") return;
       await context.report({ key, outcome: "failed", error: known });
     }

@@ -1,4 +1,4 @@
-/** What a sync is to do, what it needs, and what it reports. */
+/** The task, dependencies and report of a sync. */
 import type { AgaroseError } from "@agarose/core";
 import type { WholeFileOptions } from "../files/whole-file.ts";
 import type { Consistency } from "../objects/manifests.ts";
@@ -10,7 +10,7 @@ import type { KnownEqual } from "./known-equal.ts";
 /** One end of a sync: the files of a folder, or the keys that begin with a prefix and `/`. An empty one is all keys. */
 export type SyncEnd = { readonly folder: string } | { readonly prefix: string };
 
-/** What a sync is about to remove. */
+/** The objects that a sync is about to remove. */
 export interface SyncRemoval {
   /** Keys of objects, or paths of files from the folder on. */
   readonly names: readonly string[];
@@ -53,7 +53,7 @@ export interface SyncOptions extends Partial<Patterns>, Pick<WholeFileOptions, "
   readonly onIncomplete?: (objects: number) => void;
 }
 
-/** What was done to one key, or would be with `dryRun`. What is unchanged is only counted. */
+/** The action for one key, or the planned one with `dryRun`. Unchanged keys are only counted. */
 export type SyncOutcome = { readonly key: string } & (
   | {
       readonly outcome: "stored";
@@ -70,7 +70,7 @@ export type SyncOutcome = { readonly key: string } & (
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
 
-/** What a sync found beside its outcomes. */
+/** Findings of a sync besides its outcomes. */
 export interface SyncTotals {
   readonly unchanged: number;
   /** Equal in a majority, while other regions did not answer, with those of outcomes. */
@@ -91,7 +91,7 @@ export interface SyncJob extends Required<
   readonly filter: Filter;
 }
 
-/** What a sync works with. */
+/** The context of a sync. */
 export interface SyncContext
   extends
     DeploymentParts,

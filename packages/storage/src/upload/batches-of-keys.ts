@@ -90,7 +90,7 @@ export class Batches {
   }
 }
 
-/** What the regions hold under keys, by one request for each that they listed. It leaves out what no region sends. */
+/** The manifests of keys, by one request for each listed one. It omits those that no region sends. */
 export async function batchKeys(keys: readonly ListedKey[], context: WriteContext): Promise<readonly BatchKey[]> {
   const read = async ({ key, etag }: ListedKey): Promise<BatchKey[]> => {
     const survey = etag === undefined ? emptySurvey(context.stores) : await listedSurvey(etag, key, context);

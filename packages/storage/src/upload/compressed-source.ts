@@ -10,7 +10,7 @@ import { STRIPE_BYTES_MAX, type Gzip } from "@agarose/core/format";
 import type { Config } from "../config/config-schema.ts";
 import type { FileHash, SourceReader } from "./file-source.ts";
 
-/** What is stored in place of a file. */
+/** The bytes that are stored in place of a file. */
 export interface CompressedSource {
   readonly file: SourceReader;
   /** Length and SHA-256 of the segments. */
@@ -18,13 +18,13 @@ export interface CompressedSource {
   readonly gzip: Required<Gzip>;
 }
 
-/** What decides whether content is compressed. */
+/** The inputs for the decision whether content is compressed. */
 export interface CompressionWish extends Pick<Config, "compress" | "stripeBytes"> {
   readonly key: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What is stored is at most this part of the content, or it is not compressed. */
+/** The compressed content is at most this part of the content, or it is not compressed. */
 const STORED_MAX = 0.9;
 /** It saves at least so many bytes: the manifest of a compressed object is longer by nearly as many. */
 const SAVED_BYTES_MIN = 512;
@@ -51,7 +51,7 @@ const compress = promisify(gzipOf);
 /** Whether content of this length and with these headers is compressed if that saves enough. */
 export function mayCompress({ compress: which, headers, stripeBytes }: CompressionWish, bytes: number): boolean {
   if (which === "none" || bytes <= SAVED_BYTES_MIN || bytes > SEGMENTS_MAX * STRIPE_BYTES_MAX) return false;
-  // What is coded already is compressed, as a rule.
+  // Encoded content is already compressed, as a rule.
   if (headers["content-encoding"] !== undefined) return false;
   return which === "all" || bytes <= stripeBytes;
 }

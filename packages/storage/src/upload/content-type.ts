@@ -1,4 +1,4 @@
-/** What is said of a file that is stored: its type by the extension of its key, and whether an object says the same. */
+/** The type of a stored file, by the extension of its key, and whether an object has the same one. */
 import mime from "mime";
 import { isChecksum, type Described } from "./object-headers.ts";
 

@@ -17,7 +17,7 @@ export interface FileHash {
   readonly sha256: string;
 }
 
-/** What a file system says of a file. */
+/** The attributes of a file in its file system. */
 export interface FileState {
   readonly bytes: number;
   /** The time of its last change. */
@@ -33,7 +33,7 @@ export interface FileState {
 export interface SourceReader {
   /** Its length and hash, where they are known: then nothing is read to find them out. The upload checks them. */
   readonly known?: FileHash;
-  /** What the file system says now. It shows a put a change without a second pass. FILE_UNREADABLE. */
+  /** The present attributes in the file system. It shows a put a change without a second pass. FILE_UNREADABLE. */
   state?(): Promise<FileState>;
   /** Fills `target` from `position` on, and returns how many bytes it read: fewer only at the end. FILE_UNREADABLE. */
   read(target: Uint8Array, position: number): Promise<number>;

@@ -3,7 +3,7 @@ import { encodeExtended, format, parse } from "content-disposition";
 import { AgaroseError } from "@agarose/core";
 import { headerCharactersMax, HEADERS_ALLOWED, mayKeepHeader } from "@agarose/core/format";
 
-/** What a put says of its content. */
+/** The headers of a put's content. */
 export interface Described {
   readonly contentType: string;
   /** Response headers (`mayKeepHeader`), with names in lower case. */

@@ -16,7 +16,7 @@ export function objectSource(manifest: Manifest, context: ReadParts): Source {
   return { open: async () => new ObjectReader(manifest, await openedContent(manifest, context.config), context) };
 }
 
-/** What is stored of the version that `manifest` names: its cells or segments, where it has them. */
+/** The stored bytes of the version that `manifest` names: its cells or segments, where it has them. */
 export function storedSource(manifest: Manifest, context: ReadParts): Source {
   return { open: async () => new ObjectReader(manifest, undefined, context) };
 }

@@ -46,7 +46,7 @@ export async function withTransfers<R>(
 export type StoreOutcome =
   PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 
-/** What is known of the key of a file. */
+/** The facts about the key of a file. */
 export type KnownKey = Pick<PutObject, "isAbsent" | "etag" | "claim">;
 
 /** How files are stored. */

@@ -18,7 +18,7 @@ import { hashFile } from "./file-hash.ts";
 import type { FileState, SourceReader } from "./file-source.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
 
-/** What `uploadChunks` uploads, and where to. */
+/** The chunks of `uploadChunks`, and their destinations. */
 export interface UploadInput {
   readonly key: string;
   /** In the names of the chunks. */
@@ -43,7 +43,7 @@ export interface UploadInput {
   readonly list?: LeafListUpload;
 }
 
-/** What `uploadChunks` did. */
+/** The outcome of `uploadChunks`. */
 export interface UploadedChunks {
   /** SHA-256 of the file, in lower-case hex. */
   readonly sha256: string;

@@ -1,5 +1,4 @@
-/**
- * What the commands do beside each other, over stores and processes that fail, keeps every promise. Many more schedules
+/** * Commands that run at the same time, over stores and processes that fail, keep every promise. Many more schedules
  * run in `families.slow.test.ts`.
  */
 import { expect, test } from "vitest";
@@ -19,7 +18,7 @@ test("a conditional writer that dies at any await holds up the next one for less
     const { violation, trace, events } = await simulate(afterCrashedConditionalWriter(at), engines, true);
     expect(violation, `killed at ${at}`).toBeUndefined();
     const own = trace.filter((line) => line.includes("replace 2"));
-    // What the dead one had begun to write may have been completed before the condition was looked at.
+    // The dead writer's unfinished write may have been completed before the condition was checked.
     const isThrough = own.some((line) => /acknowledged as generation|the condition does not hold/.test(line));
     expect(isThrough, `killed at ${at}: ${trace.join("\n")}`).toBe(true);
     kills += events.kills;

@@ -3,13 +3,13 @@
  * and Knossos. Every operation must seem to happen at one moment between its start and its end.
  */
 
-/** What one client did to a key, and what it was told. */
+/** The operation of one client on a key, and its answer. */
 export interface HistoryEntry {
   /** Moments that only order entries. An entry without an end may still happen, at any time after its start. */
   readonly start: number;
   end: number;
   readonly kind: "put" | "remove" | "read";
-  /** What a put stores, or a read returned; undefined for nothing. */
+  /** The value of a put or a read; undefined for none. */
   value?: string | undefined;
   /** Of a conditional put: what it may take the place of, with undefined for nothing. */
   readonly expected?: { readonly value: string | undefined } | undefined;
@@ -29,7 +29,7 @@ interface State {
 /** Whether some order of the entries explains all of them, from a key without an object on. */
 export function isLinearizable(entries: readonly HistoryEntry[]): boolean {
   const history = entries.toSorted((a, b) => a.start - b.start);
-  // What never happens explains nothing, and an open read has told nobody anything.
+  // An operation without effect explains nothing, and an open read has not answered yet.
   const wanted = history.reduce((bits, { outcome }, index) => (outcome === "open" ? bits : bits | bit(index)), 0n);
   const seen = new Set<string>();
   const stack: State[] = [{ done: 0n, value: undefined }];

@@ -20,12 +20,12 @@ export type Result =
   | { readonly state: "nothing" }
   | { readonly state: "failed"; readonly code: string; readonly message: string };
 
-/** What a reader got. */
+/** The result of a reader. */
 export type ReadResult =
   | { readonly state: "read"; readonly generation: number; readonly upload: string; readonly sha256: string }
   | { readonly state: "failed"; readonly code: string; readonly message: string };
 
-/** What a writer is about to do. */
+/** The next operation of a writer. */
 export interface Intent {
   readonly verb: "put" | "rm";
   /** Of the content of a put. */
@@ -57,7 +57,7 @@ interface Acked {
   readonly upload: string | undefined;
 }
 
-/** What a reader remembers from before its read. */
+/** A reader's memory from before its read. */
 export interface ReadStart {
   readonly acked: Acked | undefined;
   readonly floor: number;
@@ -84,7 +84,7 @@ const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN", "UPLOAD_REFUS
 
 export class Model {
   readonly #majority: number;
-  /** What each region holds. */
+  /** The contents of each region. */
   readonly #regions: (SeenRecord | undefined)[];
   /** The generation below which a region must not fall again. */
   readonly #floors: number[];
@@ -111,7 +111,7 @@ export class Model {
   #removals = 0;
   #retiredAfter = Number.POSITIVE_INFINITY;
 
-  /** What a majority has in honest regions: all of it, or all but what the hostile one says. */
+  /** The version of a majority of honest regions: of all, or of all but the hostile one. */
   readonly #hostile: number | undefined;
 
   /**
@@ -154,7 +154,7 @@ export class Model {
       if (!this.#storedMs.has(record.generation)) this.#storedMs.set(record.generation, nowMs);
     }
     if (region === this.#hostile) {
-      // What it keeps of an rm that was killed is as good as any other, and a repair repeats it.
+      // Its part of a killed rm is as good as any other, and a repair repeats it.
       const writer = this.#writers.get(by.id);
       if (record && record.upload === undefined && writer?.verb === "rm") this.#lastTombstone = writer;
       return;
@@ -429,7 +429,7 @@ export class Model {
     for (const record of this.#regions) if (record) this.#byGeneration.set(record.generation, record);
   }
 
-  /** What a record and its copies have in common. */
+  /** The common part of a record and its copies. */
   #idOf({ upload, digest }: SeenRecord): string {
     return upload ?? `rm ${this.#tombstones.get(digest)!.id}`;
   }

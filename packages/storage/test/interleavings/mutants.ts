@@ -9,7 +9,7 @@ import { loadEngines, SOURCES, type Engines } from "./engines.ts";
 
 /** A mistake: what a file says, and what it says instead. */
 export interface Mutant {
-  /** What the mistake is. */
+  /** The mistake. */
   readonly name: string;
   readonly edits: readonly (readonly [file: string, now: string, instead: string])[];
 }

@@ -27,7 +27,7 @@ import { keyIdOf, type Machine, type Publisher } from "./world/publisher.ts";
 import type { Process } from "./world/process.ts";
 import type { Operation } from "./schedules/schedule.ts";
 
-/** What an operation works with. */
+/** The context of an operation. */
 export interface OperationContext {
   readonly engines: Engines;
   readonly config: Config;
@@ -38,17 +38,17 @@ export interface OperationContext {
   readonly process: Process;
   /** Signs, and trusts no one else. Undefined in unsigned mode. */
   readonly publisher: Publisher | undefined;
-  /** What this machine is behind with. Undefined where all machines have one configuration. */
+  /** The part of a rotation that this machine lacks. Undefined where all machines have one configuration. */
   readonly machine: Machine | undefined;
   readonly model: Model;
   /** Whether every region has answered everything since `fromMs`. */
   readonly isHealthySince: (fromMs: number) => boolean;
   readonly note: (text: string) => void;
-  /** What pages are about to commit, by their operations. */
+  /** The next commits of pages, by their operations. */
   readonly pages: Map<number, Page & { readonly sha256: string; readonly fromMs: number }>;
-  /** What the app has signed, by the number of the token. */
+  /** The claims that the app has signed, by the number of the token. */
   readonly tokens: Map<number, string>;
-  /** What clients did, and what they were told. */
+  /** Operations of clients, and their answers. */
   readonly history: HistoryEntry[];
   /** A moment that is later than all before. */
   readonly tick: () => number;
@@ -227,7 +227,7 @@ async function readStrongly({ reads, pauseMs }: Operation & { verb: "read" }, co
   }
 }
 
-/** What a strong read says is there; undefined where it says nothing. */
+/** The version of a strong read; undefined where it fails. */
 async function readWhole(context: OperationContext): Promise<{ readonly value: string | undefined } | undefined> {
   const { engines, stores, history, tick, note } = context;
   const entry = begin({ kind: "read" }, context);
@@ -350,7 +350,7 @@ async function recode({ isDrained = false }: Operation & { verb: "recode" }, con
   await write({ verb: "put", sha256: before.sha256, seen: before.generation }, run, context);
 }
 
-/** What a writer decides to store again; undefined when there is nothing. */
+/** The objects that a writer decides to restore; undefined for none. */
 async function chosen<T>(find: () => Promise<T>, { note }: OperationContext): Promise<T | undefined> {
   try {
     return await find();

@@ -12,7 +12,7 @@ import type { Engines } from "./engines.ts";
 const SECRET = "a secret of thirty-two characters";
 const TOKEN_MS = 600_000;
 
-/** What a page knows of its upload once its chunks are stored. */
+/** A page's knowledge of its upload once its chunks are stored. */
 export interface Page {
   readonly upload: string;
   /** Behind the path of the uploads. */

@@ -22,7 +22,7 @@ import { MACHINES, PUBLISHER, type Machine, type Publisher } from "./world/publi
 import type { Operation, Schedule } from "./schedules/schedule.ts";
 import { SimulatedStore, type Network } from "./world/store.ts";
 
-/** What a run showed. */
+/** The findings of a run. */
 export interface Outcome {
   /** The first promise that was broken; undefined when none was. */
   readonly violation: string | undefined;
@@ -84,7 +84,7 @@ const HISTORY_READER = 20_000;
 const HISTORY = historyPrefix(KEY);
 const CHUNKS = `${CHUNK_PREFIX}${KEY}!`;
 const encoder = createEncoderPool();
-/** What the final put stores. */
+/** The content of the final put. */
 const LAST_CONTENT = 1_000;
 const HOUR_MS = 3_600_000;
 const ATTEMPTS_WRITING = 3;
@@ -267,7 +267,7 @@ class Simulation {
 
   /** Every version that was acknowledged and is to be kept can be read by its copy. */
   async #readHistory(id: number): Promise<void> {
-    // What a region that lied has not stored may be too much beside what others have missed.
+    // Writes that a lying region lost may be too many, in addition to those that others missed.
     if (this.#schedule.hostile !== undefined) return;
     const process = new Process(id, `history ${id}`, this.#loop, this.#schedule.seed);
     const own = this.#contextOf(process);

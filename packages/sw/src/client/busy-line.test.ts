@@ -42,7 +42,7 @@ describe.each([
   ])("%i ranges of %i bytes at once fetch at most 1.15 times the blocks they lie in", async (count, bytes) => {
     const line = new EmulatedLine({ object, rate: bytesPerMs });
     const client = new LineClient(line, object);
-    // What a client has measured before: a small range of every region.
+    // The client's earlier measurements: a small range of every region.
     for (const start of rangesOf(12, 1_000)) await line.clock.run(client.read(start, start + 1_000));
     line.fetchedBytes = 0;
     const starts = rangesOf(count, bytes);

@@ -1,4 +1,4 @@
-/** What may be asked for beyond what is used. */
+/** The limit on requests beyond the used chunks. */
 import type { RequestRecord } from "@agarose/core/read";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";

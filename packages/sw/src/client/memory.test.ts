@@ -1,4 +1,4 @@
-/** What a client remembers: plans and latencies. */
+/** The memory of a client: plans and latencies. */
 import { describe, expect, test } from "vitest";
 import { LATENCY_UNKNOWN } from "@agarose/core/sources";
 import type { FullPlan } from "./plans/bundle-request.ts";

@@ -129,7 +129,7 @@ describe("a manifest in the buckets that names regions which are not configured"
       .chain((length) => fc.subarray([...placement], { minLength: length, maxLength: length }));
     await fc.assert(
       fc.asyncProperty(subsets, async (configured) => {
-        // What the client before has cancelled may still arrive at its host.
+        // Requests that the previous client cancelled may still arrive at its host.
         await own.close();
         own = await Host.start(world.regions);
         withoutPop(own);

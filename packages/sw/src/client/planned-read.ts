@@ -85,7 +85,7 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
   const hasBody = request.method === "GET" && range;
   const { start, end } = range ?? { start: 0, end: 0 };
   const span = spanOf(manifest, { start, end });
-  // What a small range lies in. A store keeps whole stripes.
+  // The stripes of a small range, because a store keeps whole stripes.
   const pieces = store || !range ? undefined : piecesOf(manifest, range);
   // A PoP that is asked for it sends all of it.
   const isBrief = asksRange && end - start <= BRIEF_BYTES_MAX;

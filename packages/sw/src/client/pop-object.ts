@@ -90,7 +90,7 @@ function askPops(
     clock,
     signal,
     afterFailure: () => "next",
-    // What a PoP says of the object says more than that another one cannot be reached.
+    // A PoP's answer about the object is more useful than the failure of a different one.
     allFailed: (failures) =>
       failures.find(({ error }) => error.code !== "SOURCE_FAILED")?.error ?? noSource(key, failures),
     discard: ({ body }) => void body?.cancel().catch(() => {}),

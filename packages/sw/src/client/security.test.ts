@@ -1,4 +1,4 @@
-/** What the service worker must not do, whatever it is asked for. */
+/** Actions that the service worker must refuse, whatever the request. */
 import { AgaroseError } from "@agarose/core";
 import { chunkName, keyName, keyOfName, manifestName, objectUrl, parseKey } from "@agarose/core/format";
 import fc from "fast-check";

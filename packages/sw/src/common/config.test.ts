@@ -190,7 +190,7 @@ test(
   },
 );
 
-/** What `fetchConfig` refuses before. */
+/** Answers that `fetchConfig` refuses before parsing. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

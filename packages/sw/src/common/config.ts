@@ -127,8 +127,7 @@ export function parseFile(input: unknown, { url, prefix }: ConfigFile): ClientCo
   );
 }
 
-/**
- * What a worker's own URL asks for, or undefined when it names no configuration: `?config=/agarose.json`,
+/** * The parameters of a worker's own URL, or undefined when it names no configuration: `?config=/agarose.json`,
  * `&prefix=/media/` for a prefix other than `/ec/`, `&claim=no` to leave open pages alone, `&navigations=yes` to open
  * objects as pages.
  *

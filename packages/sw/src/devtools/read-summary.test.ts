@@ -1,4 +1,4 @@
-/** What the log and the overlay make of a read's events. */
+/** The summary of a read's events for the log and the overlay. */
 import { describe, expect, test } from "vitest";
 import type { ReadEvent } from "../events/read-events.ts";
 import { described, savedBytes, sharesOf, summarized, type ReadSummary } from "./read-summary.ts";

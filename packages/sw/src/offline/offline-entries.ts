@@ -81,7 +81,7 @@ export class OfflineEntries {
       const cache = await this.#load();
       if (cache) await work(cache);
     });
-    // Who keeps nothing reads from the network next time.
+    // Without a kept entry, the next read uses the network.
     this.#last = done.catch(() => {});
     return this.#last as Promise<void>;
   }

@@ -17,7 +17,7 @@ export interface KeySelection {
   readonly prefix?: string;
 }
 
-/** Who reads for an `Agarose`. */
+/** The reader behind an `Agarose`. */
 export interface Reading {
   /** The path below which requests are for objects. */
   readonly prefix: string;

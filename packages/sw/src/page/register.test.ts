@@ -1,4 +1,4 @@
-/** What `register` makes of what the server sends and the browser says. The real ones are in the browser tests. */
+/** `register` with emulated servers and browsers. The real ones are in the browser tests. */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Agarose } from "./agarose.ts";
 import { register } from "./register.ts";

@@ -1,4 +1,4 @@
-/** What a page can check in the worker file that its server sends. */
+/** The page's checks of the worker file that its server sends. */
 import { readFile } from "node:fs/promises";
 import { expect, test, vi } from "vitest";
 import { stamped } from "../../test/stamped.ts";

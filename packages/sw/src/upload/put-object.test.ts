@@ -13,7 +13,7 @@ class Served {
   /** The chunks that the regions have, by the ticket's upload. */
   readonly uploads: Map<number, Blob>[] = [];
   readonly requests: string[] = [];
-  /** What a region does in place of taking a chunk. */
+  /** The fault of a region in place of storing a chunk. */
   fault: (chunk: number, signal?: AbortSignal) => Promise<number | undefined> = async () => undefined;
   committed: { upload: number; sha256: string; leaves: number } | undefined;
   lostAnswers = 0;

@@ -105,7 +105,7 @@ function sameChunks(a: readonly number[], b: readonly number[]): boolean {
 export interface ChangeBudget {
   /** Writes and deletes. */
   readonly writes: number;
-  /** What may be fetched from the regions. */
+  /** Bytes that may be fetched from the regions. */
   readonly egressBytes: number;
   /** Capacity of the chunk cache. */
   readonly capacityBytes: number;
@@ -154,7 +154,7 @@ export function affordableChange(
     choose(addition);
   }
   for (const eviction of evictions) {
-    // What is to take its place cannot come yet.
+    // Its replacement cannot be cached yet.
     if (writes <= 0 || refused > 0) break;
     choose(eviction);
   }

@@ -8,7 +8,7 @@ afterEach(() => world.close());
 const OBJECTS = 12;
 const PERIODS = 24;
 
-/** What the PoP keeps after periods in each of which a new object is read, and the one of before once more. */
+/** The PoP's chunks after periods that each read a new object, and the previous one once more. */
 async function keptAfterReads(kv: "ok" | "cold"): Promise<{ keys: string[]; firstMs: number }> {
   world = await startWorld({ POLICY: "exact", FUNCTIONAL: "false", EXCHANGE_SECONDS: "0" });
   for (const region of REGIONS) world.buckets.faults.set(region, { delayMs: 25 });

@@ -14,7 +14,7 @@ import { advance, fetchedBytes, fetchedBytesPerStripe, type CacheChange } from "
 import type { PeriodBooks, PeriodContext } from "./period-context.ts";
 import { fillParts, fillStripe } from "./stripe-fill.ts";
 
-/** What a writer fills with. */
+/** Dependencies of the fills of a writer. */
 export interface CacheWriterOptions {
   readonly estimates: readonly RegionEstimate[];
   /** Resolves to the manifest of an object to fill, or to undefined when its key names another version now. */
@@ -25,7 +25,7 @@ export interface CacheWriterOptions {
 
 type WriterContext = Pick<PeriodContext, "settings" | "state" | "cache" | "system">;
 
-/** What was done, in stripes; `reconstructed` in chunks. */
+/** The work done, in stripes; `reconstructed` in chunks. */
 export type WriteCounts = ReturnType<typeof noWrites>;
 
 /** Returns the counts before anything is done. */

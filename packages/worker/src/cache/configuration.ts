@@ -17,7 +17,7 @@ const cachedObject = v.object({
   /** Ascending chunk indices. */
   chunks: v.array(chunkIndex),
   stripes: count,
-  /** What it takes of the cache's capacity. */
+  /** Its part of the cache's capacity. */
   bytes: count,
 });
 

@@ -1,4 +1,4 @@
-/** What fills may fetch from the regions in one day. Pure. */
+/** The limit on bytes that fills fetch from the regions in one day. Pure. */
 import { currentEgress, type FillEgress } from "./spending.ts";
 
 /** The egress budget of one period. */
@@ -20,7 +20,7 @@ export class EgressBudget {
     return Math.max(0, this.#allowedBytes - this.#spentBytes - this.#heldBytes);
   }
 
-  /** What this period has fetched. */
+  /** Bytes that this period has fetched. */
   get spentBytes(): number {
     return this.#spentBytes;
   }

@@ -16,13 +16,13 @@ import { fillParts, fillStripe, type StripeFillOptions } from "./stripe-fill.ts"
 const WORK_MS = 4_000;
 /** An exchange that takes longer counts as killed. */
 const LEASE_MS = 20_000;
-/** What one exchange adds at most. */
+/** The most that one exchange adds. */
 const ADDED_BYTES_MAX = 64 * 2 ** 20;
 /** Stripes that are filled at once. */
 const STRIPES_AT_ONCE = 6;
 /** The list that all isolates read names so many objects at most: the Cache API has the newest. */
 const KEPT_MAX = 512;
-/** What is kept for less than this is fetched again while it is wanted. */
+/** Chunks that stay for less than this are refetched while they are wanted. */
 const RENEWED_MS = 60_000;
 
 /**

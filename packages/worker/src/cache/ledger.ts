@@ -56,7 +56,7 @@ export interface PeriodReport {
   readonly refused: number;
   /** Work that waits for money, in stripes. */
   readonly waiting: number;
-  /** What each idea of the papers saves, as estimated; absent without requests. */
+  /** Estimated savings of each idea of the papers; absent without requests. */
   readonly savings?: Savings;
   /** The price of this period's KV operations. */
   readonly usd: number;

@@ -16,7 +16,7 @@ export interface LookUpOptions {
   readonly foundMax?: number;
 }
 
-/** What keys name. */
+/** The manifests of keys. */
 export interface LookedUp {
   /** By key; undefined where there is nothing to cache. Keys that could not be looked up are missing. */
   readonly objects: ReadonlyMap<string, ObjectShape | undefined>;

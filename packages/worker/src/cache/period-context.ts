@@ -63,7 +63,7 @@ export interface Observed {
   readonly cacheLatency: CacheLatency;
 }
 
-/** What a period knows of requests. */
+/** A period's knowledge of requests. */
 export interface PeriodRequests {
   /** Ends the period in every shard of the request monitor; resolves to the most popular keys of each. */
   readonly closePeriod: (limit: number) => Promise<KeyRequests[]>;
@@ -79,7 +79,7 @@ export interface PeriodCache {
   readonly chunks: ChunkCache;
   /** KV, as this invocation may use it. */
   readonly kv: CacheContext;
-  /** What reads have fetched. */
+  /** Stripes that reads have fetched. */
   readonly fetched: FetchedStripes;
   /** Undefined: fills come from the buckets alone. */
   readonly peers?: FillPeers | undefined;
@@ -107,11 +107,11 @@ export interface PeriodContext {
   readonly requests: PeriodRequests;
   readonly cache: PeriodCache;
   readonly system: PeriodSystem;
-  /** What the peers allow, and what to plan by. */
+  /** The permissions of the peers, and the view to plan by. */
   readonly turn: OwnTurn;
 }
 
-/** What the steps of a period share: the ledger, and what may still be spent. */
+/** The shared state of a period's steps: the ledger, and the rest of the budgets. */
 export interface PeriodBooks {
   /** By version; the writer keeps it up to date. */
   readonly ledger: Map<string, LedgerEntry>;

@@ -1,6 +1,6 @@
 /**
- * What a period changes in the cache: counts requests, looks keys up, asks the policy, and trims the change to the
- * budget.
+ * * The changes of a period in the cache: it counts requests, looks keys up, asks the policy, and trims the change to
+ * the budget.
  */
 import type { Manifest } from "@agarose/core/format";
 import { type CachePlan, type ObjectShape, type PlannedContents, type Savings } from "@agarose/solver/planner";
@@ -15,9 +15,9 @@ import type { Observed, PeriodBooks, PeriodContext } from "./period-context.ts";
 import { ABSENT_MAX, lookUp } from "./look-up.ts";
 import { encodePlannerState } from "./planner-state.ts";
 
-/** What a period shall do. */
+/** The tasks of a period. */
 export interface PeriodPlan {
-  /** What the cache should hold. */
+  /** The wanted contents of the cache. */
   readonly planned: readonly PlannedContents[];
   /** Nothing for an exchange. */
   readonly change: AffordableChange;
@@ -74,12 +74,12 @@ export async function planPeriod(
       capacityBytes: settings.cacheBytes,
     });
   };
-  // Who alone cannot steer the fills cannot make a scrub store an object with another code either.
+  // A client that cannot steer the fills cannot make a scrub store an object with a different code either.
   const popular = counted
     .filter(({ mayFill }) => mayFill)
     .slice(0, REPORTED_MAX)
     .map(({ key, popularity }) => ({ key, popularity }));
-  // What is cached already may stay for one client, too.
+  // Cached objects may stay for one client, too.
   const cachedKeys = new Set([...ledger.values()].filter(({ target }) => target.length > 0).map(({ key }) => key));
   const requests = counted.filter(({ key, mayFill }) => mayFill || cachedKeys.has(key));
   if (settings.policy === "off" || (isExchange && requests.length === 0)) {

@@ -17,7 +17,7 @@ import { PlannerKeeper } from "./planner-keeper.ts";
 import { addEgress, addSpending, type FillEgress, type Spending } from "./spending.ts";
 import type { SpendingSettings } from "./write-budget.ts";
 
-/** What `PopState` keeps, in memory. */
+/** The state of `PopState`, in memory. */
 class MemoryState implements StatePort {
   readonly ledger = new Map<string, LedgerEntry>();
   regions: RegionState[] = [];

@@ -86,7 +86,7 @@ async function probeCache(
   return Number.isFinite(ms) ? { ...NO_TIMES, first: { reads: 1, ms } } : NO_TIMES;
 }
 
-/** What the writes of a period came to. */
+/** The outcome of a period's writes. */
 interface Written {
   readonly counts: WriteCounts;
   readonly savings: Savings | undefined;

@@ -3,8 +3,8 @@ import { Planner, type PlannerOptions } from "@agarose/solver/planner";
 import { decodePlannerState } from "./planner-state.ts";
 
 /**
- * The planner in the memory of the PoP's state, which spares each plan the reading and writing of all that is known.
- * What a period saves is for the next instance of the object.
+ * The planner in the memory of the PoP's state, which spares each plan the reading and writing of all that is known. *
+ * The state that a period saves is for the next instance of the object.
  */
 export class PlannerKeeper {
   #planner: Planner | undefined;

@@ -1,5 +1,5 @@
 /**
- * What a PoP must not forget between periods, in one Durable Object: region estimates, the ledger of the chunk cache,
+ * * The lasting state of a PoP between periods, in one Durable Object: region estimates, the ledger of the chunk cache,
  * the epoch, and whether a period is running. KV only distributes these decisions, so a stale or failing KV misleads no
  * read.
  */
@@ -22,7 +22,7 @@ export interface PopSnapshot {
   readonly lastPeriod: PeriodReport | undefined;
   /** The spending of the last month with any. */
   readonly spending: Spending | undefined;
-  /** What fills have fetched on the last day with any. */
+  /** Bytes that fills have fetched on the last day with any. */
   readonly fillEgress: FillEgress | undefined;
   /** Keys that regions lacked the newest version of, the latest first. */
   readonly behind: readonly KeyBehind[];

@@ -1,4 +1,4 @@
-/** What steers the cache over a whole period: many readers, and neither one client nor keys without an object. */
+/** The influences on the cache over a whole period: many readers, and neither one client nor keys without an object. */
 import { afterEach, expect, test } from "vitest";
 import { openRequest } from "../../test/tcp-client.ts";
 import { clientHeaders, POP, randomBytes, startWorld, type TestWorld } from "../../test/world.ts";

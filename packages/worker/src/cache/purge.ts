@@ -26,7 +26,7 @@ export interface PurgeRequest {
   readonly prefix: string | undefined;
 }
 
-/** What a purge has removed. */
+/** The result of a purge. */
 export interface PurgeReport {
   readonly epoch: number;
   /** Objects that had cached chunks. */

@@ -1,4 +1,4 @@
-/** What the cache manager and purges have spent on KV operations. Pure. */
+/** The spending of cache manager and purges on KV operations. Pure. */
 
 /** The spending of one calendar month, UTC. */
 export interface Spending {

@@ -30,7 +30,7 @@ interface FillWorld {
   readonly prices?: Readonly<Record<string, number>>;
   readonly peers?: readonly ChunkSource[];
   readonly onPeer?: (name: string, isGood: boolean) => void;
-  /** What reads have fetched. */
+  /** Stripes that reads have fetched. */
   readonly fetched?: Frame[];
 }
 

@@ -53,7 +53,7 @@ export interface StripeFill {
 const CHUNK_TIMEOUT_MS = 15_000;
 const STRIPE_TIMEOUT_MS = 30_000;
 
-/** What all fills of a period have in common, and what reads have just fetched of a stripe. */
+/** The shared parts of a period's fills, and the shards of a stripe that reads have just fetched. */
 export function fillParts(
   { settings, cache, system }: Pick<PeriodContext, "settings" | "cache" | "system">,
   { egressBudget }: Pick<PeriodBooks, "egressBudget">,

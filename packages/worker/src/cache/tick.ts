@@ -47,10 +47,10 @@ const EXCHANGED_MS = 2 * NOTE_USE_MS;
 /** `PopState` as it is deployed. */
 export class PeriodicPopState extends PopState {
   readonly #env: Bindings;
-  /** What exchanges have kept in the Cache API. In memory only: the next ones keep it again. */
+  /** Chunks that exchanges have kept in the Cache API. In memory only: the next ones keep it again. */
   readonly #kept = new Map<string, number>();
   readonly #planners = new PlannerKeeper();
-  /** What the last period knew of the peers. */
+  /** The last period's knowledge of the peers. */
   #peers: OwnTurn["peers"];
   #exchange: Promise<unknown> = Promise.resolve();
   #isInPeriod = false;
@@ -168,7 +168,7 @@ async function tickOf(env: Bindings, context: RequestContext): Promise<void> {
   await popState(env).runPeriod(continentOf(env));
 }
 
-/** What a period and a purge have of their own. */
+/** The separate parts of a period and a purge. */
 interface PeriodParts {
   readonly budget: OperationBudget;
   readonly turn: OwnTurn;

@@ -1,4 +1,4 @@
-/** What one period may spend on KV operations, in money. Pure. */
+/** The money that one period may spend on KV operations. Pure. */
 import { currentSpending, monthOf, type Spending } from "./spending.ts";
 
 /** Prices of KV operations, and limits on what the cache manager spends on them. */
@@ -58,7 +58,7 @@ export class WriteBudget {
     }
   }
 
-  /** What this period has spent. */
+  /** The spending of this period. */
   get spent(): Spending {
     return this.priceOf(this.#writes, this.#reads);
   }

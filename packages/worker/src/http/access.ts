@@ -72,7 +72,7 @@ const CLOCK_SKEW_SECONDS = 60;
 /** A longer signature is refused: a leaked URL must expire. */
 export const LIFETIME_SECONDS_MAX = 7 * 86_400;
 
-/** What decides whether a key is private. */
+/** The inputs that decide whether a key is private. */
 export type PrefixSettings = Pick<AccessSettings, "privatePrefixes" | "publicPrefixes">;
 
 /** Returns whether a key is private: the longest prefix decides, and of equal ones the private one. */
@@ -103,11 +103,11 @@ export async function checkAccess(
   );
 }
 
-/** What a link opens beside its key, and by what. */
+/** The objects that a link opens besides its key, and its token. */
 export interface LinkTerms {
   /** Whether the key is a prefix, below which it opens every key. */
   readonly isPrefix?: boolean | undefined;
-  /** What its reader must know. */
+  /** The secret that its reader must know. */
   readonly password?: string | undefined;
 }
 

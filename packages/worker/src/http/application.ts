@@ -16,7 +16,7 @@ import { read } from "./routes/read.ts";
 /** The handlers of each route, first to last. */
 export type Handlers = Readonly<Partial<Record<RouteName, H<AppEnv>[]>>>;
 
-/** What every host serves: the object, its bundle and its plan. */
+/** The routes of every host: the object, its bundle and its plan. */
 export const READ_HANDLERS = { object: [object], read: [read], plans: [plans], health: [healthz] } satisfies Handlers;
 
 /** Answers a request. It never rejects: an error becomes a response with a code. */

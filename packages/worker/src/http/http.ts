@@ -1,4 +1,4 @@
-/** What the routes have in common: their environment, the invocation of a request, and errors as JSON with a code. */
+/** The shared parts of routes: their environment, the invocation of a request, and errors as JSON with a code. */
 import { AgaroseError } from "@agarose/core";
 import { errorAnswer } from "@agarose/core/http";
 import type { Context } from "hono";
@@ -16,7 +16,7 @@ import type { AnalyticsBinding } from "./analytics.ts";
 export type Env = Bindings & { readonly [Name in keyof typeof VARIABLES]?: string } & {
   /** Takes a data point for each answer; without it, there are the counters of each isolate alone. */
   readonly ANALYTICS?: AnalyticsBinding;
-  /** What the process uses, on Node. A Worker at Cloudflare cannot know it. */
+  /** Resources of the process, on Node. A Worker at Cloudflare cannot know it. */
   readonly PROCESS?: ProcessBinding;
 };
 

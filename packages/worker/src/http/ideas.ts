@@ -15,7 +15,7 @@ export interface Idea {
   readonly savedUsd: number | null;
 }
 
-/** What the ideas depend on. */
+/** Dependencies of the ideas. */
 export interface IdeasOptions {
   readonly settings: Pick<CacheSettings, "policy" | "functional" | "recovered"> & {
     readonly delta: number;

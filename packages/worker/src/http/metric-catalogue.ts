@@ -1,9 +1,9 @@
 /** Every metric of `GET /metrics`. The route and docs/reference/events-and-metrics.md are made from it. */
 
-/** What a metric is. */
+/** A metric. */
 export interface MetricDescription {
   readonly type: "gauge" | "counter" | "histogram";
-  /** What it counts, and of what; its unit is in its name. */
+  /** The counted thing; its unit is in its name. */
   readonly help: string;
   /** Its labels beside `pop`. */
   readonly labels: readonly string[];

@@ -5,7 +5,7 @@
 import { AgaroseError } from "@agarose/core";
 import { readChecked } from "@agarose/core/sources";
 
-/** What the header of an archive says, which is at its start. */
+/** The facts in an archive's header, which is at its start. */
 export interface ArchiveHeader {
   readonly root: Part;
   readonly leavesOffset: number;
@@ -109,7 +109,7 @@ export function entryFor(id: number, entries: readonly Entry[]): Entry | undefin
   return entry && (entry.run === 0 || id < entry.id + entry.run) ? entry : undefined;
 }
 
-/** What is compressed by a method. Throws REQUEST_INVALID for other methods than gzip, and for what is too long. */
+/** Decompresses by a method. Throws REQUEST_INVALID for methods other than gzip, and for too long results. */
 export async function inflated(stored: Uint8Array, compression: number): Promise<Uint8Array> {
   if (compression === UNKNOWN || compression === NONE) return stored;
   if (compression !== GZIP) throw notTile(`it is compressed by method ${compression}, and ${GZIP} (gzip) is known`);

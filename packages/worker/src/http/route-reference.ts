@@ -6,7 +6,7 @@ import { ROUTES, type Route, type RouteName } from "./routes.ts";
 
 /** The description of a route. */
 export interface RouteTexts {
-  /** What it returns or takes, as Markdown. */
+  /** Its result or body, as Markdown. */
   readonly returns: string;
   /** Its query parameters, with what they mean as Markdown. */
   readonly query?: Readonly<Record<string, string>>;

@@ -16,7 +16,7 @@ export interface Durations {
   readonly atMost: number[];
 }
 
-/** What one isolate has answered and asked for. */
+/** Answers and requests of one isolate. */
 export class Traffic {
   /** By route and status, as `route status`. */
   readonly requests = new Map<string, number>();

@@ -24,9 +24,9 @@ export interface PeerStateBinding extends PlaceBinding {
   readonly PEER_STATE: DurableObjectNamespace<PeerState>;
 }
 
-/** What a period may do about its peers. */
+/** The permissions of a period about its peers. */
 export interface OwnTurn {
-  /** What to plan by. */
+  /** The peers to plan by. */
   readonly peers?: PeerView;
   /** Whether this period may change what others depend on. */
   readonly mayChange: boolean;
@@ -34,7 +34,7 @@ export interface OwnTurn {
   readonly waitedMs?: number;
 }
 
-/** What taking a turn needs. */
+/** Dependencies of a turn. */
 export interface TurnOptions {
   readonly env: MonitorBinding & PopStateBinding & PeerStateBinding;
   /** `delta`: requests beyond k that readers make. */
@@ -74,7 +74,7 @@ export async function takeTurn(options: TurnOptions): Promise<OwnTurn> {
       popState(env).regions(),
     ]);
     const { isOurs, peers, inForce } = await peerState(env).beginTurn({
-      // What a peer may not fill for one client alone, it must not fill for another PoP's one either.
+      // A peer may not fill for a single client, so it must not fill for a single client of another PoP either.
       popular: popular.flatMap(({ key, popularity, mayFill }) => (mayFill ? [[key, popularity] as const] : [])),
       regions,
       probes,

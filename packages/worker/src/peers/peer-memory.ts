@@ -1,4 +1,4 @@
-/** What `PeerState` keeps in its SQLite, because the platform may evict the object from memory. */
+/** The state of `PeerState` in its SQLite, because the platform may evict the object from memory. */
 import type { PeerMessage } from "@agarose/solver/cooperation";
 import { Facts, type Sql } from "../runtime/sql.ts";
 import { parsePeerMessage } from "./peer-message.ts";

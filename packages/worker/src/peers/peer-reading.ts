@@ -41,7 +41,7 @@ export function objectInCache(k: number, chunkSets: readonly (readonly number[])
   return Math.min(1, new Set(chunkSets.flat()).size / k);
 }
 
-/** What reading from peers needs of an invocation. */
+/** The parts of an invocation that reads from peers need. */
 export interface PeerContext {
   readonly settings: PopSettings;
   readonly breakers: CircuitBreakers;

@@ -38,12 +38,12 @@ import { boundedDigest, boundedKeys } from "./peer-message.ts";
 import { parsePopSettings, type PeerSettings } from "./peer-settings.ts";
 import { PEERS_NAME, type PeersInForce } from "./peers-snapshot.ts";
 
-/** What the object uses of the Worker's environment. */
+/** The part of the Worker's environment that the object uses. */
 export interface PeerStateEnv extends MonitorBinding {
   readonly CHUNKS: ValueStore;
 }
 
-/** What a PoP knows of itself at the beginning of a period. */
+/** A PoP's knowledge of itself at the beginning of a period. */
 export interface TurnRequest extends Omit<PopularityDigest, "peers"> {
   /** Probes of the peers. */
   readonly probes: readonly RegionProbe[];
@@ -51,7 +51,7 @@ export interface TurnRequest extends Omit<PopularityDigest, "peers"> {
   readonly waitMs: number;
 }
 
-/** What a period needs of the peers. */
+/** The part of the peers that a period needs. */
 export interface Turn {
   /** Whether this PoP may change what its peers depend on. */
   readonly isOurs: boolean;
@@ -60,7 +60,7 @@ export interface Turn {
   readonly inForce: PeersInForce;
 }
 
-/** What this PoP holds as of its configuration `epoch`. */
+/** The chunks of this PoP as of its configuration `epoch`. */
 export interface Published {
   readonly epoch: number;
   readonly held: readonly (readonly [version: string, chunks: readonly number[]])[];

@@ -7,7 +7,7 @@ const READS = { a: 1, b: 1, c: 6 };
 
 const content = (i: number): Uint8Array => randomBytes(100_000, i + 1);
 
-/** What clients and the cache see of Frankfurt over three periods. */
+/** The view of clients and cache of Frankfurt over three periods. */
 async function account(world: PeersWorld): Promise<unknown[]> {
   const seen: unknown[] = [];
   // So far apart that no measurement mistakes one for another.

@@ -50,7 +50,7 @@ async function setUp(
   return one;
 }
 
-/** What the probes of every fifth period read to measure the rate of a region: a whole chunk. */
+/** The range that probes of every fifth period read to measure the rate of a region: a whole chunk. */
 const PROBED = `bytes=0-${CONTENT.length / 4 - 1}`;
 
 /** GETs of chunks that buckets have seen, without those of probes. */

@@ -1,4 +1,6 @@
-/** What isolates know of the peers: the chunks that a read may ask them for. `PeerState` writes it as one KV value. */
+/**
+ * The isolates' knowledge of the peers: the chunks that a read may ask them for. `PeerState` writes it as one KV value.
+ */
 import type { Clock } from "@agarose/core";
 import * as v from "valibot";
 import { KvSnapshot } from "../runtime/kv-snapshot.ts";

@@ -1,6 +1,6 @@
 /**
- * What a PoP takes from whom: messages that are forged, replayed or garbage, clocks that are wrong, keys that are
- * private.
+ * * Messages that a PoP accepts and refuses: ones that are forged, replayed or garbage, clocks that are wrong, keys
+ * that are private.
  */
 import type { PeerMessage } from "@agarose/solver/cooperation";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

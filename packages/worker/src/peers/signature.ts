@@ -18,7 +18,7 @@ export interface SignedPeerRequest {
   readonly body: string;
 }
 
-/** What the headers of a request claim. */
+/** The claims in the headers of a request. */
 export interface SignatureHeaders {
   readonly from: string;
   readonly sequence: number;

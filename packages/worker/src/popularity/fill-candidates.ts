@@ -30,7 +30,7 @@ const SALT_BYTES = 32;
 const HASH_CHARACTERS = 12;
 const ENOUGH: ReadonlySet<string> = new Set();
 
-/** What the candidates depend on. */
+/** Dependencies of the candidates. */
 export interface FillCandidatesOptions {
   readonly clientsMin: number;
   /** Milliseconds since 1970. */

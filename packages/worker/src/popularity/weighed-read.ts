@@ -1,7 +1,7 @@
 /**
- * What a read weighs: the share of the object that its client has taken. It counts once with that probability, so that
- * counts stay whole numbers, and many small ranges weigh as much as what they read. A client that names an object and
- * leaves weighs no more than what it was sent. Pure.
+ * * The weight of a read: the share of the object that its client has read. It counts once with that probability, so
+ * that counts stay whole numbers, and many small ranges weigh as much as what they read. A client that names an object
+ * and leaves weighs no more than what it was sent. Pure.
  */
 
 /** Notes that the client has taken so many more bytes. */

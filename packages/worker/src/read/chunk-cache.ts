@@ -12,7 +12,7 @@ import type { Connections } from "../runtime/connections.ts";
 import type { ValueStore } from "../runtime/storage-ports.ts";
 import type { FrontCache } from "./front-cache.ts";
 
-/** What the cache needs of an invocation. */
+/** The parts of an invocation that the cache needs. */
 export interface CacheContext {
   readonly kv: ValueStore;
   readonly connections: Connections;
@@ -71,7 +71,7 @@ export class ChunkCache {
     this.#clock = clock;
   }
 
-  /** What reads found. */
+  /** Hits and misses of reads. */
   get counters(): Readonly<ChunkCacheCounters> {
     return this.#counters;
   }
@@ -219,7 +219,7 @@ export class ChunkCache {
   }
 }
 
-/** What reads found, in stripes. */
+/** Hits and misses of reads, in stripes. */
 export interface ChunkCacheCounters {
   /** Stripes found with every chunk that was promised. */
   hits: number;

@@ -22,7 +22,7 @@ const PUTS_BYTES_MAX = 16 * 1024 * 1024;
 const LIST_NAME = "probable";
 const LIST_MS = 2_000;
 
-/** What is known of a stripe: when it was read first, or until when it is kept. Milliseconds of the clock. */
+/** The note about a stripe: when it was read first, or until when it is kept. Milliseconds of the clock. */
 interface Noted {
   readonly untilMs: number;
   readonly state: "read" | "being kept" | "kept";

@@ -24,7 +24,7 @@ import {
 import { ByteLru } from "@agarose/core/read";
 import type { FrontCache } from "./front-cache.ts";
 
-/** What a store depends on. A manifest is used for `ttlSeconds` after it was read from a bucket. */
+/** Dependencies of a store. A manifest is used for `ttlSeconds` after it was read from a bucket. */
 export interface ManifestStoreOptions extends Pick<ExpectedManifest, "trust" | "sha256"> {
   readonly ttlSeconds: number;
   readonly regions: ReadonlySet<string>;
@@ -34,7 +34,7 @@ export interface ManifestStoreOptions extends Pick<ExpectedManifest, "trust" | "
   readonly now: () => number;
 }
 
-/** What a lookup needs of the invocation that makes it. */
+/** The parts of its invocation that a lookup needs. */
 export interface LookupContext {
   /**
    * Finds the manifest in the buckets, none older than `generationMin`: what a majority has, or the first sound one.
@@ -74,7 +74,7 @@ const ABSENT_MS_MAX = 10_000;
 const ABSENT_BYTES_MAX = 2 * 1024 * 1024;
 /** Generations of removed objects. */
 const REMOVED_BYTES_MAX = 1024 * 1024;
-/** What precedes a manifest in the Cache API: when it expires, and the newest generation seen, as float64. */
+/** The head of a manifest in the Cache API: when it expires, and the newest generation seen, as float64. */
 const HEAD_BYTES = 16;
 
 const NOTHING = new Uint8Array(0);
@@ -241,7 +241,7 @@ export class ManifestStore {
       if (newest) return newest.manifest;
       throw this.#notFound(key);
     }
-    // What a majority has confirmed is worth more than the same without one.
+    // A manifest that a majority has confirmed is better than the same one without.
     if (fresh && !isConfirmed && manifest.generation === fresh.manifest.generation) return manifest;
     this.#absent.delete(key);
     this.#removed.delete(key);

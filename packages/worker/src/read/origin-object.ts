@@ -12,7 +12,7 @@ import { withTimeout } from "../runtime/async.ts";
 import type { Invocation } from "../runtime/invocation.ts";
 import type { Isolate } from "../runtime/isolate.ts";
 
-/** What the origin has of a key. */
+/** The origin's object of a key. */
 export interface OriginObject {
   /** Its length, type, headers and times, as if it were an object of the regions. */
   readonly shown: Manifest;
@@ -25,7 +25,7 @@ const CACHED_BYTES_MAX = 4 * 1024 * 1024;
 /** How long the origin has for the head of an answer, and for all of a small object. */
 const PATIENCE_MS = 30_000;
 
-/** What is kept of an object beside its bytes. */
+/** The kept facts of an object besides its bytes. */
 type Head = Pick<Manifest, "bytes" | "contentType" | "headers" | "version" | "modified">;
 
 /**
@@ -43,7 +43,7 @@ async function originObject(
   const { settings, frontCache, originCopies, memory, clock } = invocation.isolate;
   if (settings.origin === undefined) return undefined;
   const url = objectUrl(settings.origin, key);
-  // What a URL cannot name, such as a segment `.`, a server of files cannot have.
+  // A server of files cannot have a key that a URL cannot name, such as a segment `.`.
   if (new URL(url).href !== url) return undefined;
   invocation.subrequests.spend(2);
   const own = originCopies.get(key);

@@ -11,7 +11,7 @@ import { popRegionSources, readPiece } from "./object-read.ts";
 
 const EMPTY = new Uint8Array(0);
 
-/** What to send, and to whom. */
+/** The pieces to send, and their recipient. */
 export interface PieceFramesOptions {
   readonly invocation: Invocation;
   readonly manifest: Manifest;

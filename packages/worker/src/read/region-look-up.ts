@@ -18,7 +18,7 @@ import { latencyOf } from "../regions/region-latency.ts";
 import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import type { Consistency, FoundManifest } from "./manifest-store.ts";
 
-/** What a look-up needs of its isolate and invocation. */
+/** The parts of its isolate and invocation that a look-up needs. */
 export interface RegionLookUp extends Pick<FindManifestOptions, "fetch" | "sha256" | "trust"> {
   readonly regions: readonly Pick<ConfiguredRegion, "name" | "popUrl">[];
   readonly estimates: readonly RegionEstimate[];
@@ -44,7 +44,7 @@ export async function lookUp(
   const { fetch, sha256, trust, clock, estimates, breakers, laggards, traffic } = options;
   const regions = options.regions.map(({ name, popUrl }) => {
     const latency = latencyOf(estimates, name);
-    // Who has sent what no publisher signed, or lacked a version, is asked when nobody else answers.
+    // A region that sent an unsigned manifest, or lacked a version, is tried when no other answers.
     const isLast = breakers.isOpen(manifestsOf(name)) || laggards.isAvoided(name);
     // Its place is the last, but another region replaces it as soon as any other: several may be asked for a majority.
     const last = { ...latency, meanMs: latency.meanMs + LOOK_UP_MS, lateMs: hedgeAfterMs(latency) };

@@ -1,4 +1,4 @@
-/** What keys cost that do not exist, and what buckets do that deny access. */
+/** The cost of keys that do not exist, and reads of buckets that deny access. */
 import { encodeManifest, MANIFEST_BYTES_MAX, type Manifest } from "@agarose/core/format";
 import { FrameReader } from "@agarose/core/sources";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

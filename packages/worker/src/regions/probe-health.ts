@@ -1,6 +1,6 @@
 /**
- * What probes alone decide of a region: whether it is down, and whether it is slow. One period of bad probes starts
- * either state and two periods of good ones end it, so that a flapping region stays out. Pure.
+ * * Decisions about a region by probes only: whether it is down, and whether it is slow. One period of bad probes
+ * starts either state and two periods of good ones end it, so that a flapping region stays out. Pure.
  */
 import { observeLatency, type LatencyEstimate } from "@agarose/core/sources";
 

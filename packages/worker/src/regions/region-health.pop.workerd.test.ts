@@ -1,4 +1,4 @@
-/** What a region's trouble does to the estimates and to reads, in workerd and over real periods. */
+/** The effect of a region's trouble on the estimates and on reads, in workerd and over real periods. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { POP, randomBytes, readBundle, readObject, startWorld, type Status, type TestWorld } from "../../test/world.ts";
 

@@ -30,7 +30,7 @@ export interface SizedTarget {
   readonly bytes: number;
 }
 
-/** What probing needs. */
+/** Dependencies of probes. */
 export interface ProbeOptions {
   readonly regions: readonly ConfiguredRegion[];
   /** By region, what to read beside the probes. */

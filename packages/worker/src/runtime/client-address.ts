@@ -1,4 +1,4 @@
-/** Who a client is: its address, its network, and the name by which its shares count. Pure. */
+/** The identity of a client: its address, its network, and the name by which its shares count. Pure. */
 import { fnv1a } from "../popularity/frequency-sketch.ts";
 
 /** Replaces the address of every client outside Cloudflare. */

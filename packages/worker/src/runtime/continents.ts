@@ -27,7 +27,7 @@ const CONTINENTS = Object.keys(HINTS) as readonly Continent[];
 /** Where a request comes from that does not say it. */
 const CONTINENT_DEFAULT: Continent = "NA";
 
-/** What differs between continents. */
+/** The differences between continents. */
 export interface EverywhereBinding {
   readonly EVERYWHERE?: string;
   readonly CHUNKS: ValueStore;

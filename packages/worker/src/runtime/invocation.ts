@@ -1,4 +1,7 @@
-/** What one invocation, a request or a period, adds to its isolate: connections, budgets and its own `waitUntil`. */
+/**
+ * The part of one invocation, a request or a period, in addition to its isolate: connections, budgets and its own
+ * `waitUntil`.
+ */
 import { AgaroseError, systemSha256, toAgaroseError, type FetchPort } from "@agarose/core";
 import type { Manifest } from "@agarose/core/format";
 import type { PeerSource } from "@agarose/core/sources";
@@ -23,7 +26,7 @@ import type { ReadSettings } from "../read/read-settings.ts";
 /** Subrequests of an invocation that are kept for handing on counts and finding manifests. */
 const SUBREQUESTS_RESERVED = 20;
 
-/** What is known of an invocation. */
+/** The facts of an invocation. */
 export interface InvocationOptions {
   /** Called for every request to a bucket or peer. */
   readonly onFetch?: () => void;

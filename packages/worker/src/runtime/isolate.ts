@@ -1,5 +1,4 @@
-/**
- * What one isolate keeps between invocations. It shares data only: responses, streams and signals belong to the
+/** * The state of one isolate between invocations. It shares data only: responses, streams and signals belong to the
  * invocation that created them.
  */
 import { type Codec, systemClock, systemSha256 } from "@agarose/core";
@@ -105,7 +104,7 @@ function createIsolate(env: Bindings) {
     configuration: new ConfigurationSnapshot(clock),
     peers,
     cache: new ChunkCache(frontCache, clock, settings.memoryBytes),
-    /** What the Cache API has of objects that reads or exchanges have just fetched. */
+    /** Chunks in the Cache API that reads or exchanges have just fetched. */
     fetched: new FetchedStripes(
       frontCache,
       clock,
@@ -114,7 +113,7 @@ function createIsolate(env: Bindings) {
     ),
     counter,
     traffic: new Traffic(),
-    /** What small reads have verified. */
+    /** Blocks that small reads have verified. */
     blocks: new BlockMemory(BLOCKS_BYTES_MAX, clock),
     coalescing: new StripeCoalescing(clock),
     breakers: new CircuitBreakers(clock),
@@ -125,7 +124,7 @@ function createIsolate(env: Bindings) {
     memory: new MemoryBudget(clock),
     /** Lookups of keys that do not exist, by client. */
     misses: new RateLimiter(clock, MISSES),
-    /** What each client may add to popularity. */
+    /** The share that each client may add to popularity. */
     shares: new ClientShares(Date.now),
     denials: new AccessDenials(),
     codec: (): Promise<Codec> => loadCodec(),

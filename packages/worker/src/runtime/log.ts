@@ -4,7 +4,7 @@ import { toAgaroseError } from "@agarose/core";
 /** How serious an event is. */
 export type LogLevel = "info" | "warn" | "error";
 
-/** What each event says. The reference of events and metrics is made from it. */
+/** The meaning of each event. The reference of events and metrics is made from it. */
 export const LOG_EVENTS = {
   period: "A period of the cache manager is over. The fields are those of `lastPeriod` in `/v1/status`, without keys.",
   "period failed": "The period could not run; the cache stays as it is until the next one.",

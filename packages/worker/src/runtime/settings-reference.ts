@@ -1,4 +1,4 @@
-/** What the reference pages of the Worker are made from, and the page of its configuration. */
+/** The source of the Worker's reference pages, and the page of its configuration. */
 import type { Variable } from "./variables.ts";
 import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import { VARIABLES } from "./settings.ts";

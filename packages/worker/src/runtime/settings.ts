@@ -28,7 +28,7 @@ export const VARIABLES = {
   ...SITE_VARIABLES,
 };
 
-/** What no room checks alone. */
+/** Variables that no folder checks by itself. */
 const OTHERS = { ...EVERYWHERE_VARIABLES, ...CANDIDATE_VARIABLES, ...PLACE_VARIABLES, ...SITE_VARIABLES };
 
 /** The checked settings of one PoP. */

@@ -1,4 +1,4 @@
-/** What the Durable Objects keep in their SQLite: facts by name, and bytes of any length. */
+/** The data of the Durable Objects in their SQLite: facts by name, and bytes of any length. */
 
 /** The part of a Durable Object's SQL storage that is used here; a test may replace it. */
 export interface Sql {

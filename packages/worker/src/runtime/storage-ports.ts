@@ -1,5 +1,4 @@
-/**
- * What the application needs to keep things, whatever runs it: Workers KV and Durable Objects at Cloudflare, files and
+/** * The storage that the application needs, on any platform: Workers KV and Durable Objects at Cloudflare, files and
  * SQLite on Node. Types only. The suites of `*.pop.workerd.test.ts` run over both.
  */
 import type { Sql } from "./sql.ts";
@@ -18,8 +17,8 @@ export interface ValueStore {
 }
 
 /**
- * What one named object keeps for itself. There is one instance of each name, and a call that awaits nothing is written
- * entirely or not at all.
+ * * The private storage of one named object. There is one instance of each name, and a call that awaits nothing is
+ * written entirely or not at all.
  */
 export interface ObjectStore {
   readonly sql: Sql;

@@ -12,7 +12,7 @@ import { clientHeaders, POP, putCached, randomBytes, startWorld, type Status, ty
 import { watchHeap } from "../heap.ts";
 import { ABUSES, leaveAll, type AbuseKind, type Outcome, type Target } from "./kinds.ts";
 
-/** What Workers allow one isolate: developers.cloudflare.com/workers/platform/limits/#memory. */
+/** The memory limit of one isolate: developers.cloudflare.com/workers/platform/limits/#memory. */
 export const ISOLATE_BYTES_MAX = 128 * 1000 * 1000;
 
 const VARIABLES = { MANIFEST_TTL_SECONDS: "600" };
@@ -32,7 +32,7 @@ const READ_PAUSE_MS = 200;
 const SETTLE_MS = 1_500;
 const PERIODS_PER_HOUR = 60;
 
-/** What one kind did. */
+/** The result of one kind. */
 export interface KindReport {
   readonly kind: AbuseKind;
   readonly events: number;
@@ -40,7 +40,7 @@ export interface KindReport {
   readonly outcomes: ReadonlyMap<Outcome, number>;
 }
 
-/** What the abuse did. */
+/** The result of the abuse. */
 export interface AbuseReport {
   readonly kinds: readonly KindReport[];
   readonly seconds: number;
@@ -54,7 +54,7 @@ export interface AbuseReport {
   readonly isolateBytes: number;
   /** Reads of the good reader that brought the right bytes. */
   readonly goodReads: number;
-  /** What went wrong in its other reads. */
+  /** Failures of its other reads. */
   readonly problems: readonly string[];
   readonly periods: number;
   readonly isolate: Status["isolate"];
@@ -72,7 +72,7 @@ export async function playAbuse(hours: number, onProgress: (line: string) => voi
     if (workerd === undefined) throw new Error("workerd is not below this process");
     const reader = await GoodReader.start(world);
     await reader.readAll();
-    // What workerd's allocator has taken once, it keeps; so the abuse is compared with ordinary traffic.
+    // workerd's allocator never returns memory, so the abuse is compared with ordinary traffic.
     await reader.readAtOnce(ORDINARY_AT_ONCE);
     const heap = await watchHeap(inspectorPort, `core:user:${POP}`, COLLECT_MS);
     await pause(SETTLE_MS);

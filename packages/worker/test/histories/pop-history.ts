@@ -20,7 +20,7 @@ import { VirtualTime } from "./virtual-time.ts";
 /** A mistake that the check must find. */
 export type Mutant = "renews by the first region" | "keeps manifests twice as long";
 
-/** What came of one history. */
+/** The outcome of one history. */
 export interface HistoryReport {
   readonly reads: number;
   /** Reads that the bound said something about: a write was acknowledged not long before it. */
@@ -69,7 +69,7 @@ interface Isolate {
   memory: Memory;
 }
 
-/** What an isolate loses when it starts again. */
+/** The memory that an isolate loses when it restarts. */
 interface Memory {
   readonly store: ManifestStore;
   readonly laggards: SourceHealth;
@@ -131,7 +131,7 @@ class History {
 
   // --- the PoP ---------------------------------------------------------------------------------------------------
 
-  /** What an isolate begins with. */
+  /** The initial memory of an isolate. */
   #fresh(name: string): Memory {
     const now = (): number => EPOCH_MS + this.#time.now() + this.#isolates.find((one) => one.name === name)!.aheadMs;
     const cache = {

@@ -24,7 +24,7 @@ interface Report {
   readonly violations: string[];
 }
 
-/** What was counted since the last time, which must not be nothing. */
+/** The counts since the last time, which must not be empty. */
 async function limitsOf(world: TestWorld): Promise<Report> {
   const report = (await (await fetch(`${world.url}/__limits`)).json()) as Report;
   expect(report.invocations.length).toBeGreaterThan(0);
@@ -63,7 +63,7 @@ describe("under the platform's limits", () => {
   test("every use of the Cache API is under the Worker's own hostname, of requests and of periods", () =>
     limitedWorld({ CACHE_BYTES: "110000" }, async (world) => {
       await world.put("page", randomBytes(200_000));
-      // What is read twice is kept for the period.
+      // An object that is read twice is kept for the period.
       for (let i = 0; i < 2; i++) await readObject(world, "page");
       await world.pops.cron(POP);
       await readObject(world, "page");

@@ -25,11 +25,11 @@ interface ReadableKv {
 
 interface Change {
   readonly atMs: number;
-  /** What was there before it; null: nothing. */
+  /** The previous value; null: none. */
   readonly before: ArrayBuffer | null;
 }
 
-/** What a KV namespace held before each of its changes. */
+/** The contents of a KV namespace before each of its changes. */
 export class KvHistory {
   readonly #kv: ReadableKv;
   readonly #changes = new Map<string, Change[]>();
@@ -45,7 +45,7 @@ export class KvHistory {
     await change();
   }
 
-  /** What `name` held at `ms`; undefined when it has not changed since. */
+  /** The value of `name` at `ms`; undefined when it has not changed since. */
   before(name: string, ms: number): ArrayBuffer | null | undefined {
     return this.#changes.get(name)?.find(({ atMs }) => atMs > ms)?.before;
   }

@@ -11,7 +11,7 @@ export const VALUE_BYTES_MAX = 25 * 1024 * 1024;
 export const METADATA_BYTES_MAX = 1_024;
 const WRITE_INTERVAL_MS = 1_000;
 
-/** What one invocation did; plain data, so that a test can ask for it. */
+/** The operations of one invocation; plain data, so that a test can request it. */
 export interface InvocationReport {
   readonly what: string;
   subrequests: number;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { buildProgram } from "../../main.ts";
 import { completionOf } from "./scripts.ts";
 
-/** What bash offers behind the words of a line, of which the last one is begun. */
+/** The completions of bash after the words of a line, of which the last one is begun. */
 async function offered(...words: string[]): Promise<string[]> {
   const script = completionOf("bash", await buildProgram([]));
   const line = ["agarose", ...words].map((word) => `'${word}'`).join(" ");

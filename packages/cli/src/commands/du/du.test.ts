@@ -1,4 +1,4 @@
-/** What objects take, measured against what the buckets list. */
+/** The size of objects, compared with the listings of the buckets. */
 import { readFile, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { manifestName } from "@agarose/core/format";

@@ -74,7 +74,7 @@ describe("an object", () => {
   test("is removed although a minority holds an older version, and with the tombstone of a run that was killed", async () => {
     for (const [key, other] of [
       ["tmp/stale", "older version"],
-      // What was begun is completed first, and then nothing is left to remove.
+      // A removal that was begun is completed first, and then nothing is left to remove.
       ["tmp/killed", "tombstone"],
     ] as const) {
       await put(key);

@@ -19,7 +19,7 @@ export function gc({ prefix, ...options }: Values<typeof args>): Promise<number>
     const removes = options.delete === true && options.dryRun !== true;
     const forgets = options.forgetRemoved ?? false;
     if (removes) await confirm(dangerOf(prefix, forgets, options.olderThan), options, signal);
-    // What another deployment or region stored must not look like garbage.
+    // Objects of a different deployment or region must not look like garbage.
     if (removes) await fence?.check();
     const part = shard && `${shard.index}/${shard.count}`;
     const name = ["gc", prefix, removes && "--delete", forgets && "--forget-removed", part].filter(Boolean).join(" ");

@@ -49,7 +49,7 @@ let file: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "agarose-init-worker-"));
   file = join(folder, "wrangler.jsonc");
-  // What `npm install` of the packages puts there.
+  // As `npm install` of the packages does.
   await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
   await configure(CONFIG);
 });

@@ -1,8 +1,6 @@
 /**
- * Wrangler's configuration of all PoPs, made from the configuration of the command line. Pure.
- *
- * What a configuration says is written again each time. Whatever else the file has is kept: KV ids, tuned variables,
- * routes.
+ * Wrangler's configuration of all PoPs, made from the configuration of the command line. Pure. * The settings of a
+ * configuration are rewritten each time. The rest of the file is kept: KV ids, tuned variables, routes.
  */
 import { AgaroseError } from "@agarose/core";
 import { isRecord } from "@agarose/core/format";

@@ -106,7 +106,7 @@ async function finish(file: string, config: Config, options: Options): Promise<S
   await confirm({ summary, question: "Stop trusting it?" }, options);
   if (options.dryRun) return step;
   await putInForce({ config, change: { signers: [keyId], signer: keyId }, waits: true }, options);
-  // What the old key has signed since the first look, and acknowledged in time.
+  // Manifests that the old key has signed since the first look, and acknowledged in time.
   await refuseLeft(file, keyId, options);
   return step;
 }

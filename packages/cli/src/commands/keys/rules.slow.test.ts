@@ -123,7 +123,7 @@ test("a secret for a longer prefix takes from no reader what the shorter one has
   await fill();
   await run("keys", "secret", "inner.secret", "--prefix", "a/b/");
   await checkAll();
-  // What is stored from now on has the inner secret.
+  // New objects have the inner secret.
   await put("a/b/new", "new");
   await run("keys", "apply");
   await run("keys", "secret", "two.secret", "--prefix", "a/");

@@ -129,7 +129,7 @@ async function dropOld(
   await confirm({ summary, question: "Drop it?" }, options);
   if (options.dryRun) return { secrets: [place], lines };
   await putInForce({ ...inForce([own], options), waits: true }, options);
-  // What was encrypted by the old one since the first look, and acknowledged in time.
+  // Objects that were encrypted by the old one since the first look, and acknowledged in time.
   await refuseLeft(own, options);
   return { secrets: [place], lines };
 }

@@ -323,7 +323,7 @@ test("a region gets another name, no chunk moves, and every verb works at every 
   expect(await regionsOfConfig()).toContainEqual(expect.objectContaining({ name: "new-name", formerly: FIRST }));
   expect(JSON.parse((await world.run(["verify", "--json"])).stdout.toString())).toMatchObject({ damaged: 0 });
   for (const [key, body] of bodies) expect((await get(key)).equals(body)).toBe(true);
-  // What is stored under the old name is known to be the same, repaired and removed.
+  // Objects under the old name are known to be the same, repaired and removed.
   const file = join(world.dir, "same");
   await writeFile(file, bodies.get("key-0")!);
   expect((await world.run(["put", file, "--key", "key-0"])).stdout.toString()).toContain("unchanged");

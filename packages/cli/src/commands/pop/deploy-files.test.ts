@@ -1,4 +1,4 @@
-/** What `@agarose/pop` has for systemd and containers: whatever of it can be checked on this machine. */
+/** The files of `@agarose/pop` for systemd and containers, as far as they can be checked on this machine. */
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** What `rm` and the other verbs ask before they remove much, and what they say they would do. */
+/** Questions of `rm` and the other verbs before they remove much, and their dry runs. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";

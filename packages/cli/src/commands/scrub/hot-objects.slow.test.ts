@@ -19,7 +19,7 @@ let pops: Server[];
 let urls: string[];
 /** Requests per period that each PoP reports, by key; undefined: it fails. */
 let popular: (Record<string, number> | undefined)[];
-/** What the cache of each PoP has. */
+/** The contents of each PoP's cache. */
 let cached: { readonly key: string; readonly chunks: readonly number[] }[];
 
 beforeEach(async () => {

@@ -32,7 +32,7 @@ export async function scrub(options: Options): Promise<number> {
       const startMs = systemClock.now();
       await walk().catch((error: unknown) => {
         const { code, message } = toAgaroseError(error);
-        // What the operator must change does not change by itself. A region comes back.
+        // An error of the operator's stays until it is corrected, whereas a region returns by itself.
         if (code === "USAGE") throw error;
         logLine(`${code}: ${message}`);
       });

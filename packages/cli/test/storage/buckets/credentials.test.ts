@@ -50,7 +50,7 @@ describe.each(servers.filter(({ isMissing }) => !isMissing))("$name", ({ start, 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "agarose-credentials-"));
     gateways = await Promise.all(SOURCES.map((name) => start({ ...keysOf(name), buckets: [`chunks-${name}`] })));
-    // What AssumeRole answers: keys that last for an hour.
+    // The answer of AssumeRole: keys that last for an hour.
     sts = createServer((request, response) => {
       roleRequests++;
       request.resume();

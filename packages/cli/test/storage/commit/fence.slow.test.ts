@@ -133,7 +133,7 @@ test("a first key for a configuration that lacks the deployment's own takes noth
     expect(await record(region)).toEqual({ ...before, region, signature: expect.anything() });
   expect((await put("by a stranger")).code).toBe(1);
   expect((await world.run(["doctor", "--fix"])).code).toBe(1);
-  // Who has the key goes on as before.
+  // A holder of the key continues as before.
   await writeFile(world.configPath, await readFile(old));
   expect((await put("two")).code).toBe(0);
 });

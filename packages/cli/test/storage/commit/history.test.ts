@@ -1,4 +1,4 @@
-/** What commands leave of replaced versions, for as long as `keep` says. */
+/** Commands keep replaced versions for the time that `keep` sets. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { manifestName } from "@agarose/core/format";

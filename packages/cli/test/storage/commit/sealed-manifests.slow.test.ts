@@ -1,4 +1,4 @@
-/** What a writer seals is read as a reader would before any region gets anything. */
+/** A writer reads its sealed manifest as a reader would, before any region gets anything. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -36,7 +36,7 @@ async function stored(): Promise<string[]> {
   return names;
 }
 
-/** What an interrupted put leaves, and what a repair has to commit again. */
+/** Leaves a manifest in a minority, as an interrupted put does, for a repair to commit. */
 async function leaveInMinority(): Promise<void> {
   for (const region of REGIONS.slice(2)) await world.tamper(region, manifestName("page"), () => undefined);
 }

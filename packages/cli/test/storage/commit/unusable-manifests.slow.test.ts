@@ -37,7 +37,7 @@ async function put(text: string): Promise<RunResult> {
   return run("put", "upload-page", "--key", "page");
 }
 
-/** What each region has under the name of the manifest. */
+/** The contents of each region under the name of the manifest. */
 function held(): Promise<string[]> {
   return Promise.all(REGIONS.map(async (region) => (await world.read(region, NAME)).toString("latin1")));
 }

@@ -22,7 +22,7 @@ afterEach(() => world.close());
 
 const run = (...args: string[]): Promise<RunResult> => world.run(args);
 
-/** What a bucket's owner can write without the publisher's key: any content, any generation. */
+/** A bucket's owner can write this without the publisher's key: any content, any generation. */
 async function forge(region: string): Promise<Uint8Array> {
   const { crc32: _crc32, ...manifest } = JSON.parse((await world.read(region, manifestName("page"))).toString());
   const forged = encodeManifest({ ...manifest, generation: 9, contentType: "text/html" } as never);

@@ -93,7 +93,7 @@ test("a chunk that a region has dropped is not stored again with other bytes", a
       if (!dropped) return false;
       const parts: Buffer[] = [];
       again.push(parts);
-      // What came before the put gives up counts, too.
+      // Bytes that arrived before the put gives up count, too.
       for await (const part of request) parts.push(part as Buffer);
       response.writeHead(503).end();
       return true;

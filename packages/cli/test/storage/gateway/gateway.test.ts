@@ -1,4 +1,4 @@
-/** What clients of S3 read through the gateway: the AWS SDK over TCP, and six buckets behind it. */
+/** Reads of S3 clients through the gateway: the AWS SDK over TCP, and six buckets behind it. */
 import { hash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";

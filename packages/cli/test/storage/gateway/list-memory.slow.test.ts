@@ -1,4 +1,4 @@
-/** What a gateway keeps in memory, and asks of the regions, while clients list a million keys. */
+/** Memory and requests of a gateway while clients list a million keys. */
 import { ListObjectsV2Command, type S3Client } from "@aws-sdk/client-s3";
 import { keyName } from "@agarose/core/format";
 import type { RegionConfig } from "@agarose/storage/config/config";

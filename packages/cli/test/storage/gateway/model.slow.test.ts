@@ -77,7 +77,7 @@ const CONTRADICTIONS: readonly (readonly [RegExp, string])[] = [
   [/^x-amz-(if-match|mp-object)-size$/, "123456"],
 ];
 
-/** What can be obeyed whatever its value, with the test that shows it. */
+/** Parameters that are obeyed whatever their value, with the test that shows it. */
 const SHOWN: Readonly<Record<string, RegExp>> = {
   "what an object keeps comes back":
     /^(cache-control|content-(disposition|encoding|language|type)|expires|x-amz-(meta-.*|tagging))$/,

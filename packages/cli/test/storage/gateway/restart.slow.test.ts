@@ -44,7 +44,7 @@ async function restart(spoolBytes?: number): Promise<void> {
   await open(spoolBytes);
 }
 
-/** What is in the folder beside the bodies of the gateway itself. */
+/** Files in the folder other than the bodies of the gateway itself. */
 async function kept(): Promise<string[]> {
   const names = await readdir(uploads, { recursive: true });
   return names.filter((name) => name !== "lock" && !name.startsWith("agarose-gateway-"));

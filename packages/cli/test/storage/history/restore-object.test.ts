@@ -84,7 +84,7 @@ test("rm --undelete brings removed objects back, under the code of today", async
     expect(await world.get(key)).toEqual(body);
     expect(await manifestOf(key)).toMatchObject({ k: 4, m: 2 });
   }
-  // What was interrupted at its end runs again.
+  // A restore that was interrupted at its end can be repeated.
   const again = await run("rm", "--undelete", keys[0]!);
   expect(again).toMatchObject({ code: 0, answer: { objects: [{ outcome: "unchanged", generation: 3 }] } });
   // A region that does not answer was not looked at, so the answer is not "unchanged".

@@ -121,7 +121,7 @@ async function sha256OfZeros(bytes: number): Promise<string> {
   return hash.digest("hex");
 }
 
-/** What each step keeps at most of an object of so many stripes. */
+/** The most memory of each step for an object of so many stripes. */
 async function measured(stripes: number): Promise<Record<string, number>> {
   const object = await zeros(stripes);
   const growth: Record<string, number> = {};

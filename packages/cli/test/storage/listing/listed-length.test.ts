@@ -1,4 +1,4 @@
-/** What the length of a listed manifest says of it, and lists that go by it. */
+/** The meaning of a listed manifest's length, and lists that rely on it. */
 import { hash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import {

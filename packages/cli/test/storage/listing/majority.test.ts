@@ -1,4 +1,4 @@
-/** What commands say while too few regions can be listed, or while only a minority holds an object. */
+/** Messages of commands while too few regions can be listed, or while only a minority holds an object. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -73,7 +73,7 @@ describe("sync", () => {
 
 describe("while most regions cannot be listed", () => {
   beforeEach(async () => {
-    // What was put before is in these regions only, as far as the others know.
+    // The earlier put is in these regions only, as far as the others know.
     const config = JSON.parse(await readFile(world.configPath, "utf8"));
     const others = { expire: [{ prefix: "d/", time: "1d" }] };
     await writeFile(world.configPath, JSON.stringify({ ...config, ...others }));

@@ -1,4 +1,4 @@
-/** What `ls` and `repair` keep in memory while they walk over many objects. */
+/** Memory of `ls` and `repair` while they walk over many objects. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { heapInUse } from "../../heap.ts";
 import { inlineManifest } from "../../inline-manifest.ts";

@@ -23,7 +23,7 @@ interface Line {
 }
 
 let world: World;
-/** What was asked of the regions: method, then name, or LIST and a prefix. */
+/** Requests to the regions: method, then name, or LIST and a prefix. */
 let asked: string[];
 
 beforeEach(async () => {

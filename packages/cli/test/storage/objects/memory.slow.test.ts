@@ -1,4 +1,4 @@
-/** What a put, a get and a restore of a large file take of memory, whatever the file's length. */
+/** Memory of a put, a get and a restore of a large file, whatever its length. */
 import { existsSync } from "node:fs";
 import { readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What puts do beside each other, and beside regions that fail: nothing acknowledged is lost, nothing hangs. */
+/** Puts that run at the same time, and while regions fail: nothing acknowledged is lost, nothing hangs. */
 import { randomBytes } from "node:crypto";
 import { systemClock } from "@agarose/core";
 import { LEAF_LIST } from "@agarose/core/format";

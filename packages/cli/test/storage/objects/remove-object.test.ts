@@ -1,4 +1,4 @@
-/** What rm and repair do beside puts, and beside regions that were away. */
+/** rm and repair at the same time as puts, and after regions were away. */
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { manifestName } from "@agarose/core/format";

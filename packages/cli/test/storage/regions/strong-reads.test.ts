@@ -1,4 +1,4 @@
-/** What the command line reads once a region has missed a write, and while regions are away. */
+/** Reads of the command line once a region has missed a write, and while regions are away. */
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { manifestName } from "@agarose/core/format";

@@ -349,12 +349,12 @@ test("checkCode accepts what GF(2^8) can code and refuses the next larger", () =
   }
 });
 
-/** What `promise` resolves with, or the error that it rejects with. */
+/** The result of `promise`, or the error that it rejects with. */
 function settled<T>(promise: Promise<T>): Promise<T | Error> {
   return promise.catch((error: unknown) => error as Error);
 }
 
-/** What every reader relies on without checking it. */
+/** The invariants that every reader relies on without a check. */
 function assertConsistent(parsed: Manifest): void {
   expect(Number.isSafeInteger(parsed.bytes) && parsed.bytes >= 0).toBe(true);
   expect(() => checkCode(parsed)).not.toThrow();

@@ -1,5 +1,4 @@
-/**
- * What a manifest promises about its content and its author: versions that bind, signatures and tombstones.
+/** * The promises of a manifest about its content and its author: versions that bind, signatures and tombstones.
  */
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../../test/errors.ts";
@@ -171,7 +170,7 @@ describe("an inline object", () => {
 });
 
 describe("a newer format", () => {
-  // What a later format may look like: other fields, and the same rule of signing.
+  // A possible later format: other fields, and the same rule of signing.
   const later = { agarose: 3, key, generation: 7, modified: manifest.modified, shape: { ring: 5 } };
   const signedBy = async ({ sign }: typeof publisher, record: object) => {
     return { ...record, signature: await sign(signedBytes(record as Manifest)) };

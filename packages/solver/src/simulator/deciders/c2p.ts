@@ -103,7 +103,7 @@ export class C2pDecider implements Decider {
     return Math.max(0, world.code.k - bitCount(stored) - rows);
   }
 
-  /** What every PoP holds of the object by this PoP's knowledge: its own contents, and what the others stated. */
+  /** The chunks of the object in every PoP, to this PoP's knowledge: its own contents, and what the others stated. */
   #believedOf(pop: number, object: number): Int32Array {
     const { world } = this.#caches;
     const holders = this.#tables[pop]!.replicasOf(String(object));
@@ -126,7 +126,7 @@ export class C2pDecider implements Decider {
     if (room > 0) this.#hold(pop, object, this.#withMore(pop, object, room), nowMs);
   }
 
-  /** What the PoP holds after it adds `more` chunks: the most distant ones of those that a read lacks. */
+  /** The PoP's chunks after it adds `more`: the most distant ones of those that a read lacks. */
   #withMore(pop: number, object: number, more: number): number {
     const { world } = this.#caches;
     const believed = this.#believedOf(pop, object);

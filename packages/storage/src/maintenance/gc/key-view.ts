@@ -1,5 +1,4 @@
-/**
- * What may still need the uploads of a key: writers, manifests and the history, looked at in this order. A writer's
+/** * The possible users of a key's uploads: writers, manifests and the history, looked at in this order. A writer's
  * claim goes only once its manifest is there, and a manifest of a kept version only once its copy is there.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
@@ -12,10 +11,10 @@ import type { WriteContext } from "../../commit/write-context.ts";
 import type { AgeOf } from "../../listing/region-clocks.ts";
 import type { GarbageSearch } from "./search.ts";
 
-/** What is known of a key. */
+/** The facts of a key. */
 export interface KeyView {
   readonly group: KeyGroup;
-  /** What each region holds under the name of the manifest. */
+  /** The object of each region under the name of the manifest. */
   readonly regions: readonly RegionManifest[];
   readonly writers: Writers;
   readonly history: History;

@@ -1,5 +1,5 @@
-/** What a search for garbage takes and returns. */
-/** What to search, and what to do about it. */
+/** Parameters and result of a search for garbage. */
+/** The keys to search, and the action. */
 export interface GarbageSearch {
   /** Begins the keys to look at; "" for all. */
   readonly prefix: string;
@@ -36,7 +36,7 @@ export interface GarbageUpload {
   readonly state: "unmarked" | "marked" | "waiting" | "removed" | "left";
 }
 
-/** What was found and done. */
+/** Findings and actions. */
 export interface GarbageReport {
   /** How many were found, and their bytes. */
   readonly found: number;
@@ -48,7 +48,7 @@ export interface GarbageReport {
   readonly copiesRemoved: number;
   /** Keys of which nothing was touched, because a region could not say what it names. */
   readonly skipped: readonly { readonly key: string; readonly problem: string }[];
-  /** What was to be removed and could not be. */
+  /** Objects that could not be removed. */
   readonly leftovers: readonly { readonly region: string; readonly name: string; readonly problem: string }[];
 }
 

@@ -66,7 +66,7 @@ async function keepsFormerName({ key, history }: KeyGroup, context: DeploymentPa
   const { regions } = context.config;
   if (history.length === 0 || regions.every(({ formerly }) => formerly === undefined)) return false;
   const { versions, problems } = await keptVersions(key, context.stores.length, context);
-  // What cannot be read may have the name.
+  // An unreadable manifest may have the name.
   if (problems.length > 0) throw problems[0]!.problem;
   return versions.some(({ manifest }) => hasFormerName(manifest, regions));
 }

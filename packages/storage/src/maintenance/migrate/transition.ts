@@ -31,7 +31,7 @@ export interface Transition {
   readonly hasBegun: boolean;
 }
 
-/** What a migration does not change, and the verb that does. */
+/** Settings that a migration does not change, and the verb that does. */
 const OTHERS: readonly (readonly [field: keyof Config, verb: string])[] = [
   ["publicKeys", "agarose keys rotate"],
   ["signing", "agarose keys rotate"],

@@ -10,7 +10,7 @@ import { repairOne, type RepairOutcome } from "../../repair/repair-outcome.ts";
 import { lossesLeft } from "./redundancy.ts";
 import { addOutcome, type Found, type Totals } from "./totals.ts";
 
-/** What is kept of a damaged object until its repair: no list of its stripes, which can be long. */
+/** The record of a damaged object until its repair: no list of its stripes, which can be long. */
 export interface Damaged extends Pick<ObjectVerdict, "key" | "removed" | "beyondK" | "chunks" | "chunksSound"> {
   readonly state: ObjectState;
   readonly lossesLeft: number;

@@ -5,7 +5,7 @@ import type { WriteContext } from "../../commit/write-context.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
 import { Pace } from "../../listing/pace.ts";
 
-/** What to read in full. Without a share and an age, nothing. */
+/** The objects to read in full. Without a share and an age, none. */
 export interface DeepOptions {
   /** The share of the objects that is read at random, 0 to 1. Default: 0. */
   readonly share?: number;
@@ -21,7 +21,7 @@ export interface DeepOptions {
   readonly usd?: number;
 }
 
-/** What a read takes. */
+/** The cost of a read. */
 export interface ReadCost {
   readonly bytes: number;
   readonly usd: number;

@@ -15,7 +15,7 @@ import type { DeploymentParts } from "../../parts.ts";
 import { choosePlaces, type HotObject, type Reader } from "@agarose/solver/extra-places";
 import { storeExtra } from "./store-extra.ts";
 
-/** What a walk has done for `hot`. */
+/** The work of a walk for `hot`. */
 export interface HotTotals {
   /** Objects that have extra chunks now. */
   readonly hot: number;
@@ -83,7 +83,7 @@ export class HotObjects {
     const manifests = new Map<string, Manifest>();
     for (const key of new Set([...this.#suspects.keys(), ...popular])) {
       const manifest = key.startsWith(prefix) ? await manifestOf(key, context) : undefined;
-      // What travels in its manifest has no chunks to add to.
+      // An inline object has no chunks to add to.
       if (manifest && storedChunks(manifest).length > 0) manifests.set(key, manifest);
     }
     const places = choosePlaces({
@@ -109,7 +109,7 @@ export class HotObjects {
     return totals;
   }
 
-  /** What the choice needs of an object. Extra chunks of which one is not listed count as none. */
+  /** The facts of an object for the choice. Extra chunks of which one is not listed count as none. */
   #hotObject(manifest: Manifest, { regions }: Config): HotObject {
     const { key, k, placement, extra } = manifest;
     const listed = this.#suspects.get(key);
@@ -146,7 +146,7 @@ async function manifestOf(key: string, context: DeploymentParts): Promise<Manife
   return newest && "placement" in newest ? newest : undefined;
 }
 
-/** What each PoP is asked for and how far the regions are from it, and why some do not say it. */
+/** The requests and region distances of each PoP, and why some do not report them. */
 async function askPops({ pops, regions }: Config): Promise<{ readers: readonly Reader[]; silent: readonly string[] }> {
   const silent: string[] = [];
   const ask = async (pop: Config["pops"][number]): Promise<Reader[]> => {

@@ -1,4 +1,4 @@
-/** What the last walk of a scrub found, as Prometheus reads it: a file for the textfile collector of node_exporter. */
+/** The findings of a scrub's last walk for Prometheus: a file for the textfile collector of node_exporter. */
 import { access, constants } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";

@@ -11,13 +11,13 @@ import { DeepReads, type DeepOptions } from "./deep-reads.ts";
 import { keysBehind } from "../../pops/pop-client.ts";
 import { addFound, NO_TOTALS, type Found, type Totals } from "./totals.ts";
 
-/** What to walk over, and what to do. */
+/** The keys to walk over, and the actions. */
 export interface ScrubOptions extends WalkOptions, Pick<SpanOptions, "onDamaged" | "onRepair" | "chunkBytesMax"> {
   /** Whether to report what is damaged in place of repairing it. Default: false. */
   readonly dryRun?: boolean;
   /** Called for each key that is listed. */
   readonly onGroup?: (group: KeyGroup) => void;
-  /** What to read in full. Default: nothing. */
+  /** The objects to read in full. Default: none. */
   readonly deep?: DeepOptions;
   /** Walks a part of the objects only. Default: all of them. */
   readonly part?: ScrubPart;
@@ -56,7 +56,7 @@ export async function scrubObjects(options: ScrubOptions, context: DeploymentPar
     { dryRun, onDamaged, onRepair, chunkBytesMax, ...(part && { width: part.width }) },
     context,
   );
-  // What PoPs have found regions to lack: they cannot write to the repair queue.
+  // Keys that PoPs have found missing in regions: they cannot write to the repair queue.
   const behind = new Set(part?.behind ?? (await keysBehind(context.config.pops)));
   const look = async (group: KeyGroup): Promise<Found> => {
     const { key } = group;

@@ -1,4 +1,4 @@
-/** What a scrub has found and done so far. It is kept in the cursor file, so it is plain JSON. */
+/** Findings and actions of a scrub so far. It is kept in the cursor file, so it is plain JSON. */
 import * as v from "valibot";
 import { stateOf, unreachableRegions, withUnreachable } from "../../objects/verdicts.ts";
 import type { ObjectVerdict } from "../../objects/verify-object.ts";
@@ -44,7 +44,7 @@ const TOTALS_SHAPE = v.object({
 /** Counts of objects. */
 export type Totals = Readonly<v.InferOutput<typeof TOTALS_SHAPE>>;
 
-/** What another version may have kept. Undefined where this one cannot go on with it. */
+/** Totals that a different version may have kept. Undefined where this one cannot continue them. */
 export function totalsOf(kept: unknown): Totals | undefined {
   const read = v.safeParse(TOTALS_SHAPE, kept);
   return read.success ? read.output : undefined;
@@ -65,7 +65,7 @@ export const NO_TOTALS: Totals = {
   regionsUnreachable: [],
 };
 
-/** What two parts of a walk have found and done. */
+/** The sum of two parts of a walk. */
 export function addTotals(a: Totals, b: Totals): Totals {
   const { found, left, regionsUnreachable, ...numbers } = b;
   return {

@@ -348,7 +348,7 @@ export function shardsBesideWriters(seed: number): Schedule {
   const dice = new Dice(seed, 36);
   const shards = dice.pick([2, 2, 3]);
   const walk = (): Operation => {
-    // Who starts a job again with another count has walks that overlap.
+    // A job that is restarted with a different count has overlapping walks.
     const count = dice.pick([shards, shards, shards, 1 + dice.below(4)]);
     const shard = { index: 1 + dice.below(count), count };
     const verb = dice.pick(["gc", "gc", "scrub", "scrub", "expire"] as const);

@@ -12,7 +12,7 @@ interface Sharded {
   readonly shard?: Shard | undefined;
 }
 
-/** What a process does. All operations work on one key. */
+/** The operation of a process. All operations work on one key. */
 export type Operation =
   /**
    * `content` names the bytes. With `isAbsent` it goes by a listing, maybe an old one, that did not have the key. Each
@@ -84,7 +84,7 @@ export interface Schedule {
   readonly expireHours?: number;
   /** From when on processes that start know the first region by another name. Default: never. */
   readonly renamedAtMs?: number;
-  /** What the machine of each operation is behind with in a rotation. Default: all have one configuration. */
+  /** The part of a rotation that the machine of each operation lacks. Default: all have one configuration. */
   readonly machines?: Readonly<Record<number, Machine>>;
   /** How wrong the clock of each region is. */
   readonly regionSkewMs: readonly number[];

@@ -6,7 +6,7 @@ import type { Schedule } from "./schedule.ts";
 import { shrink } from "./shrink.ts";
 import { noEvents, simulate, type Events } from "../simulation.ts";
 
-/** What to search. */
+/** The schedules to search. */
 export interface Search {
   readonly engines: Engines;
   readonly firstSeed: number;

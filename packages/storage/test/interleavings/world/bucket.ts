@@ -4,7 +4,7 @@
  */
 import { hash } from "node:crypto";
 
-/** What a bucket holds under a name. */
+/** The object of a bucket under a name. */
 export interface StoredObject {
   readonly bytes: Uint8Array;
   readonly etag: string;

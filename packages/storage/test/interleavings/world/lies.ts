@@ -1,5 +1,4 @@
-/**
- * What a hostile region answers: old signed manifests of any region, forged ones, nothing, other bytes and other times.
+/** * Answers of a hostile region: old signed manifests of any region, forged ones, none, wrong bytes and wrong times.
  * It does not keep all that is written, and it cannot sign.
  */
 import type { ListedObject } from "../../../src/buckets/store.ts";
@@ -13,7 +12,7 @@ const DAY_MS = 86_400_000;
 const FAR_AHEAD = 999_900;
 const OTHER_ETAG = '"00000000000000000000000000000000"';
 
-/** What a liar knows. */
+/** The knowledge of a lying region. */
 export interface Knowledge {
   /** Every manifest that any region ever had. */
   readonly history: readonly StoredObject[];
@@ -21,7 +20,7 @@ export interface Knowledge {
   readonly forgeries: readonly StoredObject[];
 }
 
-/** What a region that lies holds under a name, as it says. */
+/** The claimed object of a lying region under a name. */
 export function liesOf(
   name: string,
   { history, forgeries }: Knowledge,

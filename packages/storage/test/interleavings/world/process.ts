@@ -6,7 +6,7 @@ import type { Clock } from "@agarose/core";
 import type { EventLoop } from "./event-loop.ts";
 import { noise } from "./noise.ts";
 
-/** What befalls a process. */
+/** The faults of a process. */
 export interface Fate {
   /** Killed instead of this delivery, counted from 0. */
   readonly killedAt?: number;

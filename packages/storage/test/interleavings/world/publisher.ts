@@ -17,7 +17,7 @@ export interface Publisher {
 /** The key that a rotation takes out of force, the one that comes, and one that nobody trusts. */
 export type Key = "first" | "next" | "stranger";
 
-/** What a machine is behind with: nothing, the key that it signs with, all of the new key, or a key of its own. */
+/** The lack of a machine: nothing, its signing key, all of the new key, or a separate key. */
 export type Machine = "updated" | "late" | "old" | "wrong";
 
 function rawOf(key: Key): Buffer {

@@ -36,7 +36,7 @@ export interface RegionFault {
   readonly toMs: number;
 }
 
-/** What the stores of all processes share. */
+/** The shared state of the stores of all processes. */
 export interface Network {
   readonly seed: number;
   readonly loop: EventLoop;
@@ -45,7 +45,7 @@ export interface Network {
   readonly faultOf: (region: number) => RegionFault | undefined;
   /** The region that lies at this moment. */
   readonly hostile: () => number | undefined;
-  /** What that region knows. */
+  /** The knowledge of that region. */
   readonly known: Knowledge;
   /** Whether the time of faults is over, so that every request is quick. */
   readonly isHealed: () => boolean;
@@ -224,7 +224,7 @@ export class SimulatedStore implements Store {
     };
     const run = (): Answer => this.#network.execute(process, this.#index, what, () => execute(buckets[this.#index]!));
     const arrive = (): void => {
-      // What was on its way when its sender left arrives or does not.
+      // A request in flight when its sender stopped may or may not arrive.
       if ((process.isDead || isGivenUp) && draw(4) < 0.5) return;
       const fault = faultOf(this.#index);
       if (!fault) return answer(run(), backMs);

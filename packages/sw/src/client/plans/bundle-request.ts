@@ -191,7 +191,7 @@ export async function errorIn({ body }: Pick<FetchedResponse, "body">): Promise<
   }
 }
 
-/** What a PoP says in its own words about the key is its answer; any other status is a fault of the PoP. */
+/** An error with a code of Agarose is the PoP's answer about the key; any other status is a fault of the PoP. */
 async function refusal(response: FetchedResponse, pop: Endpoint): Promise<AgaroseError> {
   const { status } = response;
   const error = await errorIn(response);

@@ -1,4 +1,4 @@
-/** What is refused before a route sees it: every request while a variable is wrong, and bodies that are too large. */
+/** Refusals before a route sees a request: every request while a variable is wrong, and bodies that are too large. */
 import { AgaroseError } from "@agarose/core";
 import type { MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";

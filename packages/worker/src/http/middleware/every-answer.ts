@@ -1,4 +1,4 @@
-/** What happens to every answer: its headers, its trace, and that it is counted. */
+/** The treatment of every answer: its headers, its trace, and that it is counted. */
 import type { MiddlewareHandler } from "hono";
 import { isolateOf } from "../../runtime/isolate.ts";
 import { log } from "../../runtime/log.ts";

@@ -87,7 +87,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       peers: peerStatus?.peers,
     }),
     lastPeriod: lastPeriod ?? null,
-    // What exchanges have last put into the Cache API, in seconds between two periods.
+    // Chunks that exchanges have last put into the Cache API, in seconds between two periods.
     lastExchange: snapshot.lastExchange ?? null,
     // The cache manager's KV operations of this month; a limit of null is no limit.
     spending: {
@@ -95,7 +95,8 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       usdPerPeriodMax: Number.isFinite(limits.usdPerPeriod) ? limits.usdPerPeriod : null,
       usdPerMonthMax: Number.isFinite(limits.usdPerMonth) ? limits.usdPerMonth : null,
     },
-    // What fills have fetched from the regions today, and what the last period would have fetched beyond that.
+    // Bytes that fills have fetched from the regions today, and those that the last period would have fetched beyond
+    // that.
     fillEgress: {
       ...currentEgress(fillEgress, Date.now()),
       bytesPerDayMax: fillEgressBytesPerDay,

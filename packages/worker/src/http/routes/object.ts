@@ -41,7 +41,7 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   }
 }
 
-/** What a site answers for a path without an object; undefined where it has nothing that this client may read. */
+/** The answer of a site for a path without an object; undefined where this client may read none. */
 async function insteadOf(
   path: string,
   site: Site,

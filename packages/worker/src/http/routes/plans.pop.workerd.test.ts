@@ -44,7 +44,7 @@ async function framesOf(response: Response): Promise<Frame[]> {
 const plannedKeys = (keys: readonly string[], frames: readonly Frame[]): string[] =>
   frames.map(({ stripe }) => keys[stripe]!).toSorted((a, b) => keys.indexOf(a) - keys.indexOf(b));
 
-/** What was done since the last call, and how the platform's limits were violated; on Node there are none. */
+/** Operations since the last call, and violations of the platform's limits; on Node there are none. */
 async function limits(): Promise<{ invocations: InvocationReport[]; violations: string[] }> {
   if (isOnNode()) return { invocations: [], violations: [] };
   return (await (await fetch(`${world.url}/__limits`)).json()) as Awaited<ReturnType<typeof limits>>;
@@ -116,7 +116,7 @@ describe("with bodies", () => {
   const askBodies = (keys: readonly string[]): Promise<Response> =>
     fetch(`${world.url}/v1/plans?${new URLSearchParams([...keys.map((key) => ["key", key]), ["bodies", "1"]])}`);
 
-  /** What a client makes of the frames of a key: the chunks after its plan, verified by nothing here. */
+  /** A client's content of the frames of a key: the chunks after its plan, verified by nothing here. */
   const contentOf = (frames: readonly Frame[], index: number, bytes: number): Uint8Array => {
     const chunks = frames.filter(({ type, stripe }) => type === "chunk" && stripe === index);
     const sorted = chunks.toSorted((a, b) => a.chunk - b.chunk).map(({ payload }) => payload);

@@ -116,17 +116,17 @@ function leaseOf(
   return { lease: memory.tryAcquire({ bytes, client }), hasBodies: false };
 }
 
-/** What a key adds to the batch. */
+/** The frames of a key in the batch. */
 interface KeyFrames {
   readonly index: number;
   readonly frames: readonly Uint8Array[];
   /** Counts a read of the key, when the client is ready for these frames. */
   readonly count?: (() => void) | undefined;
-  /** What is still to come for the key. */
+  /** The later frames of the key. */
   readonly rest?: Promise<KeyFrames> | undefined;
 }
 
-/** What a batch is made with. */
+/** Dependencies of a batch. */
 interface BatchPorts {
   readonly plan: (key: string) => Promise<ClientPlan>;
   /** Reads the data shards of a small object; undefined for plans alone. */

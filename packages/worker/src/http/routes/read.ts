@@ -168,7 +168,7 @@ function pieceParts(
   };
 }
 
-/** What a bundle has after its plan. */
+/** The rest of a bundle after its plan. */
 interface BundleStripes {
   readonly from: number;
   /** How many stripes it brings cached chunks of. */

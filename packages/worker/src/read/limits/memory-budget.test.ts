@@ -101,7 +101,7 @@ describe("the memory budget of reads", () => {
   test("ends the lease of a client that drips where another read waits, and not before", async () => {
     const memory = new MemoryBudget(clock, 100);
     const dripping = memory.tryAcquire({ version: "v", bytes: 60 })!;
-    // What the buffers on the way take in the beginning is no pace.
+    // Bytes that fill the buffers on the way in the beginning do not count as pace.
     dripping.took(3_000_000);
     await drip(dripping, 60_000, 10);
     expect(memory.tryAcquire({ version: "w", bytes: 60 }), "the first ten seconds").toBeUndefined();

@@ -33,7 +33,7 @@ const SAME_OBJECT = 0.25;
 /** The share of the memory that the reads of one client address may hold. */
 const CLIENT_SHARE = 0.5;
 
-/** What a lease is for. */
+/** The purpose of a lease. */
 export interface LeaseRequest {
   /** Reads of one version share stripes; undefined for what shares nothing. */
   readonly version?: string | undefined;

@@ -30,7 +30,7 @@ export async function keepAlive<T>(lease: MemoryLease, clock: Clock, task: Promi
   }
 }
 
-/** What paces a body. */
+/** Dependencies of a paced body. */
 export interface PacedBodyOptions {
   /** Resolves to the next part, or to undefined at the end. */
   readonly next: () => Promise<Uint8Array | undefined>;

@@ -1,4 +1,6 @@
-/** What `bench --live` refuses before it stores anything. `e2e/world/bench-live.slow.spec.ts` has the measurement. */
+/**
+ * Cases that `bench --live` refuses before it stores anything. `e2e/world/bench-live.slow.spec.ts` has the measurement.
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";

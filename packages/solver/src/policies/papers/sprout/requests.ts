@@ -1,4 +1,4 @@
-/** What requests cost: the mean bound of given probabilities, its gradient, and the queues that they cause. */
+/** The cost of requests: the mean bound of given probabilities, its gradient, and the queues that they cause. */
 import { excess, latencyBound, queueMoments, queueSlopes, type QueueMoments, type Server } from "./latency-bound.ts";
 import type { SproutFile } from "./files.ts";
 

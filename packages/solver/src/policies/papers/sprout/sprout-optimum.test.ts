@@ -127,7 +127,7 @@ test.each(SEEDS)("comes within a thousandth of the exhaustive optimum, in few st
   for (const stepsMax of [undefined, 20, 20_000]) {
     const plan = optimizeSprout(files, servers, capacity, stepsMax === undefined ? {} : { stepsMax });
     expect(plan.meanBound, `steps ${stepsMax}`).toBeLessThanOrEqual(1.001 * optimum);
-    // What it promises is what its probabilities give.
+    // Its promise equals the result of its probabilities.
     expect(
       meanBound(
         files,
