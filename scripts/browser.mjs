@@ -16,6 +16,7 @@ const FURTHER = {
   xvfb: "/usr/bin/Xvfb",
   // Write and read through the gateway.
   rclone: "/usr/bin/rclone",
+  fuse3: "/usr/bin/fusermount3",
   restic: "/usr/bin/restic",
   s3cmd: "/usr/bin/s3cmd",
   "docker-registry": "/usr/bin/docker-registry",

@@ -1,10 +1,12 @@
 /** The AWS CLI and rclone as people use them: they write and read coded objects through the gateway. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test, type TestContext } from "vitest";
+import { afterAll, beforeAll, expect, test, vi, type TestContext } from "vitest";
 import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../gateway.ts";
 import type { World } from "../../world.ts";
 import type { Gateway } from "@agarose/storage/gateway/gateway";
@@ -52,6 +54,18 @@ async function expectFiles(folder: string): Promise<void> {
   }
 }
 
+function rcloneEnvironment(): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env["PATH"],
+    HOME: world.dir,
+    RCLONE_CONFIG_GW_TYPE: "s3",
+    RCLONE_CONFIG_GW_PROVIDER: "Other",
+    RCLONE_CONFIG_GW_ENDPOINT: gateway.url,
+    RCLONE_CONFIG_GW_ACCESS_KEY_ID: GATEWAY_KEYS.accessKeyId,
+    RCLONE_CONFIG_GW_SECRET_ACCESS_KEY: GATEWAY_KEYS.secretAccessKey,
+  };
+}
+
 test("aws s3 sync writes a folder, finds nothing to do, reads it back and deletes", async (context) => {
   await need("aws", context);
   const env = {
@@ -77,15 +91,7 @@ test("aws s3 sync writes a folder, finds nothing to do, reads it back and delete
 
 test("rclone copies a folder, finds it equal, reads it back and deletes it", async (context) => {
   await need("rclone", context);
-  const env = {
-    PATH: process.env["PATH"],
-    HOME: world.dir,
-    RCLONE_CONFIG_GW_TYPE: "s3",
-    RCLONE_CONFIG_GW_PROVIDER: "Other",
-    RCLONE_CONFIG_GW_ENDPOINT: gateway.url,
-    RCLONE_CONFIG_GW_ACCESS_KEY_ID: GATEWAY_KEYS.accessKeyId,
-    RCLONE_CONFIG_GW_SECRET_ACCESS_KEY: GATEWAY_KEYS.secretAccessKey,
-  };
+  const env = rcloneEnvironment();
   const rclone = async (...args: string[]): Promise<string> => {
     const parts = ["--s3-upload-cutoff", "6M", "--s3-chunk-size", "5M", "--retries", "1"];
     return (await run("rclone", [...args, ...parts], { env })).stdout;
@@ -99,4 +105,32 @@ test("rclone copies a folder, finds it equal, reads it back and deletes it", asy
   await expectFiles(join(world.dir, "rclone-back"));
   await rclone("delete", "gw:agarose/rclone");
   expect(await rclone("lsf", "-R", "gw:agarose")).not.toContain("rclone/a");
+});
+
+test("rclone mounts a prefix, in which files are written, renamed, read and removed", async (context) => {
+  await need("rclone", context);
+  await need("fusermount3", context);
+  context.skip(!existsSync("/dev/fuse"), "this kernel has no FUSE");
+  const [from, mounted] = [await writeFiles("mounted"), join(world.dir, "mount")];
+  await mkdir(mounted);
+  const options = ["--vfs-cache-mode", "writes", "--vfs-write-back", "100ms"];
+  const server = spawn("rclone", ["mount", "gw:agarose/mount", mounted, ...options], {
+    env: rcloneEnvironment(),
+    stdio: "ignore",
+  });
+  const ended = once(server, "exit");
+  try {
+    await vi.waitFor(async () => expect(await readFile("/proc/mounts", "utf8")).toContain(mounted), 60_000);
+    await cp(from, mounted, { recursive: true });
+    const stored = async () => expect((await world.get("mount/large.bin")).equals(FILES["large.bin"])).toBe(true);
+    await vi.waitFor(stored, { timeout: 60_000, interval: 200 });
+    await expectFiles(mounted);
+    await rename(join(mounted, "large.bin"), join(mounted, "sub/moved.bin"));
+    await rm(join(mounted, "a"));
+    expect((await world.get("mount/sub/moved.bin")).equals(FILES["large.bin"])).toBe(true);
+    for (const key of ["mount/large.bin", "mount/a"]) await expect(world.get(key)).rejects.toThrow();
+  } finally {
+    server.kill();
+    await ended;
+  }
 });
