@@ -6,7 +6,7 @@ import { checkAccess, parseAccessSettings } from "./http/access.ts";
 import { parsePurge } from "./http/routes/purge.ts";
 import { parsePeerMessage } from "./peers/peer-message.ts";
 import { parsePeersInForce } from "./peers/peers-snapshot.ts";
-import { CONFIGURATION_EMPTY, parseConfiguration } from "./cache/configuration.ts";
+import { CONFIGURATION_EMPTY, formatConfiguration, parseConfiguration } from "./cache/configuration.ts";
 
 // The routes import the Durable Objects, which exist in workerd alone. No parser needs them.
 vi.mock("cloudflare:workers", () => ({ DurableObject: Object }));
@@ -19,6 +19,8 @@ const asked = { key: "a/b", nowMs: 0, query: new URLSearchParams(), authorizatio
 const locked = new URLSearchParams(`password&expires=1&signature=${"0".repeat(64)}`);
 const linkOf = (prefix: string) => new URLSearchParams({ prefix, expires: "1", signature: "0".repeat(64) });
 
+const CONFIGURED = { ...CONFIGURATION_EMPTY, cached: new Map([["v", { key: "a", chunks: [0], stripes: 1 }]]) };
+
 test.each<[what: string, parse: (bytes: Uint8Array, text: string) => unknown, sample?: object]>([
   ["a bearer token", (_, text) => checkAccess({ ...asked, authorization: `Bearer ${text}` }, access)],
   ["a password", (_, text) => checkAccess({ ...asked, query: locked, authorization: `Basic ${text}` }, access)],
@@ -27,7 +29,7 @@ test.each<[what: string, parse: (bytes: Uint8Array, text: string) => unknown, sa
   ["a prefix of a URL", (_, prefix) => checkAccess({ ...asked, query: linkOf(prefix) }, access)],
   ["a purge", (_, text) => parsePurge(text), { keys: ["a"], prefix: "b/" }],
   ["a peer's message", (_, text) => parsePeerMessage(text)],
-  ["the configuration", (_, text) => parseConfiguration(text), CONFIGURATION_EMPTY],
+  ["the configuration", (_, text) => parseConfiguration(text), JSON.parse(formatConfiguration(CONFIGURED))],
   ["the peers in force", (_, text) => parsePeersInForce(text), { epoch: 1, peers: [] }],
   ["the planner's state", (bytes) => decodePlannerState(bytes)],
 ])("%s: hostile bytes end in a typed error, in bounded time", { timeout: 300_000 }, async (_, parse, sample) => {

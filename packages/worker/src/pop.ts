@@ -109,7 +109,7 @@ class OwnEstimates {
     const known: Configuration = {
       epoch: ++this.#epoch,
       at: Date.now(),
-      cached: {},
+      cached: new Map(),
       regions: [...this.#regions.values()],
     };
     configuration.set(known);

@@ -1,6 +1,7 @@
 /** Three PoPs in real workerd that are each other's peers, over links that break on demand. For tests. */
 import type { Manifest } from "@agarose/core/format";
 import { startPops } from "@agarose/dev-world/pops";
+import { parsePeersInForce, PEERS_EMPTY } from "../src/peers/peers-snapshot.ts";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
 import { inWorkerd, isOnNode, startNodePops, type ContractPops } from "./node-pops.ts";
 import { putObject, REGIONS, type PutOptions } from "./objects.ts";
@@ -18,11 +19,6 @@ export interface PeersStatus extends Status {
   } | null;
 }
 
-/** The KV value that isolates read. */
-interface PeersPage {
-  readonly peers: { name: string; held: Record<string, number[]> }[];
-}
-
 export interface PeersWorld {
   readonly buckets: BucketServer;
   readonly pops: ContractPops;
@@ -37,8 +33,8 @@ export interface PeersWorld {
   reported(
     name: Name,
     peer: Name,
-    isIt: (held: Record<string, number[]>) => boolean,
-  ): Promise<Record<string, number[]>>;
+    isIt: (held: Record<string, readonly number[]>) => boolean,
+  ): Promise<Record<string, readonly number[]>>;
   /** Runs periods until a PoP has measured the peer as much nearer than any bucket. A busy machine measures late. */
   measuredNearer(name: Name, peer: Name): Promise<void>;
   /** Runs periods until a PoP has measured the peer as much farther than every bucket. */
@@ -134,8 +130,8 @@ export async function startPeersWorld(
       const untilMs = Date.now() + PATIENCE_MS;
       for (;;) {
         const value = await (await pops.values(name)).get("peers");
-        const { peers } = JSON.parse(value ?? '{"peers":[]}') as PeersPage;
-        const held = peers.find((one) => one.name === peer)?.held ?? {};
+        const { peers } = parsePeersInForce(value ?? "") ?? PEERS_EMPTY;
+        const held = Object.fromEntries(peers.find((one) => one.name === peer)?.held ?? []);
         if (isIt(held)) return held;
         if (Date.now() > untilMs) throw new Error(`${name} knows of ${peer} only ${value}`);
         // Another process writes it: there is nothing here to wait for.

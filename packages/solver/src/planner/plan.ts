@@ -14,7 +14,7 @@ export interface PlannerOptions extends Omit<CacheView, "regions" | "peers" | "c
   /** Policies beside those of PoPs. Default: none. */
   readonly policies?: readonly PolicyDefinition[];
   readonly capacityBytes: number;
-  /** Objects that the policy distinguishes. Default: 4,096. */
+  /** Objects that the policy distinguishes. Default: 32,768. */
   readonly slots?: number;
   /** Prices of reads, writes and the cache. Default: only milliseconds count, with a fixed cost of a write. */
   readonly prices?: MsPrices | undefined;

@@ -27,7 +27,7 @@ import type { Savings, ServedObject } from "./savings.ts";
 import { SlotCache } from "./slot-cache.ts";
 
 /** Objects that a policy distinguishes by default. */
-export const SLOTS = 4_096;
+export const SLOTS = 32_768;
 /** Requests that the planner replays each period: more would hardly improve the estimate. */
 const REPLAYED_MAX = 20_000;
 /** An object without requests for a day leaves the cache. */
@@ -100,6 +100,11 @@ export class Planner {
       const entry = ledger.get(version);
       return entry && entry.done >= entry.stripes && entry.target.length > 0 ? [] : [key];
     });
+  }
+
+  /** How many objects compete for the cache. */
+  get known(): number {
+    return this.#cache.known;
   }
 
   /** Whether `key` competes for the cache already. */

@@ -107,6 +107,11 @@ export class SlotCache implements PolicyCache {
     return true;
   }
 
+  /** How many slots have an object. */
+  get known(): number {
+    return this.#byKey.size;
+  }
+
   /** Bytes of all kept chunks. */
   get used(): number {
     return this.#used;

@@ -27,9 +27,9 @@ test("what is cached as planned is left alone", () => {
 
 test("while an object's chunks change, promises only those that old and new share", () => {
   const { announce, fill } = diffCache([entry("a")], [planned("a", [2, 3])]);
-  expect(promise(announce)).toMatchObject({ a: { chunks: [2] } });
-  expect(promise([advance(fill[0]!.entry, 1)])).toMatchObject({ a: { chunks: [2] } });
-  expect(promise([advance(fill[0]!.entry, 2)])).toMatchObject({ a: { chunks: [2, 3], bytes: 200, stripes: 2 } });
+  expect(promise(announce).get("a")).toMatchObject({ chunks: [2] });
+  expect(promise([advance(fill[0]!.entry, 1)]).get("a")).toMatchObject({ chunks: [2] });
+  expect(promise([advance(fill[0]!.entry, 2)]).get("a")).toEqual({ key: "a", chunks: [2, 3], stripes: 2 });
 });
 
 test("a target that changes again before it was reached promises what has been true all along", () => {
@@ -48,7 +48,7 @@ test("an object that is half filled continues where it stopped", () => {
 test("what is not planned is evicted and not promised any more", () => {
   const { announce, evict } = diffCache([entry("a"), entry("b")], [planned("b", [1, 2])]);
   expect(evict.map(({ version }) => version)).toEqual(["a"]);
-  expect(promise(announce)).toEqual({});
+  expect(promise(announce)).toEqual(new Map());
 });
 
 test("an eviction that was interrupted is taken up again, even if the object is wanted now", () => {

@@ -87,14 +87,11 @@ export function advance(entry: LedgerEntry, done: number): LedgerEntry {
 }
 
 /** Returns what plans may promise of the cache that the ledger records. */
-export function promise(ledger: readonly LedgerEntry[]): Record<string, CachedObject> {
+export function promise(ledger: readonly LedgerEntry[]): Map<string, CachedObject> {
   const promised = ledger
     .filter(({ chunks }) => chunks.length > 0)
-    .map((entry) => {
-      const { version, key, chunks, stripes } = entry;
-      return [version, { key, chunks, stripes, bytes: chunks.length * entry.chunkBytes }] as const;
-    });
-  return Object.fromEntries(promised);
+    .map(({ version, key, chunks, stripes }) => [version, { key, chunks, stripes }] as const);
+  return new Map(promised);
 }
 
 function sameChunks(a: readonly number[], b: readonly number[]): boolean {

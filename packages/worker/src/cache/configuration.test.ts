@@ -1,11 +1,15 @@
 import type { Clock } from "@agarose/core";
 import { expect, test } from "vitest";
-import { ConfigurationSnapshot, parseConfiguration, type Configuration } from "./configuration.ts";
+import { ConfigurationSnapshot, formatConfiguration, parseConfiguration, type Configuration } from "./configuration.ts";
 
 const configuration = (epoch: number): Configuration => ({
   epoch,
   at: 1,
-  cached: { v1: { key: "x", chunks: [0, 2], stripes: 3, bytes: 200 } },
+  cached: new Map([
+    ["v1", { key: "x", chunks: [0, 2], stripes: 3 }],
+    ["v2", { key: "y", chunks: [0, 2], stripes: 3 }],
+    ["v3", { key: "z", chunks: [0, 2], stripes: 1 }],
+  ]),
   regions: [{ name: "a", meanMs: 80, sdMs: 8, down: false }],
 });
 
@@ -51,14 +55,14 @@ const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve
 test("the first read waits for KV, later ones use what it said and look again beside the read", async () => {
   const { clock, reads, get } = setUp();
   const first = get();
-  reads[0]!.resolve(JSON.stringify(configuration(1)));
+  reads[0]!.resolve(formatConfiguration(configuration(1)));
   expect((await first).epoch).toBe(1);
   clock.advance(4_000);
   expect((await get()).epoch).toBe(1);
   expect(reads).toHaveLength(1);
   clock.advance(2_000);
   expect((await get()).epoch).toBe(1);
-  reads[1]!.resolve(JSON.stringify(configuration(2)));
+  reads[1]!.resolve(formatConfiguration(configuration(2)));
   await settled();
   expect((await get()).epoch).toBe(2);
 });
@@ -84,7 +88,7 @@ test("a load that died with its invocation does not keep the next one from start
   clock.advance(2_000);
   const later = get();
   expect(reads).toHaveLength(2);
-  reads[1]!.resolve(JSON.stringify(configuration(7)));
+  reads[1]!.resolve(formatConfiguration(configuration(7)));
   expect((await later).epoch).toBe(7);
 });
 
@@ -94,7 +98,7 @@ test("an older epoch does not replace a newer one: KV may be a minute behind", a
   expect((await get()).epoch).toBe(5);
   clock.advance(6_000);
   await get();
-  reads[0]!.resolve(JSON.stringify(configuration(4)));
+  reads[0]!.resolve(formatConfiguration(configuration(4)));
   await settled();
   expect((await get()).epoch).toBe(5);
   store.set(configuration(3));
@@ -104,13 +108,15 @@ test("an older epoch does not replace a newer one: KV may be a minute behind", a
 test.each([
   ["no JSON", "{"],
   ["null", "null"],
-  ["no epoch", JSON.stringify({ ...configuration(1), epoch: "1" })],
-  ["a chunk index that is none", JSON.stringify(configuration(1)).replace("[0,2]", '["0"]')],
-  ["a region without a latency", JSON.stringify(configuration(1)).replace("80", "null")],
+  ["no epoch", formatConfiguration(configuration(1)).replace("epoch", "epochs")],
+  ["a chunk index that is none", formatConfiguration(configuration(1)).replace("[0,2]", '["0"]')],
+  ["fewer keys than versions", formatConfiguration(configuration(1)).replace('["x","y"]', '["x"]')],
+  ["a key that is none", formatConfiguration(configuration(1)).replace('["x","y"]', '["x",1]')],
+  ["a region without a latency", formatConfiguration(configuration(1)).replace("80", "null")],
 ])("a stored configuration with %s counts as none", (_name, text) => {
   expect(parseConfiguration(text)).toBeUndefined();
 });
 
 test("a stored configuration comes back as it was", () => {
-  expect(parseConfiguration(JSON.stringify(configuration(1)))).toEqual(configuration(1));
+  expect(parseConfiguration(formatConfiguration(configuration(1)))).toEqual(configuration(1));
 });

@@ -7,27 +7,29 @@ import type { RegionEstimate } from "@agarose/solver/planner";
 import * as v from "valibot";
 import { KvSnapshot } from "../runtime/kv-snapshot.ts";
 import { parseJson } from "../runtime/variables.ts";
+import { chunksSchema, stringsSchema } from "./held.ts";
 
 const count = v.pipe(v.number(), v.safeInteger());
 const finite = v.pipe(v.number(), v.finite());
-const chunkIndex = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(255));
 
-const cachedObject = v.object({
-  key: v.string(),
-  /** Ascending chunk indices. */
-  chunks: v.array(chunkIndex),
-  stripes: count,
-  /** Its part of the cache's capacity. */
-  bytes: count,
-});
+/** Cached objects of equally many stripes with the same chunks, by index: many share them, so the text has them once. */
+const group = v.pipe(
+  v.object({ chunks: chunksSchema, stripes: count, versions: stringsSchema, keys: stringsSchema }),
+  v.check(({ versions, keys }) => versions.length === keys.length, "has as many keys as versions"),
+);
 
 const configuration = v.object({
-  /** Grows with each publication. */
   epoch: count,
-  /** When it was published: milliseconds since 1970. */
   at: finite,
-  /** By version: the chunks that every stripe of it has in the chunk cache. */
-  cached: v.record(v.string(), cachedObject),
+  cached: v.pipe(
+    v.array(group),
+    v.transform((groups) => {
+      const objects = groups.flatMap(({ chunks, stripes, versions, keys }) =>
+        versions.map((version, i): [string, CachedObject] => [version, { key: keys[i]!, chunks, stripes }]),
+      );
+      return new Map(objects);
+    }),
+  ),
   regions: v.array(
     v.object({
       name: v.string(),
@@ -40,18 +42,28 @@ const configuration = v.object({
 });
 
 /** One object in the chunk cache. */
-export type CachedObject = Immutable<v.InferOutput<typeof cachedObject>>;
-/** The configuration in force. */
-export interface Configuration extends Omit<Immutable<v.InferOutput<typeof configuration>>, "regions"> {
-  readonly regions: readonly RegionEstimate[];
+export interface CachedObject {
+  readonly key: string;
+  /** Ascending chunk indices, which every stripe has. */
+  readonly chunks: readonly number[];
+  readonly stripes: number;
 }
 
-type Immutable<T> = { readonly [K in keyof T]: T[K] extends object ? Immutable<T[K]> : T[K] };
+/** The configuration in force. */
+export interface Configuration {
+  /** Grows with each publication. */
+  readonly epoch: number;
+  /** When it was published: milliseconds since 1970. */
+  readonly at: number;
+  /** By version. */
+  readonly cached: ReadonlyMap<string, CachedObject>;
+  readonly regions: readonly RegionEstimate[];
+}
 
 /** The name of the KV value. */
 export const CONFIGURATION_NAME = "configuration";
 /** The configuration before the first one was published. */
-export const CONFIGURATION_EMPTY: Configuration = { epoch: 0, at: 0, cached: {}, regions: [] };
+export const CONFIGURATION_EMPTY: Configuration = { epoch: 0, at: 0, cached: new Map(), regions: [] };
 
 /** The configuration in the memory of one isolate. */
 export class ConfigurationSnapshot extends KvSnapshot<Configuration> {
@@ -63,4 +75,19 @@ export class ConfigurationSnapshot extends KvSnapshot<Configuration> {
 /** Returns a stored configuration, or undefined for a malformed one: then nothing counts as cached. */
 export function parseConfiguration(text: string): Configuration | undefined {
   return parseJson(configuration, text);
+}
+
+/** Returns the text that `parseConfiguration` reads. */
+export function formatConfiguration({ cached, ...rest }: Configuration): string {
+  const groups = Map.groupBy(cached, ([, { chunks, stripes }]) => `${stripes}:${chunks.join()}`);
+  const stored = [...groups.values()].map((objects): v.InferInput<typeof group> => {
+    const { chunks, stripes } = objects[0]![1];
+    return {
+      chunks: [...chunks],
+      stripes,
+      versions: objects.map(([version]) => version),
+      keys: objects.map(([, { key }]) => key),
+    };
+  });
+  return JSON.stringify({ ...rest, cached: stored });
 }

@@ -130,7 +130,7 @@ export async function planPeriod(
       ...(peers ? { peers } : {}),
     });
     // An exchange changes nothing that a restart must not lose.
-    if (!isExchange) await state.savePlan(encodePlannerState(plan.state));
+    if (!isExchange && planners.mustSave(planner.known)) await state.savePlan(encodePlannerState(plan.state));
   } catch (error) {
     planners.forget();
     throw error;

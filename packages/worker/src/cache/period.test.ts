@@ -200,7 +200,7 @@ test("a period that is killed in the middle promises nothing, and the next one c
   const report = await runPeriod(options());
   expect(report).toMatchObject({ left: 0, errors: [] });
   expect(report!.written, "what was written already is only checked").toBe(50);
-  expect(published.at(-1)!.cached[manifest.version]!.chunks).toHaveLength(4);
+  expect(published.at(-1)!.cached.get(manifest.version)!.chunks).toHaveLength(4);
 });
 
 test("a period ends within its budget, and several of them finish the work", async () => {
@@ -295,7 +295,7 @@ test("the request monitor's failure leaves the cache as it is and the regions' e
   const report = await runPeriod({ ...rest, requests: { ...requests, closePeriod: failing } });
   expect(report!.errors).toEqual(["INTERNAL: the shard is overloaded"]);
   expect(published.at(-1)!.epoch).toBe(2);
-  expect(Object.keys(published.at(-1)!.cached)).toEqual([manifest.version]);
+  expect([...published.at(-1)!.cached.keys()]).toEqual([manifest.version]);
 });
 
 test("what is published is what KV then says", async () => {

@@ -34,3 +34,14 @@ test("loads the saved state once, and again after other options or a plan that h
   expect(restored.knows("a")).toBe(true);
   expect(load).toHaveBeenCalledTimes(3);
 });
+
+test("saves after the first period of an instance, and then the less often the more is known", async () => {
+  const keeper = new PlannerKeeper();
+  await keeper.planner(options, async () => undefined);
+  const saves = (known: number): boolean[] => Array.from({ length: 5 }, () => keeper.mustSave(known));
+  expect(saves(100)).toEqual([true, true, true, true, true]);
+  expect(saves(8_000)).toEqual([false, true, false, true, false]);
+  keeper.forget();
+  await keeper.planner(options, async () => undefined);
+  expect(saves(1_000_000)).toEqual([true, false, false, false, false]);
+});

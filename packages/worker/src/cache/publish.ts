@@ -2,7 +2,7 @@
 import type { RegionEstimate } from "@agarose/solver/planner";
 import { sleep, withTimeout } from "../runtime/async.ts";
 import { estimateOf } from "../regions/region-latency.ts";
-import { CONFIGURATION_NAME, type Configuration } from "./configuration.ts";
+import { CONFIGURATION_NAME, formatConfiguration, type Configuration } from "./configuration.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import { promise } from "./cache-change.ts";
 import type { PeriodContext } from "./period-context.ts";
@@ -30,7 +30,7 @@ export async function publishConfiguration(
     }),
   };
   cache.onPublished(configuration);
-  const text = JSON.stringify(configuration);
+  const text = formatConfiguration(configuration);
   const put = (): Promise<void> =>
     withTimeout(cache.kv.kv.put(CONFIGURATION_NAME, text), KV_DEADLINE_MS, system.clock, "a KV write");
   await put().catch(async () => {

@@ -101,7 +101,7 @@ export async function notifyPeers(
   endsTurn: boolean,
 ): Promise<void> {
   if (!peers) return;
-  const held = Object.entries(cached).map(([version, { chunks }]) => [version, chunks] as const);
+  const held = new Map([...cached].map(([version, { chunks }]) => [version, chunks]));
   try {
     await peerState(env).published({ epoch, held, endsTurn });
   } catch (error) {

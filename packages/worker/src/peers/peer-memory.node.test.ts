@@ -68,21 +68,24 @@ describe("the memory of peers", () => {
   test("holds what this PoP holds, and writes only what differs", () => {
     const { sql, database } = storage();
     const memory = new PeerMemory(sql);
-    memory.setHeld([
+    const first = new Map([
       ["a", [1]],
       ["b", [2, 3]],
     ]);
+    const next = new Map([
+      ["b", [2, 3]],
+      ["c", [4]],
+    ]);
+    memory.setHeld(first);
     const changes = (): number => Number((database.prepare("SELECT total_changes() AS n").get() as { n: number }).n);
     const before = changes();
-    memory.setHeld([
-      ["b", [2, 3]],
+    expect(memory.setHeld(next)).toEqual([
       ["c", [4]],
+      ["a", []],
     ]);
     expect(changes() - before, "one goes and one comes").toBe(2);
-    expect(memory.held()).toEqual([
-      ["b", [2, 3]],
-      ["c", [4]],
-    ]);
+    expect(memory.held).toEqual(next);
+    expect(new PeerMemory(sql).held, "the next instance").toEqual(next);
     expect(memory.facts.set("turn", 3)).toBe(3);
     expect(memory.facts.get("turn")).toBe(3);
     expect(memory.facts.get("nothing")).toBeUndefined();

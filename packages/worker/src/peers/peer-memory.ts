@@ -1,5 +1,6 @@
 /** The state of `PeerState` in its SQLite, because the platform may evict the object from memory. */
 import type { PeerMessage } from "@agarose/solver/cooperation";
+import type { Held } from "../cache/held.ts";
 import { Facts, type Sql } from "../runtime/sql.ts";
 import { parsePeerMessage } from "./peer-message.ts";
 
@@ -10,6 +11,8 @@ const EVENTS_MAX = 64;
 export class PeerMemory {
   readonly facts: Facts;
   readonly #sql: Sql;
+  /** As the table has it; undefined before it was first needed. */
+  #held: Held | undefined;
 
   constructor(sql: Sql) {
     this.#sql = sql;
@@ -22,23 +25,27 @@ export class PeerMemory {
     `);
   }
 
-  /** Returns the chunks that this PoP holds, by version. */
-  held(): [version: string, chunks: readonly number[]][] {
+  /** The chunks that this PoP holds, by version. */
+  get held(): Held {
+    if (this.#held) return this.#held;
     const rows = this.#sql.exec<{ version: string; chunks: string }>("SELECT version, chunks FROM held").toArray();
-    return rows.map(({ version, chunks }) => [version, JSON.parse(chunks) as number[]]);
+    return (this.#held = new Map(rows.map(({ version, chunks }) => [version, JSON.parse(chunks) as number[]])));
   }
 
-  /** Replaces the chunks that this PoP holds. Rows cost money, so only differences are written. */
-  setHeld(held: readonly (readonly [version: string, chunks: readonly number[]])[]): void {
-    const before = new Map(this.held().map(([version, chunks]) => [version, JSON.stringify(chunks)]));
-    for (const [version, chunks] of held) {
-      const json = JSON.stringify(chunks);
-      if (before.get(version) !== json) {
-        this.#sql.exec("INSERT OR REPLACE INTO held (version, chunks) VALUES (?, ?)", version, json);
-      }
-      before.delete(version);
+  /**
+   * Replaces the chunks that this PoP holds. Returns what differs, without chunks where a version is gone: only that is
+   * written, because rows cost money.
+   */
+  setHeld(held: Held): [version: string, chunks: readonly number[]][] {
+    const before = this.held;
+    const changed = [...held].filter(([version, chunks]) => before.get(version)?.join() !== chunks.join());
+    for (const [version, chunks] of changed) {
+      this.#sql.exec("INSERT OR REPLACE INTO held (version, chunks) VALUES (?, ?)", version, JSON.stringify(chunks));
     }
-    for (const version of before.keys()) this.#sql.exec("DELETE FROM held WHERE version = ?", version);
+    const gone = [...before.keys()].filter((version) => !held.has(version));
+    for (const version of gone) this.#sql.exec("DELETE FROM held WHERE version = ?", version);
+    this.#held = held;
+    return [...changed, ...gone.map((version): [string, []] => [version, []])];
   }
 
   /** Keeps a message. A digest replaces all earlier messages of its sender, also those that overtook it. */

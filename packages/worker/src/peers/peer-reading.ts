@@ -31,7 +31,7 @@ export function holdersOf(
   without: readonly number[] = [],
 ): Holder[] {
   return peers.flatMap(({ name, meanMs, sdMs, held }) => {
-    const chunks = (held[version] ?? []).filter((chunk) => !without.includes(chunk));
+    const chunks = (held.get(version) ?? []).filter((chunk) => !without.includes(chunk));
     return chunks.length > 0 && !breakers.isOpen(name) ? [{ name, chunks, meanMs, sdMs }] : [];
   });
 }

@@ -24,6 +24,7 @@ import {
   PeerTable,
 } from "@agarose/solver/cooperation";
 import type { RegionEstimate } from "@agarose/solver/planner";
+import type { Held } from "../cache/held.ts";
 import { log } from "../runtime/log.ts";
 import { findColo } from "../runtime/durable-objects.ts";
 import type { Facts } from "../runtime/sql.ts";
@@ -36,7 +37,7 @@ import { sendMessage } from "./exchange.ts";
 import { PeerMemory } from "./peer-memory.ts";
 import { boundedDigest, boundedKeys } from "./peer-message.ts";
 import { parsePopSettings, type PeerSettings } from "./peer-settings.ts";
-import { PEERS_NAME, type PeersInForce } from "./peers-snapshot.ts";
+import { formatPeersInForce, PEERS_NAME, type PeersInForce } from "./peers-snapshot.ts";
 
 /** The part of the Worker's environment that the object uses. */
 export interface PeerStateEnv extends MonitorBinding {
@@ -63,7 +64,7 @@ export interface Turn {
 /** The chunks of this PoP as of its configuration `epoch`. */
 export interface Published {
   readonly epoch: number;
-  readonly held: readonly (readonly [version: string, chunks: readonly number[]])[];
+  readonly held: Held;
   /** Whether the publication ends this PoP's turn. */
   readonly endsTurn: boolean;
 }
@@ -96,6 +97,8 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   readonly #facts: Facts;
   readonly #table = new PeerTable();
   readonly #events: CacheEvents;
+  /** What isolates have been told, without its epoch; in memory only, because it may be longer than a row. */
+  #published: string | undefined;
   /** The nearest peers as they were told. */
   #toldNear: readonly string[] = [];
   /** Resolves when the next message has arrived. */
@@ -111,7 +114,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
     // An object that has lost its memory must not pass for its own past.
     const epoch = this.#facts.get("epoch") ?? this.#facts.set("epoch", Date.now());
     this.#events = new CacheEvents(pop, { epoch, gatherMs: GATHER_MS });
-    for (const [version, chunks] of this.#memory.held()) this.#events.recordHeld(version, chunks, 0);
+    for (const [version, chunks] of this.#memory.held) this.#events.recordHeld(version, chunks, 0);
     for (const { message, receivedMs } of this.#memory.messages()) this.#table.merge(message, receivedMs);
   }
 
@@ -153,13 +156,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   /** Notes what this PoP holds now, and sends it to the peers in 200 ms. */
   async published({ epoch, held, endsTurn }: Published): Promise<void> {
     const now = this.#tick();
-    const before = new Map(this.#memory.held());
-    for (const [version, chunks] of held) {
-      if (before.get(version)?.join() !== chunks.join()) this.#events.recordHeld(version, chunks, now);
-      before.delete(version);
-    }
-    for (const version of before.keys()) this.#events.recordHeld(version, [], now);
-    this.#memory.setHeld(held);
+    for (const [version, chunks] of this.#memory.setHeld(held)) this.#events.recordHeld(version, chunks, now);
     this.#facts.set("configuration", epoch);
     if (endsTurn) this.#facts.set("turn", nextTurn(this.#ticket(), this.#tickets()));
     this.#facts.set("outboxDirty", 1);
@@ -306,7 +303,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
    */
   inForce(): PeersInForce {
     const peers = this.#reports().map(({ name, meanMs, sdMs, held }) => {
-      return { name, meanMs: Math.round(meanMs), sdMs: Math.round(sdMs), held: Object.fromEntries(held) };
+      return { name, meanMs: Math.round(meanMs), sdMs: Math.round(sdMs), held };
     });
     return { epoch: this.#facts.get("broadcastEpoch") ?? 0, peers };
   }
@@ -323,16 +320,16 @@ export class PeerState extends DurableObject<PeerStateEnv> {
     this.#facts.set("snapshotDirty", 0);
     this.#facts.set("broadcastMs", Date.now());
     const { epoch, peers } = this.inForce();
-    const text = JSON.stringify(peers);
-    if (text === this.#facts.get<string>("broadcast")) return;
+    const text = formatPeersInForce({ epoch: 0, peers });
+    if (text === this.#published) return;
     const value: PeersInForce = { epoch: this.#facts.set("broadcastEpoch", epoch + 1), peers };
     const announcing = announcePeers(this.env, value.epoch);
     this.ctx.waitUntil(
       announcing.catch((error: unknown) => log("warn", "announcing peers to isolates failed", { error })),
     );
     try {
-      await this.env.CHUNKS.put(PEERS_NAME, JSON.stringify(value));
-      this.#facts.set("broadcast", text);
+      await this.env.CHUNKS.put(PEERS_NAME, formatPeersInForce(value));
+      this.#published = text;
     } catch (error) {
       log("warn", "publishing peers failed", { pop: this.#pop, error });
       this.#facts.set("snapshotDirty", 1);

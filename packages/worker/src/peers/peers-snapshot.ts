@@ -5,12 +5,12 @@ import type { Clock } from "@agarose/core";
 import * as v from "valibot";
 import { KvSnapshot } from "../runtime/kv-snapshot.ts";
 import { parseJson } from "../runtime/variables.ts";
+import { formatHeld, heldSchema } from "../cache/held.ts";
 
 const finite = v.pipe(v.number(), v.finite());
 const integer = v.pipe(v.number(), v.safeInteger());
-const chunks = v.pipe(v.array(integer), v.readonly());
 /** Each answers, and delivers one chunk from its cache in `meanMs`. `held` are its chunks by version. */
-const peer = v.object({ name: v.string(), meanMs: finite, sdMs: finite, held: v.record(v.string(), chunks) });
+const peer = v.object({ name: v.string(), meanMs: finite, sdMs: finite, held: heldSchema });
 /** The epoch grows with each publication. */
 const schema = v.object({ epoch: integer, peers: v.array(peer) });
 
@@ -32,4 +32,9 @@ export class PeersSnapshot extends KvSnapshot<PeersInForce> {
 /** Returns a stored value, or undefined for a malformed one: then the previous value stays. */
 export function parsePeersInForce(text: string): PeersInForce | undefined {
   return parseJson(schema, text);
+}
+
+/** Returns the text that `parsePeersInForce` reads. */
+export function formatPeersInForce({ epoch, peers }: PeersInForce): string {
+  return JSON.stringify({ epoch, peers: peers.map(({ held, ...peer }) => ({ ...peer, held: formatHeld(held) })) });
 }

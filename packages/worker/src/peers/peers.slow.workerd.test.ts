@@ -50,7 +50,8 @@ async function cacheInFrankfurt(keys = [KEY], readers: readonly (Name | "lhr2")[
   await world.pops.cron();
   const { cache } = await world.status("fra");
   expect(cache.objects.map((object) => object.chunks)).toEqual(keys.map(() => [0, 1, 2, 3]));
-  const areAllHeld = (held: Record<string, number[]>): boolean => versions.every((one) => held[one]?.length === 4);
+  const areAllHeld = (held: Record<string, readonly number[]>): boolean =>
+    versions.every((one) => held[one]?.length === 4);
   for (const pop of ["lhr", "iad"] as const) await world.reported(pop, "fra", areAllHeld);
   // A busy machine may have delayed the last probes. Until the next period, readers would then ask the buckets.
   for (const pop of ["lhr", "iad"] as const) await world.measuredNearer(pop, "fra");

@@ -97,7 +97,7 @@ export class Invocation {
   /** Resolves to the chunks of an object that reads find here, and whether they may be gone. Never rejects. */
   async cachedChunks(manifest: Manifest): Promise<{ chunks: readonly number[]; areProbable: boolean }> {
     const { cached } = await this.configuration();
-    const own = cached[manifest.version]?.chunks ?? [];
+    const own = cached.get(manifest.version)?.chunks ?? [];
     const probable = own.length < manifest.k ? this.isolate.fetched.probable(manifest, this.cacheContext) : undefined;
     if (probable) this.#probable.add(manifest.version);
     return { chunks: probable ?? own, areProbable: probable !== undefined };

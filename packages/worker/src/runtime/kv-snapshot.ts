@@ -75,7 +75,9 @@ export class KvSnapshot<T extends { readonly epoch: number }> {
     this.#loading = undefined;
     // KV may show an older epoch for a minute, or nothing: the value in memory stays.
     this.#loadedMs = this.#clock.now();
-    const parsed = stored ? parse(stored) : undefined;
+    // The epoch comes first, so that megabytes that are known already need not be parsed.
+    if (!stored || Number(/^\{"epoch":(\d+)/.exec(stored)?.[1]) <= this.#current.epoch) return;
+    const parsed = parse(stored);
     if (parsed && parsed.epoch > this.#current.epoch) this.#current = parsed;
   }
 }

@@ -69,7 +69,7 @@ async function cachedShard(
   { version, stripe, chunk }: Wanted,
   invocation: Invocation,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const cached = (await invocation.configuration()).cached[version];
+  const cached = (await invocation.configuration()).cached.get(version);
   if (!cached?.chunks.includes(chunk) || stripe >= cached.stripes) return undefined;
   // The version of one key must not open the chunks of another one, which may be private.
   if (cached.key !== key && (await invocation.manifest(key)).version !== version) return undefined;
