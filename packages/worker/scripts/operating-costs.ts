@@ -159,10 +159,13 @@ const perMillion = (amount: number, included: number, usd: number): number => (b
  * Returns the share of the reads that take all their chunks from the PoP's cache: those of the most popular objects, of
  * which it holds as many as its policy distinguishes and its cache has room for.
  */
-export function fullHitRatio({ storedBytes, objectBytes, cacheBytes, zipf }: Assumed = ASSUMED): number {
-  const objects = storedBytes / objectBytes;
-  const cached = Math.min(objects, SLOTS, cacheBytes / objectBytes);
-  return weightOf(cached, zipf) / weightOf(objects, zipf);
+export function fullHitRatio(assumed: Assumed = ASSUMED): number {
+  const { storedBytes, objectBytes, zipf } = assumed;
+  return weightOf(cachedObjects(assumed), zipf) / weightOf(storedBytes / objectBytes, zipf);
+}
+
+function cachedObjects({ storedBytes, objectBytes, cacheBytes }: Assumed = ASSUMED): number {
+  return Math.min(storedBytes / objectBytes, SLOTS, cacheBytes / objectBytes);
 }
 
 /** The sum of rank^-zipf over the first `ranks`: the head in full, the tail by the Euler-Maclaurin formula. */
@@ -310,8 +313,8 @@ export function costTable(): string {
   return [
     `This table is for one PoP and ${storedBytes / 1e12} TB of ${objectBytes / 1000} kB objects, as ${k}+${m} over ` +
       `${regions} regions, at list prices of ${PRICES_OF}. Popularity follows Zipf ${zipf}. Of the ` +
-      `${count(storedBytes / objectBytes)} objects, the PoP caches the ${SLOTS.toLocaleString("en")} that its policy ` +
-      `distinguishes, at most ${count(cacheBytes)}B, so it answers ${percent(fullHits)} of the reads completely.`,
+      `${count(storedBytes / objectBytes)} objects, the PoP caches the ${count(cachedObjects())} that ` +
+      `${count(cacheBytes)}B holds and its policy distinguishes, so it answers ${percent(fullHits)} of the reads completely.`,
     "",
     `| a month, one PoP | ${RATES.map((rate) => `${rate.toLocaleString("en")} requests/s`).join(" | ")} |`,
     `| --- | ${RATES.map(() => "---:").join(" | ")} |`,
