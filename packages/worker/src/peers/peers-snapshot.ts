@@ -36,5 +36,5 @@ export function parsePeersInForce(text: string): PeersInForce | undefined {
 
 /** Returns the text that `parsePeersInForce` reads. */
 export function formatPeersInForce({ epoch, peers }: PeersInForce): string {
-  return JSON.stringify({ epoch, peers: peers.map(({ held, ...peer }) => ({ ...peer, held: formatHeld(held) })) });
+  return JSON.stringify({ epoch, peers: peers.map(({ held, ...rest }) => ({ ...rest, held: formatHeld(held) })) });
 }
