@@ -12,7 +12,7 @@ import { chunksSchema, stringsSchema } from "./held.ts";
 const count = v.pipe(v.number(), v.safeInteger());
 const finite = v.pipe(v.number(), v.finite());
 
-/** Cached objects of equally many stripes with the same chunks, by index: many share them, so the text has them once. */
+/** Cached objects of equally many stripes with the same chunks: many share them, so the text has them once. */
 const group = v.pipe(
   v.object({ chunks: chunksSchema, stripes: count, versions: stringsSchema, keys: stringsSchema }),
   v.check(({ versions, keys }) => versions.length === keys.length, "has as many keys as versions"),
