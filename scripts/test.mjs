@@ -2,7 +2,7 @@
  * `npm test [-- [--full] STEP…]`, in the order in which a mistake is cheapest to find. Steps of a group run side by
  * side. The last line is `N passed, N failed`.
  *
- * Without `--full` this is the fast tier, for the time before a commit: it leaves out every test file with `.slow.` in
+ * Without `--full` this is the fast tier, for the time before a commit: it omits every test file with `.slow.` in
  * its name, the PoP on Node, and the documentation site. `.ci/run` runs everything.
  *
  * Each step counts its own tests; a step that fails without a count of failures counts as one. A full run takes an hour

@@ -55,7 +55,7 @@ export const rangeCasesOverServiceWorker: readonly BrowserCase[] = [
   },
 ];
 
-/** Asks one after another. What a body says of an error is left out. */
+/** Asks one after another. What a body says of an error is omitted. */
 function seenOf(page: AppPage, url: string, cases: readonly RangeCase[]): Promise<(Seen & { name: string })[]> {
   return page.evaluate(
     async ({ path, requests }) => {

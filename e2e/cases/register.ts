@@ -20,7 +20,7 @@ async function openPage(
 }
 
 /**
- * Reads a key by the worker of the page, or by a client of its own: the hash of the bytes, or the code of the error.
+ * Reads a key by the worker of the page, or by its own client: the hash of the bytes, or the code of the error.
  */
 function fetched(page: AppPage, key: string, config?: object): Promise<string> {
   return page.evaluate(

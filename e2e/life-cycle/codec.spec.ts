@@ -1,4 +1,4 @@
-/** The codec as a file of its own: kept with the worker that has imported it, and replaced with it. */
+/** The codec as its own file: kept with the worker that has imported it, and replaced with it. */
 import type { Page } from "@playwright/test";
 import { openApp, read, registerWorker, sha256 } from "../fixtures/app.ts";
 import { importPageSide, type InPage } from "../fixtures/initialised-app.ts";
@@ -57,7 +57,7 @@ test("a worker decodes by the codec that it was installed with, without a networ
     };
     await decodes();
 
-    // The next release is on the server, and the page is open: its worker still has its own codec, started again too.
+    // The next release is on the server, and the page is open: its worker still has its own codec, restarted too.
     const [worker, codec] = [await scriptOf(new URL(WORKER, host.url)), await scriptOf(new URL(CODEC, host.url))];
     files[CODEC] = HTML;
     const session = await context.newCDPSession(page);

@@ -77,7 +77,7 @@ interface Running {
   end(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts a command in the project, in a process group of its own, because npx starts others. */
+/** Starts a command in the project, in its own process group, because npx starts others. */
 function run(command: string, ...args: string[]): Running {
   const child: ChildProcess = spawn(command, args, {
     cwd: app.folder,

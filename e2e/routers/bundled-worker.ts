@@ -1,4 +1,4 @@
-/** An app that bundles a service worker of its own from the sources in `e2e/routers/`. */
+/** An app that bundles its own service worker from the sources in `e2e/routers/`. */
 import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
 import { build } from "esbuild";

@@ -119,7 +119,7 @@ interface Running extends FakeScope {
   agaroseCodec?: CodecScope["agaroseCodec"];
 }
 
-/** Runs a file as a classic script in a scope of its own, registered at `href`. */
+/** Runs a file as a classic script in its own scope, registered at `href`. */
 async function runClassic(name: string, href: string, more: object = {}): Promise<Running> {
   const fetch = async (): Promise<Response> => Response.json(CONFIG);
   const scope: Running = Object.assign(new FakeScope(), { location: new URL(href) });

@@ -121,7 +121,7 @@ async function bundle({
   const [chunk] = output;
   const code = chunk.code.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
   const script = `${code}//# sourceMappingURL=${name}.map\n`;
-  // The stamp is a line of its own, so the map begins one line later.
+  // The stamp is its own line, so the map begins one line later.
   const stamp = isWorker ? `${stampOf(name, createHash("sha256").update(script).digest("hex"))}\n` : "";
   const mappings = `${isWorker ? ";" : ""}${chunk.map!.mappings}`;
   return { code: stamp + script, map: JSON.stringify({ ...chunk.map, mappings, file: name }) };

@@ -1,7 +1,7 @@
 /**
- * The packages as they are published. Node does not run TypeScript below node_modules, so each package is staged in a
- * folder of its own with JavaScript and declarations in place of its sources. tsdown compiles file by file, which keeps
- * the layout and therefore every relative path.
+ * The packages as they are published. Node does not run TypeScript below node_modules, so each package is staged in its
+ * own folder with JavaScript and declarations in place of its sources. tsdown compiles file by file, which keeps the
+ * layout and therefore every relative path.
  */
 import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";

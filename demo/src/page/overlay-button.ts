@@ -6,7 +6,7 @@ export function startOverlayButton(): void {
   let hide: (() => void) | undefined;
   const toggle = async (): Promise<void> => {
     const { showOverlay } = await import("@agarose/sw/devtools");
-    // The overlay has a close button of its own.
+    // The overlay has its own close button.
     const isShown = hide !== undefined && document.querySelector("agarose-overlay") !== null;
     if (isShown) hide!();
     hide = isShown ? undefined : showOverlay();

@@ -1,4 +1,4 @@
-/** Chromium as the specs start it, driven by the library alone. */
+/** Chromium as the specs start it, driven by the library only. */
 import { chromium, type Browser, type BrowserContext, type Page } from "@playwright/test";
 import type { LocalWorld } from "@agarose/dev-world/client";
 import config from "../../playwright.config.ts";

@@ -1,5 +1,5 @@
 /**
- * Loads URLs over keep-alive connections, in a process of its own: `node load-generator.ts`, jobs come as messages.
+ * Loads URLs over keep-alive connections, in its own process: `node load-generator.ts`, jobs come as messages.
  */
 import { Agent, get } from "node:http";
 

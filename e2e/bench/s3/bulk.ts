@@ -57,7 +57,7 @@ export const bulk: Bench = {
   },
 };
 
-/** Each in a fresh process, against a server of its own over the folder `data`. */
+/** Each in a fresh process, against its own server over the folder `data`. */
 async function measure(
   way: (typeof WAYS)[number],
   data: string,

@@ -1,5 +1,5 @@
 /**
- * Runs an S3 server in a process of its own, so that its work does not count in a measurement. Prints its URL and runs
+ * Runs an S3 server in its own process, so that its work does not count in a measurement. Prints its URL and runs
  * until its stdin ends; then it prints how many requests the embedded server has had. `node s3-server.ts
  * embedded|versitygw FOLDER BUCKET…`, credentials from the environment as for AWS. BENCH_DELAY_MS holds each request of
  * the embedded server back for so long.

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Starts the command line. In a clone of the repository, a Node that is too old hands over to the one that the lock
- * file brings. A published command never runs another program than the Node that it was started with.
+ * file brings. A published command never runs a program other than the Node that it was started with.
  */
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";

@@ -16,7 +16,7 @@ export interface GlobalOptions extends OutputOptions {
   readonly config?: string;
 }
 
-/** An argument or an option whose value is a T. One that is not required may be left out, and then has no value. */
+/** An argument or an option whose value is a T. One that is not required may be omitted, and then has no value. */
 export interface Arg<T, Required extends boolean = boolean> {
   readonly kind: "positional" | "option";
   /** Placeholder for the value in a help: `<key>`, `[file]`, `<path...>`; empty for an option without one. */
@@ -47,7 +47,7 @@ export type Values<A extends Args> = GlobalOptions & { readonly [K in RequiredNa
   readonly [K in Exclude<keyof A, RequiredNames<A>>]?: ValueOf<A[K]>;
 };
 
-/** An argument: `<key>` has to be there, `[key]` may be left out, and one that ends in `...` takes all that follow. */
+/** An argument: `<key>` has to be there, `[key]` may be omitted, and one that ends in `...` takes all that follow. */
 export function positional<const S extends string, D extends string | undefined = undefined>(
   value: S,
   description: string,

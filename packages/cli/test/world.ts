@@ -146,7 +146,7 @@ export async function startTestWorld(options: WorldOptions = {}) {
       return names;
     },
 
-    /** Runs the `agarose` command as a process of its own. */
+    /** Runs the `agarose` command as its own process. */
     spawn: (args: readonly string[], input: RunInput = {}): Promise<RunResult> =>
       spawnAgarose(["--config", configPath, ...args], { cwd: dir, ...input }),
 

@@ -2,7 +2,7 @@
  * The one error class of Agarose, with one code per cause, and the catalogue of all codes.
  *
  * A message carries both numbers (what was needed, what was there) and what to do next. `details` carries the same
- * facts for programs. HTTP responses and exit codes are derived from the code alone.
+ * facts for programs. HTTP responses and exit codes are derived from the code only.
  */
 
 /** False in a build whose errors carry codes and details only; not defined in any other. */

@@ -1,4 +1,4 @@
-/** Parts of Agarose that a build can leave out. */
+/** Parts of Agarose that a build can omit. */
 
 /** False in a build without encryption; not defined in any other. */
 declare const AGAROSE_ENCRYPTION: boolean | undefined;

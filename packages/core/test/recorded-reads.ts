@@ -28,7 +28,7 @@ const OBJECTS = [
 ];
 const objects = new Map<number, Promise<SampleObject>>();
 
-/** Returns the lines of the world of `seed`: one, two or three reads beside each other, and after each other. */
+/** Returns the lines of the world of `seed`: one, two or three reads at the same time, and after each other. */
 export async function recordedReads(seed: number): Promise<string[]> {
   const dice = new Dice(seed);
   const number = dice.below(OBJECTS.length);
@@ -49,7 +49,7 @@ export async function recordedReads(seed: number): Promise<string[]> {
   return lines;
 }
 
-/** Returns a line for each of the worlds 1 to `count`: its seed, and a digest of its own lines. */
+/** Returns a line for each of the worlds 1 to `count`: its seed, and its own digest lines. */
 export async function digestsOf(count: number): Promise<string> {
   let digests = "";
   for (let seed = 1; seed <= count; seed++) {

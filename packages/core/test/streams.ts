@@ -23,7 +23,7 @@ export function streamOf(parts: readonly Uint8Array[], options: StreamOptions = 
         controller.error(error);
       } else {
         controller.close();
-        // A reader with a buffer of its own waits for it to be handed back.
+        // A reader with its own buffer waits for it to be handed back.
         if ("byobRequest" in controller) controller.byobRequest?.respond(0);
       }
     },

@@ -18,7 +18,7 @@ export async function writeProject(folder: string, files: ReadonlyMap<string, st
       await mkdir(dirname(file), { recursive: true });
       await writeFile(file, text);
     }
-    // Fails when somebody has put a file there meanwhile.
+    // Fails when somebody has put a file there in the meantime.
     await rmdir(target).catch(refuseUnlessAbsent);
     await rename(staged, target);
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * How many messages cooperating PoPs send, and what it costs readers that each talks to its neighbours alone.
+ * How many messages cooperating PoPs send, and what it costs readers that each talks to its neighbours only.
  *
  *   node packages/lab/bench/peers.ts    # some minutes
  *

@@ -121,7 +121,7 @@ async function startLocked(options: PopOptions, worker: WorkerModule, unlock: ()
     for (const namespace of namespaces) namespace.close();
     throw error;
   }
-  // A period that fails has logged why, and the next one tries again.
+  // A period that fails has logged why, and the next one retries.
   const timer = periodMs > 0 ? setInterval(() => void runPeriod().catch(() => {}), periodMs) : undefined;
   const { port: actual } = server.address() as AddressInfo;
   return {

@@ -1,4 +1,4 @@
-/** A PoP in a process of its own, started by `startPopProcess`: runs a period for each number that it is sent. */
+/** A PoP in its own process, started by `startPopProcess`: runs a period for each number that it is sent. */
 import { startPop, type PopOptions } from "../src/index.ts";
 
 process.once("message", (options: PopOptions) => void serve(options));

@@ -1,4 +1,4 @@
-/** Starts a PoP on Node in a process of its own, which a test may kill. */
+/** Starts a PoP on Node in its own process, which a test may kill. */
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";

@@ -194,8 +194,8 @@ export class Uploads {
   }
 
   /**
-   * Keeps a part, in place of one that came before under its number. Undefined when the upload ended meanwhile: then
-   * the body is removed.
+   * Keeps a part, in place of one that came before under its number. Undefined when the upload ended in the meantime:
+   * then the body is removed.
    */
   async keep(upload: Upload, number: number, received: BodyFile): Promise<UploadedPart | undefined> {
     const { id } = upload;

@@ -214,7 +214,7 @@ export class Ledger extends DurableObject {
   }
 
   /**
-   * Takes note of a part: a child has walked on from `from`. Returns whether it goes on. A part that was done before,
+   * Takes note of a part: a child has walked on from `from`. Returns whether it continues. A part that was done before,
    * or whose range another child has, counts for nothing.
    *
    * @throws INTERNAL when the part ends outside of the range.

@@ -1,4 +1,4 @@
-/** Three PoPs far from the regions and near one another. */
+/** Three PoPs far from the regions and near each other. */
 
 const NAMES = ["p", "q", "r"];
 

@@ -58,7 +58,7 @@ export function closeParts({ stores, origin }: Pick<DeploymentParts, "stores" | 
 
 let codec: Promise<Codec> | undefined;
 
-/** The WASM codec, loaded on first use. A load that has failed is tried again by the next caller. */
+/** The WASM codec, loaded on first use. A load that has failed is retried by the next caller. */
 export function loadCodec(): Promise<Codec> {
   codec ??= import("@agarose/ec-wasm/node")
     .then((module) => module.loadCodec())

@@ -4,7 +4,7 @@
 import type { ListedObject } from "../src/buckets/store.ts";
 import { BATCH_PREFIX } from "../src/commit/names.ts";
 
-/** A bucket whose listings leave out what `hides` says, and whose objects are as old as `modifiedMs` says. */
+/** A bucket whose listings omit what `hides` says, and whose objects are as old as `modifiedMs` says. */
 export class MemoryBucket {
   readonly region: { readonly name: string };
   readonly objects = new Map<string, Buffer>();

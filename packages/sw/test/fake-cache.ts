@@ -33,7 +33,7 @@ export class FakeCache {
     return [...this.stored.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** Bytes of stripes: what is left out is the plans and the index. */
+  /** Bytes of stripes: what is omitted is the plans and the index. */
   get stripeBytes(): number {
     return this.stripes.reduce((sum, url) => sum + this.stored.get(url)!.length, 0);
   }

@@ -270,7 +270,7 @@ export class FakeWorld {
       : this.#fromRegion(this.region(to), url, headers, signal);
   }
 
-  /** `work` on a connection of its own, as soon as there is one. */
+  /** `work` on its own connection, as soon as there is one. */
   async #connected(region: FakeRegion, work: () => Promise<void>): Promise<void> {
     const busy = this.#busy.get(region) ?? { count: 0, waiting: [] };
     this.#busy.set(region, busy);

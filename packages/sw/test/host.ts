@@ -24,7 +24,7 @@ export class Host {
     });
   }
 
-  /** Listens on a port of its own, so it is an origin of its own. */
+  /** Listens on its own port, so it is its own origin. */
   static async start(regions: readonly FakeRegion[]): Promise<Host> {
     const host = new Host(regions);
     host.#server.listen(0, "127.0.0.1");

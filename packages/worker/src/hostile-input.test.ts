@@ -8,7 +8,7 @@ import { parsePeerMessage } from "./peers/peer-message.ts";
 import { parsePeersInForce } from "./peers/peers-snapshot.ts";
 import { CONFIGURATION_EMPTY, formatConfiguration, parseConfiguration } from "./cache/configuration.ts";
 
-// The routes import the Durable Objects, which exist in workerd alone. No parser needs them.
+// The routes import the Durable Objects, which exist in workerd only. No parser needs them.
 vi.mock("cloudflare:workers", () => ({ DurableObject: Object }));
 
 const secret = "0123456789abcdef0123456789abcdef";

@@ -13,7 +13,7 @@ const STRIPE_BYTES = 4 * 2 ** 20;
 const LARGE = ["large/0", "large/1", "large/2", "large/3", "large/4"];
 const SMALL = Array.from({ length: 100 }, (_, i) => `small/${i}`);
 const SMALL_BYTES = 20_000;
-/** While an answer goes on, what was counted of it is handed on at this interval. */
+/** While an answer continues, what was counted of it is handed on at this interval. */
 const HAND_OVER_MS = 2_000;
 /** Counts are handed on two seconds after the request. */
 const FLUSH_MS = 2_500;

@@ -20,7 +20,7 @@ export interface ContractPops extends Pick<Pops, "pops" | "cron" | "setFault" | 
   readonly miniflare: Pops["miniflare"];
 }
 
-/** Starts each PoP in a process and a folder of its own. */
+/** Starts each PoP in a process and its own folder. */
 export async function startNodePops(
   options: readonly NodePopOptions[],
   onLog: (line: string) => void,

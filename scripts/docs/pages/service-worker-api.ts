@@ -9,7 +9,7 @@ process.stdout.write(`
 ## Functions
 
 ${table(
-  ["function", "what it does"],
+  ["function", "effect"],
   api.functions().map(({ call, meaning }) => [code(call), meaning]),
 )}
 ## Options of \`register\`
@@ -18,7 +18,7 @@ ${fields(api.fieldsOf("RegisterOptions"))}
 ## Objects that \`register\` and \`createClient\` return
 
 ${table(
-  ["member", "what it does"],
+  ["member", "effect"],
   api.methodsOf("Agarose").map(({ call, meaning }) => [code(call), meaning]),
 )}
 ## Client configuration
@@ -45,7 +45,7 @@ function fields(list: readonly Field[]): string {
   );
 }
 
-/** Callers need no modifiers, and an optional field may be left out. */
+/** Callers need no modifiers, and an optional field may be omitted. */
 function asCallersWrite(type: string): string {
   return type.replaceAll("readonly ", "").replace(/ \| undefined$/, "");
 }

@@ -17,7 +17,7 @@ function sectionOf(command: Command): string {
   const words: string[] = [];
   for (let at: Command | null = command; at; at = at.parent) words.unshift(at.name());
   let help = "";
-  // `outputHelp` prints what is added behind the help too, which `helpInformation` leaves out.
+  // `outputHelp` prints what is added behind the help too, which `helpInformation` omits.
   command.configureOutput({
     getOutHelpWidth: () => COLUMNS,
     getOutHasColors: () => false,

@@ -24,12 +24,12 @@ export const YES = flag("do not ask for confirmation, as in scripts", { short: "
 export const DRY_RUN = flag("show what would be done, and do nothing");
 /** A verb that replaces or removes objects purges the PoPs otherwise. */
 export const NO_PURGE = negatedFlag("do not purge the PoPs of the configuration");
-/** Links are left out otherwise where they lead out of a folder. */
+/** Links are omitted otherwise where they lead out of a folder. */
 export const FOLLOW = flag("follow links that lead out of a folder");
 
 /** `ReportStream` takes it. */
 export const JSON_LINES = flag("print one JSON document for each result, then one with the summary");
-/** By it a walk that was interrupted goes on. */
+/** By it a walk that was interrupted continues. */
 export const CURSOR = option(
   "<file>",
   "save the last finished key in this file, and continue after it if the file exists",

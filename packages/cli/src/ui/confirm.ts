@@ -2,7 +2,7 @@
  * The question before a command deletes or replaces much at once.
  *
  * On a terminal it is asked, with a summary of what would go. A script answers it with `--yes`. Without either, most
- * commands go on, because nobody is there to ask; what would take everything refuses.
+ * commands continue, because nobody is there to ask; what would take everything refuses.
  */
 import { createInterface } from "node:readline/promises";
 import { AgaroseError } from "@agarose/core";
@@ -25,7 +25,7 @@ export interface Danger {
 }
 
 /**
- * Resolves when the command may go on.
+ * Resolves when the command may continue.
  *
  * @throws ABORTED when the answer is no, USAGE when nobody can be asked about what takes everything.
  */
@@ -42,7 +42,7 @@ export async function confirm(
   }
   for (const line of summary) process.stderr.write(`${printableText(line)}\n`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // The end of the input, as by Ctrl-D, is no answer. Without this, the question would wait for ever.
+  // The end of the input, as by Ctrl-D, is not an answer. Without this, the question would wait for ever.
   const closed = Promise.withResolvers<string>();
   terminal.once("close", () => closed.resolve(""));
   try {

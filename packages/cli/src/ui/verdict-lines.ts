@@ -13,7 +13,7 @@ import { failedLine, formatCount, itemLine, printable } from "./output.ts";
 
 const STRIPES_SHOWN_MAX = 8;
 
-/** A verdict for people: the state of the object, then what is wrong with it. Unreachable regions are left out. */
+/** A verdict for people: the state of the object, then what is wrong with it. Unreachable regions are omitted. */
 export function verdictLines(verdict: ObjectVerdict): string[] {
   const { key, chunks, chunksSound, manifests, damage, kept = [] } = verdict;
   const whole = stateOf(verdict);

@@ -3,7 +3,7 @@ import { manifestName, type Manifest } from "@agarose/core/format";
 import type { Dice } from "@agarose/storage/testing";
 import type { ConfigChange, KillWorld, Seen } from "./kill-world.ts";
 
-/** A case of a verb, on a key of its own. */
+/** A case of a verb, on its own key. */
 export interface Case {
   readonly args: readonly string[];
   /** In what the configuration of its processes differs from that of the world. Default: in nothing. */

@@ -1,5 +1,5 @@
 /**
- * Regions, each a versitygw of its own, and the command line as a process that can be killed in any request.
+ * Regions, each its own versitygw, and the command line as a process that can be killed in any request.
  */
 import { spawn } from "node:child_process";
 import { createHash, hash, randomBytes } from "node:crypto";
@@ -254,7 +254,7 @@ export class KillWorld {
     });
   }
 
-  /** Writes a file of its own and returns its path. */
+  /** Writes its own file and returns its path. */
   async file(content: Uint8Array | string, suffix = ""): Promise<string> {
     const path = join(this.dir, `file-${this.#files++}${suffix}`);
     await writeFile(path, content);

@@ -1,4 +1,4 @@
-/** Runs a command as a process of its own, and says how long it took and the most memory it had. */
+/** Runs a command as its own process, and says how long it took and the most memory it had. */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

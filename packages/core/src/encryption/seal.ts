@@ -13,7 +13,7 @@ const PADDED_BYTES = 256;
 /** The content that `sealEncryption` seals, and its secret. */
 export interface SealInput {
   readonly owner: CellOwner;
-  /** 32 random bytes of this object alone. */
+  /** 32 random bytes of this object only. */
   readonly dataKey: Uint8Array;
   /** The cipher of `dataKey`. */
   readonly cipher: CellCipher;

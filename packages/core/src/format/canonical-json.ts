@@ -2,8 +2,8 @@
 import { isRecord } from "./shape.ts";
 
 /**
- * Serialises a parsed JSON value with sorted field names and no white space. Fields whose value is undefined are left
- * out.
+ * Serialises a parsed JSON value with sorted field names and no white space. Fields whose value is undefined are
+ * omitted.
  *
  * JavaScript already writes numbers and strings as RFC 8785, sections 3.2.2.2 and 3.2.2.3, require.
  */

@@ -2,7 +2,7 @@
  * Keys: what a client asks for, and the names of S3 objects made from them (docs/reference/format.md, "Names").
  *
  * A key is any well-formed Unicode string, as S3 has them. Its name in a bucket is ASCII in short segments, none of
- * which is empty or made of dots alone, so that also a store that keeps objects as files takes it. Names are in the
+ * which is empty or made of dots only, so that also a store that keeps objects as files takes it. Names are in the
  * order of their keys' UTF-8, so that a list of names is a list of keys.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";

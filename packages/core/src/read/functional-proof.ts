@@ -17,7 +17,7 @@ export interface ProofOptions extends HashedStripe {
   readonly isOver: () => boolean;
 }
 
-/** The data shards of a stripe that are proven, and the chunk that was left out to get there. */
+/** The data shards of a stripe that are proven, and the chunk that was omitted to get there. */
 export interface Proof {
   readonly data: readonly Uint8Array[];
   readonly corrupt: number | undefined;

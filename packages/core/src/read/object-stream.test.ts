@@ -331,7 +331,7 @@ describe("sources that fail", () => {
       }),
       { numRuns: 200 },
     );
-    // The faults did fire, and neither outcome was left out.
+    // The faults did fire, and neither outcome was omitted.
     for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(10);
   });
 });

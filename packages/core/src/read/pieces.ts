@@ -1,5 +1,5 @@
 /**
- * Pieces: the blocks that a small range lies in. A read of pieces asks for them alone, and not for k chunks of whole
+ * Pieces: the blocks that a small range lies in. A read of pieces asks for them only, and not for k chunks of whole
  * stripes. Reed-Solomon codes each byte position on its own, so the same blocks of any k chunks give a piece too.
  */
 import { stripeShape, type Manifest, type StripePart, type StripeShape } from "../format/manifest/index.ts";

@@ -20,7 +20,7 @@ export interface ReadTarget {
   readonly signal?: AbortSignal;
   /** Lets concurrent reads of one version share their requests. Default: each read makes its own. */
   readonly share?: StripeSharing;
-  /** Keeps pages of hashes (`ReadPage`) beside the stripes that `share` keeps. Default: they are read again. */
+  /** Keeps pages of hashes (`ReadPage`) beside the stripes that `share` keeps. Default: they are reread. */
   readonly sharePage?: (page: number, read: () => Promise<Uint8Array>) => Promise<Uint8Array>;
 }
 

@@ -62,7 +62,7 @@ export function readKind(report: ReadReport): ReadKind {
   return regions === used.length ? "origin" : "mixed";
 }
 
-/** Whether a source failed. A cache that does not hold a chunk any more is no failure. */
+/** Whether a source failed. A cache that does not hold a chunk any more is not a failure. */
 export function isFault({ outcome, kind, error }: RequestRecord): boolean {
   return outcome === "failed" && !(kind !== "region" && error === "CHUNK_MISSING");
 }

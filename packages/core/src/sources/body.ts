@@ -7,7 +7,7 @@ const NOTHING = new Uint8Array(0);
 /** The least bytes that one read waits for, unless fewer are missing. After each, a slow body counts as progress. */
 const PART_BYTES = 4 * 1024;
 
-/** `ReadableStreamBYOBReader` with `min`, which the types of Workers leave out. */
+/** `ReadableStreamBYOBReader` with `min`, which the types of Workers omit. */
 interface InPlaceReader {
   read(
     view: Uint8Array<ArrayBuffer>,

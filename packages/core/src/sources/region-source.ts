@@ -110,7 +110,7 @@ export class RegionSource implements ChunkSource {
 
   /**
    * Opens a stream from the request to the end of what the read wants of its chunk, which replaces the chunk's stream.
-   * A request for what was passed gets a stream of its own.
+   * A request for what was passed gets its own stream.
    */
   #open({ stripe, chunk, until = 0 }: ChunkRequest): Stream {
     const { manifest } = this.#options;

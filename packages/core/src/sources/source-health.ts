@@ -1,7 +1,7 @@
 /**
  * How long a source that failed is asked last: five seconds, then twice as long after each further failure, up to a
  * minute. One rule for a read, the service worker and the PoPs. It only orders requests. A writer that skips a region
- * altogether has a rule of its own in `@agarose/storage`, and probes of the Cron Trigger count periods instead of time.
+ * altogether has its own rule in `@agarose/storage`, and probes of the Cron Trigger count periods instead of time.
  */
 import type { Clock } from "../ports.ts";
 

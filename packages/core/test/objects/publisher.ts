@@ -1,6 +1,6 @@
 import { keyIdOf, type Signer } from "../../src/format/signature.ts";
 
-/** A publisher with a key pair of its own. */
+/** A publisher with its own key pair. */
 export interface TestPublisher {
   /** As it is configured: `ed25519:` and base64. */
   readonly publicKey: string;

@@ -1,4 +1,4 @@
-/** Serves an app in the local world, on an origin of its own. */
+/** Serves an app in the local world, on its own origin. */
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
@@ -159,7 +159,7 @@ function unanswered(base: string, { code, message }: NodeJS.ErrnoException): str
   return `the app's server (${base}) does not answer (${code ?? message})`;
 }
 
-/** An app without a configuration of its own, or whose server answers every path with a page, has no fields. */
+/** An app without its own configuration, or whose server answers every path with a page, has no fields. */
 function parseOwn(text: string | undefined): Partial<ClientConfig> {
   if (text === undefined) return {};
   try {

@@ -1,5 +1,5 @@
 /**
- * A local world in a process of its own, for tests and benchmarks: start it, break it, and see what crossed its links.
+ * A local world in its own process, for tests and benchmarks: start it, break it, and see what crossed its links.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** A local world that runs in a process of its own. */
+/** A local world that runs in its own process. */
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";

@@ -20,7 +20,7 @@ export interface ReadsReporterOptions {
 
 const OUTPUT_DEFAULT = join("agarose-reads", "index.html");
 
-/** Writes the page when the run ends. A test that was tried again has a row for each try. */
+/** Writes the page when the run ends. A test that was retried has a row for each try. */
 export default class ReadsReporter implements Reporter {
   readonly #output: string;
   readonly #tests: Promise<TestReads>[] = [];

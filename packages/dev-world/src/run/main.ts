@@ -1,4 +1,4 @@
-/** A world in a process of its own, for `LocalWorld`: the argument is its `RunOptions` as JSON. */
+/** A world in its own process, for `LocalWorld`: the argument is its `RunOptions` as JSON. */
 import { toAgaroseError } from "@agarose/core";
 import { runWorld, type RunOptions } from "./run-world.ts";
 

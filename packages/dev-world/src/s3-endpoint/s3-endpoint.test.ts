@@ -147,7 +147,7 @@ test("a key of more than 1,024 bytes is refused", async () => {
 
 test("a clock that is 20 minutes off gets an error that says so", async () => {
   const { bucket } = await start({ nowMs: () => Date.now() + 20 * 60_000 });
-  // With one attempt the SDK cannot correct its clock and try again.
+  // With one attempt the SDK cannot correct its clock and retry.
   await expect(bucket.put("x", new Uint8Array(1))).rejects.toMatchObject({ name: "RequestTimeTooSkewed" });
 });
 

@@ -1,5 +1,5 @@
 /**
- * One emulated link of the WAN: an HTTP reverse proxy on a port of its own. It delays, throttles, breaks and records
+ * One emulated link of the WAN: an HTTP reverse proxy on its own port. It delays, throttles, breaks and records
  * the requests to a real server (S3, workerd), which needs no change for it.
  */
 import { Agent, createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -22,7 +22,7 @@ export interface EncodedStripe {
 /** Encodes stripes in worker threads, several at a time. */
 export interface EncoderPool {
   /**
-   * Encodes `rows` (each >= k) of the stripe whose k shards follow one another in `stripe`. The pool takes the stripe's
+   * Encodes `rows` (each >= k) of the stripe whose k shards follow each other in `stripe`. The pool takes the stripe's
    * buffer: use the result's `data` afterwards. Rejects with CODE_INVALID or SHARDS_INVALID.
    */
   encode(stripe: Uint8Array<ArrayBuffer>, k: number, rows: readonly number[]): Promise<EncodedStripe>;

@@ -19,7 +19,7 @@ import { weighted, zipf } from "./samples.ts";
 
 export interface StorageNodesStudy {
   /**
-   * `lru` by time alone, `algorithm-1` as printed for single nodes, `c2p` by what all nodes hold, `c2p-counted` by an
+   * `lru` by time only, `algorithm-1` as printed for single nodes, `c2p` by what all nodes hold, `c2p-counted` by an
    * OiC that counts events, as the paper does.
    */
   readonly replacement: "lru" | "algorithm-1" | "c2p" | "c2p-counted";

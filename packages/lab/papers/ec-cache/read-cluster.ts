@@ -4,7 +4,7 @@
  * (selective replication), or cut into k splits with parity (EC-Cache), of which a client reads k + delta and uses the
  * first k.
  *
- * The model leaves out TCP, several reads of one client at a time, and caches that overflow. A straggler is one
+ * The model omits TCP, several reads of one client at a time, and caches that overflow. A straggler is one
  * transfer that takes longer, for a split by as much as for a whole object (section 5.2). It does not delay the others
  * of its server.
  */

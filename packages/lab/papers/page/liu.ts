@@ -161,7 +161,7 @@ async function failedServer(): Promise<string> {
   );
 }
 
-/** Each of the 18 buckets as a region of its own, and one after the other down for 200 seconds. */
+/** Each of the 18 buckets as its own region, and one after the other down for 200 seconds. */
 function failures(pops: readonly Json[]): Json {
   const sites = Object.keys(pops[0]!["regionLatencyMs"] as Json);
   const buckets = sites.flatMap((site) => [1, 2, 3].map((bucket) => ({ site, name: `${site}-${bucket}` })));

@@ -36,7 +36,7 @@ class Counter {
     return this.#storage.sql.exec<{ bytes: ArrayBuffer }>(query, name).toArray()[0]!.bytes;
   }
 
-  /** Writes until SQLite has no room: a bound of its own plays the full disk. */
+  /** Writes until SQLite has no room: its own bound plays the full disk. */
   fill(): void {
     this.#storage.sql.exec("PRAGMA max_page_count = 10");
     for (let i = 0; ; i++) this.keep(`fill ${i}`, new ArrayBuffer(4_000));

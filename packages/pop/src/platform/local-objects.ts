@@ -14,7 +14,7 @@ export interface LocalObjectsOptions {
   /** The environment of the objects, asked for when the first one is made. */
   readonly env: () => object;
   readonly waitUntil: (promise: Promise<unknown>) => void;
-  /** Called with the error of an alarm that fails; it is tried again. */
+  /** Called with the error of an alarm that fails; it is retried. */
   readonly onError: (error: unknown) => void;
 }
 

@@ -121,7 +121,7 @@ interface Copied extends Validators {
   readonly checksums: Readonly<Record<string, string>>;
 }
 
-/** Answers once the copy is stored, and by white space meanwhile, because it takes as long as a put. */
+/** Answers once the copy is stored, and by white space in the meantime, because it takes as long as a put. */
 async function sendCopy(root: string, exchange: Exchange, copied: Promise<Copied>): Promise<void> {
   const document = copied.then(({ etag, modifiedMs, checksums }) => {
     const modified = element("LastModified", new Date(modifiedMs).toISOString());

@@ -35,7 +35,7 @@ export async function createUpload(exchange: Exchange): Promise<void> {
   sendXml(exchange, xmlDocument("InitiateMultipartUploadResult", named(exchange) + element("UploadId", id)));
 }
 
-/** UploadPart. A part that comes again takes the place of the one before. */
+/** UploadPart. A part that comes again replaces the one before. */
 export async function uploadPart(exchange: Exchange): Promise<void> {
   const { backend, bucket } = exchange;
   const upload = uploadOf(exchange);

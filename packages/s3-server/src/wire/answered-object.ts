@@ -86,7 +86,7 @@ export function answeredHeaders(
   };
 }
 
-/** Returns the type and headers of an object with some in place of its own: "" removes one. Checksums are left out. */
+/** Returns the type and headers of an object with some in place of its own: "" removes one. Checksums are omitted. */
 export function describedAs(object: KeptHeaders, others: KeptHeaders["headers"]): KeptHeaders {
   const headers = Object.entries({ ...object.headers, ...others });
   const kept = headers.filter(([name, value]) => !isChecksum(name) && value !== "");

@@ -33,7 +33,7 @@ export function sendXml({ response }: Answered, xml: string, status = 200): void
   response.end(xml);
 }
 
-/** A client that hears nothing for a minute gives up. S3 too sends white space meanwhile. */
+/** A client that hears nothing for a minute gives up. S3 too sends white space in the meantime. */
 const SILENCE_MS = 3_000;
 
 /**

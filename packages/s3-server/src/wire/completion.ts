@@ -59,7 +59,7 @@ export function uploadChecksumOf({ headers }: Pick<S3Request, "headers">): Uploa
   return { algorithm, type: checksumTypeOf(algorithm, type) };
 }
 
-/** Throws S3Error InvalidRequest when a part comes with a checksum of another algorithm than its upload has. */
+/** Throws S3Error InvalidRequest when a part comes with a checksum of an algorithm other than its upload has. */
 export function checkPartAlgorithm({ headers }: Pick<S3Request, "headers">, upload: UploadChecksum | undefined): void {
   if (!upload) return;
   const trailers = (headers["x-amz-trailer"] ?? "").split(",").map((name) => name.trim());

@@ -57,7 +57,7 @@ export interface RemovalConditions {
 
 /**
  * Throws S3Error PreconditionFailed when the current object is not the one that a removal is bound to; InvalidArgument
- * for what is no date or length.
+ * for what is not a date or length.
  */
 export function checkRemoval(current: Validators & { readonly bytes: number }, conditions: RemovalConditions): void {
   const { etag, modified, bytes } = conditions;

@@ -23,7 +23,7 @@ export function copySourceOf({ headers }: Pick<S3Request, "headers">): VersionNa
 /**
  * Returns the bytes of an object of `bytes` bytes that the request copies; undefined for all of them.
  *
- * @throws S3Error InvalidArgument for another form than `bytes=0-9`, InvalidRange for bytes that are not there.
+ * @throws S3Error InvalidArgument for a form other than `bytes=0-9`, InvalidRange for bytes that are not there.
  */
 export function copiedRange({ headers }: Pick<S3Request, "headers">, bytes: number): ByteRange | undefined {
   const asked = headers[`${COPY_SOURCE}-range`];

@@ -61,7 +61,7 @@ export async function listObjects(
     version === "1"
       ? [
           element("Marker", name(marker), "text"),
-          // S3 leaves it out where the last key of the page says the same.
+          // S3 omits it where the last key of the page says the same.
           page.next !== undefined && delimiter && element("NextMarker", name(page.next), "text"),
         ]
       : [

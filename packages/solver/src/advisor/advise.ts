@@ -1,5 +1,5 @@
 /**
- * The advisor: which code, in which regions, with how much cache. It leaves out layouts that do not survive the
+ * The advisor: which code, in which regions, with how much cache. It omits layouts that do not survive the
  * requested losses, rates the others by expected latency without cache, and simulates the best of them with caches.
  */
 import * as v from "valibot";
@@ -29,7 +29,7 @@ export interface AdviceRequest {
   readonly cacheShares?: readonly number[];
   /** Relative spread of latencies (lognormal). Default 0.3. */
   readonly sigma?: number;
-  /** How often regions, providers and chunks fail. Default: `FAILURES_DEFAULT` for what is left out. */
+  /** How often regions, providers and chunks fail. Default: `FAILURES_DEFAULT` for what is omitted. */
   readonly failures?: Partial<FailureModel>;
 }
 

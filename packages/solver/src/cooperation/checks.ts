@@ -1,4 +1,4 @@
-/** The checks of this room: they throw REQUEST_INVALID, so that what is no number changes nothing. */
+/** The checks of this room: they throw REQUEST_INVALID, so that what is not a number changes nothing. */
 import { refuse } from "../checked.ts";
 
 /** A finite number from `min` on. */

@@ -64,7 +64,7 @@ export class ObjectsInCache {
     this.#nodes.delete(node);
   }
 
-  /** Returns the chunks of the object that each peer holds; leaves out peers that hold none. */
+  /** Returns the chunks of the object that each peer holds; omits peers that hold none. */
   replicasOf(key: string): ReadonlyMap<string, readonly number[]> {
     const holders = new Map<string, readonly number[]>();
     for (const [name, { objects }] of this.#nodes) {

@@ -77,7 +77,7 @@ function beamPartials(
   return { count: search.count, weight, value, exchangesOf: (index) => search.exchangesOf(index) };
 }
 
-/** Nothing, or exactly one exchange; those that are heavier but not worth more are left out. */
+/** Nothing, or exactly one exchange; those that are heavier but not worth more are omitted. */
 function singlePartials(core: Core): Partials {
   const options = core.option.length;
   const order = new Int32Array(options + 1);

@@ -85,7 +85,7 @@ export function cachingOptions(object: ObjectToCache): CachingOption[] {
 
 /**
  * Returns the expected time of a read while exactly the chunks `cached` are cached, and what its requests cost as
- * milliseconds. A copy takes the place of its stored chunk; a functional chunk leaves all stored ones to ask for.
+ * milliseconds. A copy replaces its stored chunk; a functional chunk leaves all stored ones to ask for.
  */
 export function readMs(
   sources: readonly ChunkLatency[],

@@ -39,8 +39,8 @@ export interface PlanInput {
   /** Whether it is this PoP's turn. Otherwise the policy only learns, and the plan stays. Default: true. */
   readonly mayChange?: boolean;
   /**
-   * Whether the period goes on: the policy sees the requests since the last plan. Popularity, the estimates in force
-   * and the requests at peers change at the end of the period alone. Default: false.
+   * Whether the period continues: the policy sees the requests since the last plan. Popularity, the estimates in force
+   * and the requests at peers change at the end of the period only. Default: false.
    */
   readonly isExchange?: boolean;
 }

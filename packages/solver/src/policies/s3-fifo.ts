@@ -1,6 +1,6 @@
 /**
  * S3-FIFO (Yang et al., SOSP 2023, algorithm 1) with c chunks per object: three queues in the order of arrival. New
- * objects enter the small one, a tenth of the cache. Those that were read twice there go on into the main one, the
+ * objects enter the small one, a tenth of the cache. Those that were read twice there continue into the main one, the
  * others leave, and their names stay in the ghost queue. An object whose name is there enters the main queue at once,
  * where each read since the last look gives another round.
  */

@@ -1,4 +1,4 @@
-/** A part of a cache that a policy keeps in an order of its own. */
+/** A part of a cache that a policy keeps in its own order. */
 import type { SnapshotReader } from "../policy/snapshot.ts";
 
 /** Objects in the order in which they came or were last touched, with their total size. */

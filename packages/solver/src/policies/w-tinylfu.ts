@@ -116,7 +116,7 @@ class WindowTinyLfu implements Policy {
     this.#cache.keep(object, 0);
   }
 
-  /** The candidate leaves the window: it takes the place of objects that were read less, or leaves the cache. */
+  /** The candidate leaves the window: it replaces objects that were read less, or leaves the cache. */
   #admit(candidate: number): void {
     const size = this.#sizeOf(candidate);
     const victims: number[] = [];

@@ -275,7 +275,7 @@ export class SimulatedWorld {
   /**
    * Chooses the d chunks of a group's object that a PoP keeps, given the chunks of its peers: the d most distant of the
    * k chunks that a read would use, or as many rows of the code if they are not slower. With `recovered`, data
-   * chunks that the read does not use take the place of parity (Liu et al., section V-B: the recovered data chunk is
+   * chunks that the read does not use replace parity (Liu et al., section V-B: the recovered data chunk is
    * cached instead).
    */
   chooseChunks(pop: number, group: number, d: number, held: ArrayLike<number>): number {

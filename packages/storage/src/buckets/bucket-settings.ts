@@ -83,7 +83,7 @@ export class BucketSettings {
     this.#client.destroy();
   }
 
-  /** @param absent the store's codes that mean `otherwise`, which is no failure. */
+  /** @param absent the store's codes that mean `otherwise`, which is not a failure. */
   async #ask<T>(
     what: string,
     absent: readonly string[],

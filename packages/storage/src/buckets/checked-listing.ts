@@ -19,7 +19,7 @@ export interface ListedPage {
 export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 /** S3 may send pages without names. So many in a row are not a listing that moves. */
 const EMPTY_PAGES_MAX = 100;
-/** Names of ours. Those of other programs may come in another order than that of their UTF-8. */
+/** Names of ours. Those of other programs may come in an order other than that of their UTF-8. */
 const OWN_NAME = /^[\x21-\x7e]+$/;
 
 /**

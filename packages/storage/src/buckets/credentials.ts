@@ -25,7 +25,7 @@ export interface RegionCredentials {
   readonly origin: string;
 }
 
-/** Keys that end within this time are fetched again. */
+/** Keys that end within this time are refetched. */
 const EXPIRY_MARGIN_MS = 5 * 60_000;
 
 /** The output of a `credential_process`; see "Sourcing credentials with an external process" in the AWS CLI guide. */

@@ -17,7 +17,7 @@ const OF_CONTENT =
   /Digest|Mismatch|Incomplete|Token|Timeout|Skewed|Malformed|TooLarge|TooLong|TooSmall|AccessKey|Bucket|Condition/;
 
 /**
- * Makes all requests of `client` leave out `x-id`, which names the operation a second time, and, while `takesChecksums`
+ * Makes all requests of `client` omit `x-id`, which names the operation a second time, and, while `takesChecksums`
  * is false, all checksum headers: a body that is in memory then carries `Content-MD5`, which every store knows.
  */
 export function sendPlainly(client: S3Client, takesChecksums: () => boolean): void {

@@ -20,7 +20,7 @@ export interface S3StoreOptions {
   readonly idleMs?: number;
   /** A stream of more than four times as many bytes is stored in parts of this length. Default: 1 GiB. */
   readonly partBytes?: number;
-  /** Called when the store asks for fewer requests. The request itself is tried again after a pause. */
+  /** Called when the store asks for fewer requests. The request itself is retried after a pause. */
   readonly onThrottle?: () => void;
 }
 
@@ -69,7 +69,7 @@ export function openClient(region: RegionConfig, options: S3StoreOptions): S3Cli
 
 /**
  * Makes a request wait while this process has no descriptor left for its connection, and `onThrottle` know of it, so
- * that less is asked at a time. A stream is gone once its request has failed, so its sender must begin again.
+ * that less is asked at a time. A stream is gone once its request has failed, so its sender must restart.
  */
 export function waitForDescriptors(client: S3Client, onThrottle: () => void = () => {}): void {
   client.middlewareStack.add(
@@ -113,7 +113,7 @@ function followClock(client: S3Client): void {
 }
 
 /**
- * Makes an error of something before the store, such as the page of a load balancer, one that the SDK tries again. It
+ * Makes an error of something before the store, such as the page of a load balancer, one that the SDK retries. It
  * would try to parse the page, and report that.
  */
 export function refusePages(client: S3Client): void {
@@ -235,7 +235,7 @@ export function storeFailure(
     error: problem,
     ...(attempts !== undefined && { attempts }),
   };
-  // A HEAD has no body to name its error, so its 403 comes as one without a name of its own.
+  // A HEAD has no body to name its error, so its 403 comes as one without its own name.
   if (CREDENTIAL_PROBLEMS.has(problem) || status === 403) {
     const hint =
       problem === "RequestTimeTooSkewed"
@@ -255,7 +255,7 @@ export function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 }
 
-/** A refused connection on two addresses is an AggregateError without a message of its own. */
+/** A refused connection on two addresses is an AggregateError without its own message. */
 function messageOf(error: Error): string {
   if (error.message !== "") return error.message;
   const causes = error instanceof AggregateError ? (error.errors as unknown[]) : [];

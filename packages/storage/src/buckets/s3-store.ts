@@ -275,7 +275,7 @@ export class S3Store implements Store {
 
   /**
    * Returns how to get the MD5 of what was sent, for a stream that carries no checksum: where the store takes none, and
-   * where the content has a coding of its own, which stores confuse with that of a trailer.
+   * where the content has its own coding, which stores confuse with that of a trailer.
    */
   #prepareStream(
     sent: PutObjectCommand | UploadPartCommand,

@@ -3,7 +3,7 @@
  * HEAD and DELETE of one object, with a body that is in memory. What remains of the client serves them: its retries,
  * signer, clock, keys and connections, and the middleware that is ours.
  *
- * It uses parts of the SDK that its types leave out, so the package depends on one exact version of it.
+ * It uses parts of the SDK that its types omit, so the package depends on one exact version of it.
  */
 import type { Readable } from "node:stream";
 import { S3ServiceException, type S3Client } from "@aws-sdk/client-s3";
@@ -55,7 +55,7 @@ type Handler<R> = (args: { readonly input: object; readonly request: object }) =
 type Context = Readonly<Record<string, unknown>>;
 type Answered = { readonly response: Response; readonly output: SmallAnswer & { readonly $metadata: object } };
 
-/** The parts of the client's stack and configuration that its types leave out. */
+/** The parts of the client's stack and configuration that its types omit. */
 interface Stack {
   add(
     middleware: (next: Handler<{ readonly response: Response }>, context: Context) => Handler<Answered>,

@@ -4,7 +4,7 @@
  *
  * The name of a batch is its writer's alone, so no condition keeps two of them apart. A writer stores its batch in a
  * majority, and then looks for those of others there: of two that claim one generation of a key, the later one sees the
- * other. It leaves such a key to a claim of its own. A batch takes generations that other writers never take.
+ * other. It leaves such a key to its own claim. A batch takes generations that other writers never take.
  */
 import { manifestName } from "@agarose/core/format";
 import { AgaroseError } from "@agarose/core";
@@ -38,7 +38,7 @@ export interface BatchKey {
 
 /** A writer's part of its batch, which is claimed once one of its keys is to be written. */
 export interface BatchClaim extends Pick<BatchKey, "survey"> {
-  /** The right to write the key, once. Undefined where it needs a claim of its own. */
+  /** The right to write the key, once. Undefined where it needs its own claim. */
   readonly take: () => Promise<BatchLease | undefined>;
 }
 
@@ -130,7 +130,7 @@ async function removeBatch(name: string, context: WriteContext): Promise<void> {
 
 /**
  * Claims a generation of each key that is as it was listed. Its caller ends the batch. Undefined where too few regions
- * answer: then each key needs a claim of its own.
+ * answer: then each key needs its own claim.
  */
 export async function claimBatch(keys: readonly BatchKey[], context: WriteContext): Promise<Batch | undefined> {
   const needed = majorityOf(context.stores);

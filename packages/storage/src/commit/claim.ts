@@ -31,7 +31,7 @@ export interface Claim {
   /** The newest generation that the writer has seen. */
   readonly newest: number;
   /**
-   * Whether the writer repeats generation `newest` under a generation of its own. It may then pass over the claims of
+   * Whether the writer repeats generation `newest` under its own generation. It may then pass over the claims of
    * dead writers only: with others it could repeat old content over what they put in between.
    */
   readonly copies?: boolean;
@@ -170,8 +170,8 @@ export async function findBegun(key: string, upload: string, context: WriteConte
 
 /**
  * Stores the claim of a begun upload again, so that its chunks are kept as long as those of a writer that works. Where
- * `isOver`, it says that the upload was committed, and is no claim any more. It says so for good: who has not seen that
- * it is over stores it under a condition. NO_QUORUM where too few regions take it.
+ * `isOver`, it says that the upload was committed, and is not a claim any more. It says so for good: who has not seen
+ * that it is over stores it under a condition. NO_QUORUM where too few regions take it.
  */
 export async function storeBegun(
   key: string,

@@ -232,7 +232,7 @@ function unreadable(error: unknown): AgaroseError {
 }
 
 /**
- * Commits `record`, the newest of `survey`, again under a generation of its own, with the names that its regions have
+ * Commits `record`, the newest of `survey`, again under its own generation, with the names that its regions have
  * now. Chunks stay where they are. It throws as `commitRecord` does, and REPLACED_MEANWHILE when another writer has or
  * had a claim to that generation.
  */
@@ -247,7 +247,7 @@ export function commitAgain<T extends ManifestRecord>(
   return commitRecord({ key, upload: context.newUpload(), survey, copies: true, seal }, context);
 }
 
-/** `record` under another generation, with the names that its regions have now, and a signature of its own. */
+/** `record` under another generation, with the names that its regions have now, and its own signature. */
 export function resealed(
   record: ManifestRecord,
   generation: number,

@@ -93,7 +93,7 @@ export class Fence implements WriterFence {
         if (startedMs >= (this.#ended?.startedMs ?? startedMs)) this.#ended = look;
       },
       () => {
-        // The records are read again after a failure.
+        // The records are reread after a failure.
         if (this.#newest === look) this.#newest = undefined;
       },
     );

@@ -10,7 +10,7 @@ export function isFirst(generation: number): boolean {
   return generation === 1 || generation === BATCH_STEP;
 }
 
-/** The first generation after `generation` that a claim of its own may take. */
+/** The first generation after `generation` that its own claim may take. */
 export function singleAfter(generation: number): number {
   return (generation + 1) % BATCH_STEP === 0 ? generation + 2 : generation + 1;
 }

@@ -1,5 +1,5 @@
 /**
- * The history of a key under `keep`: a copy of each manifest that another version takes the place of
+ * The history of a key under `keep`: a copy of each manifest that another version replaces
  * (docs/reference/format.md, "History"). While a copy is young enough, the garbage collector leaves its chunks.
  */
 import { AgaroseError } from "@agarose/core";

@@ -51,7 +51,7 @@ export function isPast(start: Instant, ms: number, context: Pick<WriteContext, "
   return timerMs - start.timerMs > ms || Math.abs(wallMs - start.wallMs) > ms;
 }
 
-/** The right to write one generation of a key, for as long as its claim is stored again in time. */
+/** The right to write one generation of a key, for as long as its claim is rewritten in time. */
 export class Lease {
   readonly generation: number;
   readonly #claim: HeldClaim;

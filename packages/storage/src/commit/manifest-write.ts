@@ -26,7 +26,7 @@ const ATTEMPTS_MAX = 8;
  * Writes `record` to the regions given, each on the condition that it holds what was seen there. A manifest that this
  * writer cannot use is replaced only if it is known to be no other writer's. Does not reject.
  *
- * @param generationMax the newest generation that it may take the place of: that of which the record depends. So of two
+ * @param generationMax the newest generation that it may replace: that of which the record depends. So of two
  *   writers that saw the same version, a majority takes one at most. Default: any before its own.
  */
 export async function writeRecord(

@@ -1,4 +1,4 @@
-/** Tries a signer: one signature over what is no manifest, so that a command asks for it once. */
+/** Tries a signer: one signature over what is not a manifest, so that a command asks for it once. */
 import type { Signature, Signer } from "@agarose/core/format";
 
 /** The message that signers sign to show that readers trust them. */

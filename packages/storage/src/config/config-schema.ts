@@ -185,8 +185,8 @@ const region = v.pipe(
       v.boolean(),
     ),
     checksums: optional(
-      "Whether the store takes the checksum headers of today's SDKs, by default yes; `agarose doctor` checks it. " +
-        "With `false`, uploads carry Content-MD5 in their place.",
+      "Whether the store accepts the checksum headers of current SDKs, by default yes; `agarose doctor` checks it. " +
+        "With `false`, uploads carry Content-MD5 instead.",
       v.boolean(),
     ),
     conditionalWrites: optional(

@@ -55,7 +55,7 @@ function keySigner(read: () => Promise<KeyObject>): Signer {
   };
   let opened: ReturnType<typeof open> | undefined;
   return async (signed) => {
-    // A gateway goes on: a key that was not there yet is read again by the next signature.
+    // A gateway continues: a key that was not there yet is reread by the next signature.
     opened ??= open().catch((error: unknown) => {
       opened = undefined;
       throw error;

@@ -1,4 +1,4 @@
-/** Whether each bucket is that of its region alone, and whether this machine has the keys that are in force. */
+/** Whether each bucket is that of its region only, and whether this machine has the keys that are in force. */
 import { randomUUID } from "node:crypto";
 import { toAgaroseError } from "@agarose/core";
 import { succeeds } from "@agarose/core/async";

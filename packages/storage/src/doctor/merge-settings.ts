@@ -15,7 +15,7 @@ const ANY = "*";
  * Returns the rules with what readers at `origin` need, or undefined when they have it already.
  *
  * A store obeys the first rule that fits a request. So a rule that answers the origin too narrowly gets a wider copy
- * for reads before it, and keeps its own place. Without one, a rule of our own is the last.
+ * for reads before it, and keeps its own place. Without one, our own rule is the last.
  *
  * @param origin the app's origin, or `*` for any.
  */
@@ -58,7 +58,7 @@ function readRule(AllowedOrigins: string[]): CORSRule {
   };
 }
 
-/** The rule for reads alone, with what it lacks. */
+/** The rule for reads only, with what it lacks. */
 function widened(rule: CORSRule): CORSRule {
   const own = readRule(rule.AllowedOrigins!);
   const missing = (names: readonly string[] | undefined, given: readonly string[] = []): string[] => {

@@ -17,7 +17,7 @@ export interface InputFile {
   readonly key: string;
 }
 
-/** An entry of a folder that is left out, and why. */
+/** An entry of a folder that is omitted, and why. */
 export interface SkippedEntry {
   readonly path: string;
   readonly reason: string;

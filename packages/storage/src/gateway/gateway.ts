@@ -85,7 +85,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     url: server.url,
     async close(graceMs) {
-      // Once their connections are cut, no client hears of requests that go on.
+      // Once their connections are cut, no client hears of requests that continue.
       const cancel = systemClock.after(graceMs, () => {
         ending.abort(new AgaroseError("ABORTED", "the gateway is shutting down: retry"));
       });
@@ -142,7 +142,7 @@ class Reload {
     try {
       await this.#run();
     } catch {
-      // A file that is being written is read again by the next request.
+      // A file that is being written is reread by the next request.
     } finally {
       this.#running = undefined;
     }

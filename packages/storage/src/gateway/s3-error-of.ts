@@ -41,7 +41,7 @@ const TOO_LARGE: ReadonlySet<ErrorCode> = new Set(["CODE_INVALID", "MANIFEST_TOO
 export function s3ErrorOf(cause: unknown, isRead = false): S3Error {
   if (cause instanceof S3Error) return cause;
   const { code, message, details } = cause instanceof AgaroseError ? cause : toAgaroseError(cause);
-  // No client tries again what is too large, and a region's manifest may be right the next time.
+  // No client retries what is too large, and a region's manifest may be right the next time.
   const isTooLarge = TOO_LARGE.has(code) && "max" in details && !isRead;
   return new S3Error(isTooLarge ? "EntityTooLarge" : (CODES[code] ?? "InternalError"), `${code}: ${message}`);
 }

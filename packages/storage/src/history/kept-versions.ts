@@ -11,7 +11,7 @@ import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 
-/** A version that another one, or a removal, has taken the place of. */
+/** A version that another one, or a removal, has replaced. */
 export interface KeptVersion {
   readonly manifest: Manifest;
   /** The regions that list a copy, by name. */
@@ -114,7 +114,7 @@ function untilMs(key: string, copies: readonly HistoryCopy[], { config }: WriteC
   return Math.max(...storedMs) + keepMsOf(key, config);
 }
 
-/** The generation that took the place of the copy: the end of its name. */
+/** The generation that replaced the copy: the end of its name. */
 function replacedBy({ name }: HistoryCopy): number {
   return Number(name.slice(name.lastIndexOf(".") + 1));
 }

@@ -1,6 +1,6 @@
 /**
  * Brings a kept version of a key back: its content is read and put again, as a new upload under a new generation. What
- * is kept stays as it is, and so does what the restored version takes the place of.
+ * is kept stays as it is, and so does what the restored version replaces.
  */
 import { AgaroseError } from "@agarose/core";
 import { isTombstone, parseKey, type Manifest } from "@agarose/core/format";

@@ -132,7 +132,7 @@ export async function restoreLeafLists(
     try {
       return await storeParts(manifest, soundParts(manifest, store, context), stores, context);
     } catch {
-      // It was looked at by its length alone, and is not sound: the next one may be.
+      // It was looked at by its length only, and is not sound: the next one may be.
       context.signal.throwIfAborted();
     }
   }

@@ -89,7 +89,7 @@ interface Cursor {
 
 /**
  * The keys that begin with `prefix`. Rejects when a region cannot be listed, unless `onFailure` takes it. Names of
- * other programs are left out.
+ * other programs are omitted.
  */
 export async function* keyGroups(
   stores: readonly Store[],
@@ -152,7 +152,7 @@ export async function* keyGroups(
       yield { key, ...own, marks: of("marks"), repairs: of("repairs"), history: of("history") };
     }
   } finally {
-    // An inventory is put in order by a process of its own.
+    // An inventory is put in order by its own process.
     left.abort();
   }
 }

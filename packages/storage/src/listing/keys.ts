@@ -142,7 +142,7 @@ export async function removableKeys(
 type Groups = Pick<KeyListing, "groups">;
 
 /**
- * The groups of objects that exist. A majority decides, tombstones included; a read that is not strong leaves out those
+ * The groups of objects that exist. A majority decides, tombstones included; a read that is not strong omits those
  * whose newest record in any region is a tombstone. It rejects with READ_UNCERTAIN as a strong read does.
  */
 export function liveGroups(

@@ -3,7 +3,7 @@ import { AgaroseError } from "@agarose/core";
 
 /**
  * Passes on what `run` gives to `emit`, and returns what it resolves to. It waits for the reader after each item. A
- * reader who leaves aborts the signal of the context that `run` gets, and the walk has ended once the reader goes on.
+ * reader who leaves aborts the signal of the context that `run` gets, and the walk has ended once the reader continues.
  */
 export async function* outcomesOf<T, R, C extends { readonly signal: AbortSignal }>(
   context: C,

@@ -11,6 +11,6 @@ export interface Shard {
 export function isInShard(name: string, { index, count }: Shard): boolean {
   let hash = 0x811c9dc5;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
-  // The low bits alone depend on the low bits of the characters alone.
+  // The low bits alone depend on the low bits of the characters only.
   return ((hash ^ (hash >>> 15)) >>> 0) % count === index - 1;
 }

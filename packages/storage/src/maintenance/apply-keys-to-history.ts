@@ -22,8 +22,8 @@ import type { Store } from "../buckets/store.ts";
 import type { ApplyKeysContext } from "./apply-keys.ts";
 
 /**
- * Signs again what another key than `keyId` has signed of the versions that are kept of a key. Returns how many
- * versions get new copies, or with `dryRun` would. The time of a copy begins again, because a region counts it from the
+ * Signs again what a key other than `keyId` has signed of the versions that are kept of a key. Returns how many
+ * versions get new copies, or with `dryRun` would. The time of a copy restarts, because a region counts it from the
  * moment in which it took the copy.
  *
  * @throws STORE_FAILED when no majority took the copies of a version, SECRET_WRONG, DECRYPTION_FAILED, CONFIG_INVALID,

@@ -45,7 +45,7 @@ export async function applyKeysToObjects(
   return walkObjects(walk, NONE, context);
 }
 
-/** Undefined for an object that was removed, and of which no kept version was signed again. */
+/** Undefined for an object that was removed, and of which no kept version was re-signed. */
 async function applyToOne(
   key: string,
   context: DeploymentParts & ApplyKeysContext,

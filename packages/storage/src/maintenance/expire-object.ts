@@ -23,7 +23,7 @@ export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (
       RemoveResult,
       "generation" | "regionsWithoutTombstone"
     >)
-  /** No majority holds one version, or another writer replaced the object meanwhile. */
+  /** No majority holds one version, or another writer replaced the object in the meantime. */
   | { readonly outcome: "skipped"; readonly problem: string }
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );

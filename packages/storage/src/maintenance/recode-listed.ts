@@ -22,7 +22,7 @@ export type RecodeOutcome = { readonly key: string } & (
   | { readonly outcome: "current" }
   /** Its manifest was copied into regions that lacked it, or with `dryRun` is to be. */
   | { readonly outcome: "completed" | "incomplete"; readonly effort: Effort }
-  /** It was stored again, or with `dryRun` is to be. Codes are as `9+3`, or `inline`. */
+  /** It was rewritten, or with `dryRun` is to be. Codes are as `9+3`, or `inline`. */
   | { readonly outcome: "recoded" | "due"; readonly from: string; readonly to: string; readonly effort: Effort }
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );

@@ -25,8 +25,8 @@ export interface ReadHow {
   /** Of an eventual read: the newest generation that the caller has seen. */
   readonly generationMin?: number;
   /**
-   * Whether a strong read that cannot know whether the newest version was acknowledged fails, in place of giving it a
-   * generation of its own. Default: false.
+   * Whether a strong read that cannot know whether the newest version was acknowledged fails, in place of giving it its
+   * own generation. Default: false.
    */
   readonly isReadOnly?: boolean;
   /** Knowledge from earlier reads. Default: none. */
@@ -76,7 +76,7 @@ export async function readRecord(key: string, context: WriteContext, how: ReadHo
   }
 }
 
-/** Gives the newest version a generation of its own. Throws `uncertain`, with the cause, where that fails. */
+/** Gives the newest version its own generation. Throws `uncertain`, with the cause, where that fails. */
 async function complete(key: string, uncertain: AgaroseError, context: WriteContext) {
   try {
     return await completeNewest(await surveyRegions(key, context), context);

@@ -65,7 +65,7 @@ export interface PutObject {
    */
   readonly examine?: boolean;
   /**
-   * Throws when the object must not take the place of `current`; undefined is no object. `newest` is that or a
+   * Throws when the object must not replace `current`; undefined is not an object. `newest` is that or a
    * tombstone. With it, the put is committed only if no other writer comes between.
    */
   readonly onlyIf?: (current: Manifest | undefined, newest: ManifestRecord | undefined) => void;
@@ -92,7 +92,7 @@ export interface PutObject {
   readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
 }
 
-/** A version that is stored again stays compressed where `put --compress` has asked for it. */
+/** A version that is rewritten stays compressed where `put --compress` has asked for it. */
 export function asBefore({ gzip }: Manifest): Pick<PutObject, "compress"> {
   return gzip ? { compress: "all" } : {};
 }
@@ -397,7 +397,7 @@ function draftManifest(
 
 /**
  * Uploads again what an overeager cleaner took while the manifest was not written yet. Returns the chunks that could
- * not be stored again.
+ * not be rewritten.
  *
  * @throws WRITE_UNCERTAIN when fewer chunks are left than a put must store: the manifest is committed all the same.
  */
@@ -485,7 +485,7 @@ async function keepStored(
   return finish(isWritten ? "completed" : regionsWithout.length > 0 ? "kept" : "unchanged", completed, context);
 }
 
-/** Undefined when another writer came between, so that the object must be stored again. */
+/** Undefined when another writer came between, so that the object must be rewritten. */
 async function commitCopy(manifest: Manifest, survey: Survey, context: WriteContext) {
   try {
     return await commitAgain(manifest, survey, context);

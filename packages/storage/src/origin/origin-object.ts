@@ -35,7 +35,7 @@ export async function listedNow(name: string, origin: Origin, signal: AbortSigna
   return undefined;
 }
 
-/** Throws as `copyOfOrigin` does where the origin has another object than the listed one by now, or none. */
+/** Throws as `copyOfOrigin` does where the origin has an object other than the listed one by now, or none. */
 export async function requireUnchanged(listed: ListedObject, origin: Origin, signal: AbortSignal): Promise<void> {
   const now = await origin.look(listed.name, signal);
   if (!now) throw absent(listed);

@@ -10,7 +10,7 @@ import type { DeploymentParts } from "../parts.ts";
 import { adoptObject } from "./adopt-object.ts";
 import { listedNow } from "./origin-object.ts";
 
-/** One adoption for all readers of a key. It ends with the last of them, unless `UnreadAdoptions` let it go on. */
+/** One adoption for all readers of a key. It ends with the last of them, unless `UnreadAdoptions` let it continue. */
 interface Adoption {
   /** Whether the regions may know the key now. */
   readonly work: Promise<boolean>;
@@ -19,17 +19,17 @@ interface Adoption {
   readers: number;
 }
 
-/** How long an adoption may go on without a reader, and how many of them may: each has a copy on disk. */
+/** How long an adoption may continue without a reader, and how many of them may: each has a copy on disk. */
 const UNREAD_MS_MAX = 15 * 60_000;
 const UNREAD_MAX = 4;
 
-/** The adoptions of a server that go on when their readers have left: a few, each for a bounded time. */
+/** The adoptions of a server that continue when their readers have left: a few, each for a bounded time. */
 export class UnreadAdoptions {
   /** How to cancel the end of each. */
   readonly #ends = new Map<Adoption, () => void>();
   #isClosed = false;
 
-  /** Whether the adoption, which its last reader has left, may go on. */
+  /** Whether the adoption, which its last reader has left, may continue. */
   keep(adoption: Adoption, clock: Clock): boolean {
     if (this.#ends.has(adoption)) return true;
     if (this.#isClosed || this.#ends.size >= UNREAD_MAX) return false;
@@ -64,7 +64,7 @@ const underWay = new WeakMap<Origin, Map<string, Adoption>>();
  * `readManifest`, which adopts the object of the origin where the regions have neither an object nor a tombstone. It
  * throws as `readManifest` and `putObject` do, and SOURCE_FAILED or READ_TIMEOUT when the origin does not answer.
  *
- * @param unread lets an adoption go on that its readers have left. Default: it ends with them.
+ * @param unread lets an adoption continue that its readers have left. Default: it ends with them.
  */
 export async function readOrAdopt(
   key: string,

@@ -4,7 +4,7 @@
  * | request                                   | what it does                                                        |
  * | ----------------------------------------- | ------------------------------------------------------------------- |
  * | POST /v1/uploads                          | begins an upload: JSON `{key, bytes, contentType?, token?}`         |
- * | GET /v1/uploads/TICKET                    | goes on with it: new URLs, and which chunks are there               |
+ * | GET /v1/uploads/TICKET                    | continues with it: new URLs, and which chunks are there               |
  * | POST /v1/uploads/TICKET?sha256=HEX        | commits it: the body is the hashes of the blocks of its chunks      |
  * | POST /v1/uploads/TICKET                   | stores an object that has no chunk URLs: the body is its content    |
  *

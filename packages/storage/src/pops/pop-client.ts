@@ -277,7 +277,7 @@ function reasonOf(error: unknown): string {
 
 /**
  * The keys that PoPs have found regions to lack the newest version of. PoPs without an admin token here are not asked,
- * and those that do not answer are left out: a walk over all objects finds such keys, too.
+ * and those that do not answer are omitted: a walk over all objects finds such keys, too.
  */
 export async function keysBehind(pops: readonly PopAddress[]): Promise<string[]> {
   const keysOf = async (pop: PopAddress): Promise<string[]> => {

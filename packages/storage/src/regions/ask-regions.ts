@@ -29,7 +29,7 @@ export interface Patience<T = unknown> {
   /**
    * Whether regions that were silent get the task, too, at most one each a second, and then as long again as the others
    * took.
-   * Default: they are left out like others that hung.
+   * Default: they are omitted like others that hung.
    */
   readonly tries?: boolean;
 }
@@ -173,7 +173,7 @@ export function graceMs(elapsedMs: number): number {
 }
 
 /**
- * Runs `tasks` and returns their outcomes in order. It leaves out regions that hung before when the others suffice. One
+ * Runs `tasks` and returns their outcomes in order. It omits regions that hung before when the others suffice. One
  * that was silent may be tried, and is given up soon after the others are over, so that a region that works again gets
  * its share of what is written. A task that is given up has its signal aborted, and the fate of what it wrote is
  * unknown.

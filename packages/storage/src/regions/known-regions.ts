@@ -29,7 +29,7 @@ export class KnownRegions {
   readonly #entered = new Map<string, number>();
   #pending: (() => Promise<void>)[] = [];
 
-  /** @param isLasting whether the process goes on: entries are made by and by. Otherwise its end calls `flush`. */
+  /** @param isLasting whether the process continues: entries are made by and by. Otherwise its end calls `flush`. */
   constructor(context: RegionParts, isLasting: boolean) {
     this.#context = context;
     this.#isLasting = isLasting;

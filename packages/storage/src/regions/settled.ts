@@ -1,7 +1,7 @@
 /**
  * Makes sure that the newest version of a key is one that a majority holds, before anything is decided by it. * A
  * version that only a minority holds may be of a writer that is active, that is undoing it, or that has died. So it is
- * looked at again for a while. What then stays so gets a generation of its own, by the protocol of every writer.
+ * looked at again for a while. What then stays so gets its own generation, by the protocol of every writer.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import type { ManifestRecord } from "@agarose/core/format";
@@ -34,7 +34,7 @@ export async function settledSurvey(key: string, context: WriteContext): Promise
 }
 
 /**
- * Gives what a minority holds, if it is the newest, a generation of its own in a majority. Undefined when another
+ * Gives what a minority holds, if it is the newest, its own generation in a majority. Undefined when another
  * writer came between. It throws as `commitAgain` does, or why a region's copy is unusable: that may be a newer one.
  */
 export async function completeNewest(survey: Survey, context: WriteContext): Promise<ManifestRecord | undefined> {

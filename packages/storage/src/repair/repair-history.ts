@@ -1,5 +1,5 @@
 /**
- * Makes the chunks again that kept versions have lost. No manifest is written: a copy that is stored again would begin
+ * Makes the chunks again that kept versions have lost. No manifest is written: a copy that is rewritten would begin
  * its time again.
  */
 import { LEAF_LIST, type Manifest } from "@agarose/core/format";

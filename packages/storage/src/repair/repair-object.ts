@@ -273,7 +273,7 @@ async function rewriteManifests(record: ManifestRecord, before: ObjectVerdict, c
   const survey = await surveyRegions(record.key, context);
   const { newest, regions } = survey;
   const bytes = encodeManifest(record);
-  // Another writer was here meanwhile, and its version is whole.
+  // Another writer was here in the meantime, and its version is whole.
   if (!newest || !Buffer.from(encodeManifest(newest)).equals(bytes)) return 0;
   const lacking = regions.filter((region) => !holds(region, bytes));
   const isCommitted = regions.length - lacking.length >= majorityOf(regions);

@@ -17,7 +17,7 @@ const LOOKED_AT_A_TIME = 32;
 
 /** The files that a sync is about, in constant memory. */
 export class LocalFolder {
-  /** Keys of what was left out so far. */
+  /** Keys of what was omitted so far. */
   readonly skipped: string[] = [];
   /** Files so far. */
   count = 0;

@@ -101,7 +101,7 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncTota
   return { ...result, ...(absences && { waiting: extra.length - removed.length }) };
 }
 
-/** Notes what has no file. What `include` and `exclude` leave out stays as another sync has noted it. */
+/** Notes what has no file. What `include` and `exclude` omit stays as another sync has noted it. */
 function noteAbsent(
   { filter, prefix }: SyncJob,
   extra: readonly KeyGroup[],
@@ -297,7 +297,9 @@ function isIncomplete(result: StoreOutcome): boolean {
   return result.missing.length + result.regionsWithoutManifest.length > 0;
 }
 
-/** Stores a file again when it has changed meanwhile, so that what is stored is what the folder has in the end. */
+/**
+ * Stores a file again when it has changed in the meantime, so that what is stored is what the folder has in the end.
+ */
 async function storeSettled(file: LocalFile, known: KnownKey, job: SyncJob, context: SyncContext): Promise<PutResult> {
   const { progress } = context;
   const { path, key } = file;
@@ -331,7 +333,7 @@ async function storeSettled(file: LocalFile, known: KnownKey, job: SyncJob, cont
 
 async function removeAll(job: SyncJob, groups: readonly KeyGroup[], context: SyncContext): Promise<void> {
   const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
-  // A condition is looked at under a claim of its own.
+  // A condition is looked at under its own claim.
   const claimed = job.dryRun || job.deleteAfter > 0 ? [] : groups;
   const keys = claimed.map((group) => ({ key: group.key, etag: etagOfAll(group, context) }));
   const batches = new Batches(

@@ -53,7 +53,7 @@ export interface UploadedChunks {
 
 /** Passes over the file. Each later pass encodes only the chunks that failed in the one before. */
 const PASSES_MAX = 3;
-/** So long may a pass take that only tries again what is not needed. */
+/** So long may a pass take that only retries what is not needed. */
 const LATE_PASS_MS = 2_000;
 
 /**

@@ -11,7 +11,7 @@ export interface HistoryEntry {
   readonly kind: "put" | "remove" | "read";
   /** The value of a put or a read; undefined for none. */
   value?: string | undefined;
-  /** Of a conditional put: what it may take the place of, with undefined for nothing. */
+  /** Of a conditional put: what it may replace, with undefined for nothing. */
   readonly expected?: { readonly value: string | undefined } | undefined;
   /**
    * - `done`: it happened.

@@ -330,7 +330,7 @@ export class Model {
     throw new Violation(`${writer.verb} ${writer.id} reported ${code}, and region ${holder} still holds what it wrote`);
   }
 
-  /** Whatever another version takes the place of in a region was copied to a majority before. */
+  /** Whatever another version replaces in a region was copied to a majority before. */
   #checkKept(before: SeenRecord | undefined, record: SeenRecord | undefined, region: number): void {
     if (this.#keepMs === 0 || before?.upload === undefined || before.upload === record?.upload) return;
     // An undone write gives its place back.
@@ -365,7 +365,7 @@ export class Model {
     const { generation, upload, sha256, digest } = record;
     if (upload === undefined) {
       const remover = this.#writers.get(by);
-      // A repair may repeat a tombstone under a generation of its own.
+      // A repair may repeat a tombstone under its own generation.
       const writer = this.#tombstones.get(digest) ?? (remover?.verb === "rm" ? remover : this.#lastTombstone);
       if (!writer) throw new Violation(`operation ${by} wrote a tombstone that no rm has made`);
       this.#tombstones.set(digest, writer);
@@ -418,7 +418,7 @@ export class Model {
     return generation >= (this.#newestAcked()?.generation ?? 0) && others.every((record) => record.digest === digest);
   }
 
-  /** The key starts again. */
+  /** The key restarts. */
   #forget(): void {
     this.#acked.length = 0;
     this.#floors.fill(0);

@@ -291,7 +291,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "a batch takes the next generation, as a claim of its own does",
+    name: "a batch takes the next generation, as its own claim does",
     edits: [["commit/generations.ts", "(Math.floor(passed / BATCH_STEP) + 1) * BATCH_STEP", "generation + 1"]],
   },
   {

@@ -204,7 +204,7 @@ async function write(
   if (result.state === "failed" && !isRefused()) history.splice(history.indexOf(entry), 1);
 }
 
-/** Of a put: what it may take the place of, and whether it found something else. */
+/** Of a put: what it may replace, and whether it found something else. */
 interface Condition {
   readonly expected: { readonly value: string | undefined };
   readonly isRefused: () => boolean;

@@ -44,7 +44,7 @@ export interface Events {
   /** Copies of replaced manifests that came into a bucket. */
   copies: number;
   acknowledged: number;
-  /** Kept versions that were brought back, versions that were stored again otherwise, removals by age, and renames. */
+  /** Kept versions that were brought back, versions that were rewritten otherwise, removals by age, and renames. */
   restores: number;
   strongReads: number;
   recodes: number;
@@ -92,7 +92,7 @@ const NEW_NAME = "renamed";
 
 /** Runs a schedule with the engines given. */
 export async function simulate(schedule: Schedule, engines: Engines, isTraced = false): Promise<Outcome> {
-  // WebAssembly compiles in a thread of its own, so it has to be there before virtual time starts.
+  // WebAssembly compiles in its own thread, so it has to be there before virtual time starts.
   await loadCodec();
   return new Simulation(schedule, engines, isTraced).run();
 }
@@ -303,7 +303,7 @@ class Simulation {
       : { verb: "scrub", isDeep: false };
   }
 
-  /** The walks of all shards beside each other, where a schedule has shards. */
+  /** The walks of all shards at the same time, where a schedule has shards. */
   #walks(operation: Operation): Operation[] {
     const { shards = 1 } = this.#schedule;
     if (shards === 1) return [operation];

@@ -102,7 +102,7 @@ export class ClientRead implements Reading {
     const store = HAS_STORE ? ports.store : undefined;
     const guessed = guessSpan(method, headers.get("range"));
     const kept = known ?? (store && (await store.plan(key)));
-    // Stripes that the store holds need not be sent again: ask for the plan only.
+    // Stripes that the store holds need not be resent: ask for the plan only.
     const span = kept && store?.holds(kept.manifest, guessed) ? { from: 0, to: 0 } : guessed;
     const wanted = {
       ...this.asked,

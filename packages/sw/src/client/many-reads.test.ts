@@ -1,4 +1,4 @@
-/** Reads beside one another, and reads that are prepared: what a page with many objects sees. */
+/** Reads at the same time, and reads that are prepared: what a page with many objects sees. */
 import { describe, expect, test, vi } from "vitest";
 import { STRIPE_TIMEOUT_MS_DEFAULT } from "@agarose/core/read";
 import { REQUESTS_PER_SOURCE } from "./sources/fair-queue.ts";

@@ -205,7 +205,7 @@ describe.each([20, 50, 100])("while a region is known to be down, on a line of %
     expect(read.firstByteMs).toBeLessThan(1.5 * copyMs(BLOCK_BYTES, rate));
     expect(read.ms).toBeLessThan(1.05 * copyMs(bytes, rate));
     expect(line.fetchedBytes).toBeLessThan(1.03 * bytes);
-    // It is tried again when it has been avoided for five seconds.
+    // It is retried when it has been avoided for five seconds.
     expect(line.struck).toBeLessThan(2);
   });
 

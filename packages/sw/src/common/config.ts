@@ -84,7 +84,7 @@ export type ConfigSource = ConfigFile | { readonly prefix: string; readonly conf
 export const PREFIX_DEFAULT = "/ec/";
 
 /**
- * Checks `input` and fills in what is left out; relative URLs are resolved against `base`. Throws CONFIG_INVALID,
+ * Checks `input` and fills in what is omitted; relative URLs are resolved against `base`. Throws CONFIG_INVALID,
  * naming the field.
  */
 export function parseConfig(input: unknown, base: string): ClientConfig {
@@ -111,7 +111,7 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
 }
 
 /**
- * `parseConfig` of a file. Throws CONFIG_INVALID too when the file has another prefix than the worker, which takes it
+ * `parseConfig` of a file. Throws CONFIG_INVALID too when the file has a prefix other than the worker, which takes it
  * from its own URL.
  */
 export function parseFile(input: unknown, { url, prefix }: ConfigFile): ClientConfig {
@@ -171,7 +171,7 @@ function parseEndpoints(field: string, value: unknown, base: string): Endpoint[]
 }
 
 /**
- * A script that is injected into a page could register the worker with a configuration of its own from another origin.
+ * A script that is injected into a page could register the worker with its own configuration from another origin.
  */
 function parseOwnUrl(file: string, href: string): string {
   const url = parseUrl("config", file, href);

@@ -1,5 +1,5 @@
 /**
- * `agarose-sw.remove.js`: takes the place of a drop-in file that is in use, and ends it. It deletes what Agarose has
+ * `agarose-sw.remove.js`: replaces a drop-in file that is in use, and ends it. It deletes what Agarose has
  * stored and unregisters itself. A worker that imports it gets a function `agarose` without effect.
  */
 import { removeWorker, type RemovedScope } from "../worker/remove-worker.ts";

@@ -29,7 +29,7 @@ export interface PutObjectOptions {
    * @defaultValue the type of the blob, or else `application/octet-stream`
    */
   readonly contentType?: string | undefined;
-  /** Keeps an upload that was begun, so that a page that was loaded again goes on with it: `localStorage`. */
+  /** Keeps an upload that was begun, so that a page that was loaded again continues with it: `localStorage`. */
   readonly memory?: UploadMemory | undefined;
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
   /** Aborts the upload. `memory` keeps its state, so that it can continue. */

@@ -1,5 +1,5 @@
 /**
- * The codec of the drop-in files. It is a file of its own, because it changes far less often than the reader: an update
+ * The codec of the drop-in files. It is its own file, because it changes far less often than the reader: an update
  * of the worker then loads a quarter less.
  */
 import { AgaroseError, type Decoder } from "@agarose/core";
@@ -19,7 +19,7 @@ export interface CodecScope {
  * Imports the codec from beside the worker's own file, unless that is done. A browser keeps with a worker what it has
  * imported before it was installed, and lets it import nothing else later, so this is to be called then.
  *
- * @throws CONFIG_INVALID, naming the file, when it is missing or of another version than this reader needs.
+ * @throws CONFIG_INVALID, naming the file, when it is missing or of a version other than this reader needs.
  */
 export async function importedCodec(): Promise<Decoder> {
   const scope = globalThis as unknown as CodecScope;

@@ -1,6 +1,6 @@
 /**
  * Wires a worker: routes, client and life cycle. `sw.ts` is the face of it for workers that bundle Agarose, the entries
- * of the drop-in files call it directly, each with a codec of its own.
+ * of the drop-in files call it directly, each with its own codec.
  */
 import { toAgaroseError, type Clock, type Decoder } from "@agarose/core";
 import { HAS_STORE } from "@agarose/core/features";

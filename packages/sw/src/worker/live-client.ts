@@ -1,6 +1,6 @@
 /**
  * The client of a worker, by the configuration in force. A worker runs for as long as its pages work, so the
- * configuration is fetched again while it runs: by age, when a page asks, and when reads fail as they do by an outdated
+ * configuration is refetched while it runs: by age, when a page asks, and when reads fail as they do by an outdated
  * one.
  */
 import { AgaroseError, type Clock } from "@agarose/core";

@@ -1,6 +1,6 @@
 /**
  * From the cache that the ledger records to the cache that was planned: what to evict, what to fill, what plans may
- * promise meanwhile, and how much of it the write budget pays for. Pure.
+ * promise in the meantime, and how much of it the write budget pays for. Pure.
  */
 import type { PlannedContents } from "@agarose/solver/planner";
 import type { CachedObject } from "./configuration.ts";

@@ -30,7 +30,7 @@ export class EgressBudget {
     this.#spentBytes += bytes;
   }
 
-  /** Runs `task` and holds `bytes` for it meanwhile. */
+  /** Runs `task` and holds `bytes` for it in the meantime. */
   async hold<T>(bytes: number, task: () => Promise<T>): Promise<T> {
     this.#heldBytes += bytes;
     try {

@@ -81,7 +81,7 @@ export interface PeriodCache {
   readonly kv: CacheContext;
   /** Stripes that reads have fetched. */
   readonly fetched: FetchedStripes;
-  /** Undefined: fills come from the buckets alone. */
+  /** Undefined: fills come from the buckets only. */
   readonly peers?: FillPeers | undefined;
   /** Called with the configuration that was published. */
   readonly onPublished: (configuration: Configuration) => void;

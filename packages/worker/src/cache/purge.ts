@@ -35,7 +35,7 @@ export interface PurgeReport {
   readonly stripes: number;
   /** Stripes left to the next period. */
   readonly left: number;
-  /** Errors as `CODE: message`: the next period tries again. */
+  /** Errors as `CODE: message`: the next period retries. */
   readonly errors: readonly string[];
 }
 

@@ -32,7 +32,7 @@ interface Counted {
 }
 const counted = async (): Promise<Counted> => (await world.status()).isolate as unknown as Counted;
 
-/** Reads the object and returns what the isolate counted meanwhile. */
+/** Reads the object and returns what the isolate counted in the meantime. */
 async function countedRead(): Promise<Counted> {
   const before = await counted();
   expect((await readObject(world, "page")).bytes).toEqual(content);

@@ -48,7 +48,7 @@ export class WriteBudget {
     return usdEach === 0 ? Infinity : Math.max(0, Math.floor(left / usdEach + 1e-6));
   }
 
-  /** Runs `task` and holds `writes` writes for it meanwhile. */
+  /** Runs `task` and holds `writes` writes for it in the meantime. */
   async hold<T>(writes: number, task: () => Promise<T>): Promise<T> {
     this.#heldWrites += writes;
     try {

@@ -113,7 +113,7 @@ export interface LinkTerms {
 
 /**
  * Returns the text that is signed for a link: the same at every PoP and for every route that reads. Links of different
- * terms are never one another.
+ * terms are never each other.
  */
 export function signedText(key: string, expires: number, { isPrefix = false, password }: LinkTerms = {}): string {
   const terms = `${isPrefix ? "-prefix" : ""}${password === undefined ? "" : ` ${encodeURIComponent(password)}`}`;

@@ -1,6 +1,5 @@
 /**
- * The descriptions of the routes in the documents. They are a module of their own, so that a PoP's bundle leaves them
- * out.
+ * The descriptions of the routes in the documents. They are a module of their own, so that a PoP's bundle omits them.
  */
 import { ROUTES, type Route, type RouteName } from "./routes.ts";
 

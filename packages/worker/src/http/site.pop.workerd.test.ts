@@ -74,7 +74,7 @@ describe("what is not there", () => {
     const answer = await get(path);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([404, "text/html; charset=utf-8"]);
     expect(Buffer.from(await answer.arrayBuffer()).equals(MISSING)).toBe(true);
-    // The page has a rule of its own when it is asked for by its name, and must not be kept under another one.
+    // The page has its own rule when it is asked for by its name, and must not be kept under another one.
     expect(answer.headers.get("cache-control")).toBe("no-store");
     expect(answer.headers.get("etag")).toBeNull();
     expect((await get("web/404.html")).headers.get("cache-control")).toBe(html["cache-control"]);

@@ -42,7 +42,7 @@ export function indexBehind(path: string, { index }: Site): string | undefined {
   return path === "" || path.endsWith("/") ? undefined : `${path}/${index}`;
 }
 
-/** Lets a page of the site do what any page does, but for a policy of its own. Other objects stay sandboxed. */
+/** Lets a page of the site do what any page does, but for its own policy. Other objects stay sandboxed. */
 export function openPage(answer: ObjectAnswer, { key, headers }: Manifest, site: Site | null): void {
   if (!site || !key.startsWith(site.prefix)) return;
   const { "content-security-policy": own } = headers;

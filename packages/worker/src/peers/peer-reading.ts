@@ -1,6 +1,6 @@
 /**
  * Reading from peers' caches. Reads do not trust peers: they hash every chunk, and a peer that fails or delivers other
- * bytes opens its circuit breaker and is left out.
+ * bytes opens its circuit breaker and is omitted.
  */
 import type { FetchPort } from "@agarose/core";
 import type { Manifest } from "@agarose/core/format";
@@ -80,7 +80,7 @@ export function peerSources(
   });
 }
 
-/** Notes the outcome of a request to a peer. A chunk that the peer no longer holds is no failure. */
+/** Notes the outcome of a request to a peer. A chunk that the peer no longer holds is not a failure. */
 export function notePeer({ kind, source, outcome, error }: RequestRecord, breakers: CircuitBreakers): void {
   if (kind !== "peer") return;
   if (outcome === "used" || outcome === "unused") breakers.succeeded(source);

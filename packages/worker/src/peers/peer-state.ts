@@ -199,7 +199,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   async #turn(waitMs: number): Promise<boolean> {
     const untilMs = Date.now() + waitMs;
     for (;;) {
-      // The plan leaves out peers that do not answer, so there is no need to wait for them.
+      // The plan omits peers that do not answer, so there is no need to wait for them.
       const waitedFor = this.#tickets().filter(({ pop }) => !this.#place(pop)?.down);
       if (isFirst(this.#ticket(), waitedFor)) return true;
       const leftMs = untilMs - Date.now();

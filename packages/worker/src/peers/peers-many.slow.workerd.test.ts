@@ -1,4 +1,4 @@
-/** Twelve PoPs: more than cooperate all with all. Their links count what they say to one another. */
+/** Twelve PoPs: more than cooperate all with all. Their links count what they say to each other. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { PEERS } from "../../scripts/operating-costs.ts";
@@ -13,7 +13,7 @@ const NAMES = Array.from({ length: 12 }, (_, i) => `pop-${String(i).padStart(2, 
 /** The last three are so far from all others that the load of the machine does not decide who is near. */
 const FAR = 3;
 const FAR_MS = 1_200;
-/** All nine at the centre are near for the far ones, which are not for one another. */
+/** All nine at the centre are near for the far ones, which are not for each other. */
 const PAIRS = NAMES.length * (NAMES.length - 1) - FAR * (FAR - 1);
 /** A PoP that waits too long on a busy machine has its turn in a later period. */
 const PERIODS_MAX = 8;

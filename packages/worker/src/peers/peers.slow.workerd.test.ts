@@ -130,7 +130,7 @@ const FAULTS = {
   "answers too late": { delayMs: 1_500 },
 };
 
-/** An isolate does not ask a peer that has just failed it, so that each fault meets an isolate of its own. */
+/** An isolate does not ask a peer that has just failed it, so that each fault meets its own isolate. */
 describe.each([
   { lhr: "sends garbage", lhr2: "sends half of it", iad: "sends more than it" },
   { lhr: "is down", lhr2: "answers too late" },
@@ -264,7 +264,7 @@ describe.concurrent("messages", () => {
     const { name } = tickets.toSorted((a, b) => a.turn - b.turn || (a.name < b.name ? -1 : 1))[2]!;
     await own.put(KEY, CONTENT);
     await read(name, KEY, own);
-    // The others, which are first, have no period meanwhile.
+    // The others, which are first, have no period in the meantime.
     await own.pops.cron(name);
     const waiting = await own.status(name);
     expect(waiting.lastPeriod.errors).toEqual([]);

@@ -13,7 +13,7 @@ import { SHARD_KEYS_MAX } from "./request-tally.ts";
 /** The variables of this room. */
 export const CANDIDATE_VARIABLES = {
   FILL_CLIENTS_MIN: wholeNumber(
-    "How many clients must ask for an object on one day before the cache is filled with it; `1` for a PoP that one " +
+    "How many clients must request an object on one day before the cache is filled with it; `1` for a PoP that one " +
       "office or one server uses. A client is a network, /24 of IPv4 and /48 of IPv6, or a token that opens a private key.",
     2,
     16,
@@ -70,7 +70,7 @@ export class FillCandidates {
     for (const client of new Set(entries.flatMap(([, clients]) => clients))) {
       hashes.set(client, toBase64url(await sign(hmac, client)).slice(0, HASH_CHARACTERS));
     }
-    // Midnight may have passed meanwhile.
+    // Midnight may have passed in the meantime.
     if (this.#beginDay() !== salt) return;
     for (const [asked, clients] of entries) this.#add(asked, clients, hashes);
     for (const oldest of this.#clients.keys()) {

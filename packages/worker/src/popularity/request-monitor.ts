@@ -27,7 +27,7 @@ export interface KeyPopularity {
 
 /** How popular a key is, and how often it was requested. */
 export interface KeyRequests extends KeyPopularity {
-  /** In the period that ended, or that goes on, without those that an earlier exchange has had. */
+  /** In the period that ended, or that continues, without those that an earlier exchange has had. */
   readonly requests: number;
 }
 

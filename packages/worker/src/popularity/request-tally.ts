@@ -59,7 +59,7 @@ export class RequestTally {
     for (const [key, requests] of entries) this.#put(key, requests);
   }
 
-  /** Returns the counts since the last call, and starts again. The sketch stays. */
+  /** Returns the counts since the last call, and restarts. The sketch stays. */
   drain(): Map<string, number> {
     const counts = this.#counts;
     this.#counts = new Map();

@@ -123,7 +123,7 @@ export class FetchedStripes {
       const list: unknown = JSON.parse(new TextDecoder().decode(bytes));
       if (isRecord(list)) this.#listed = new Map(Object.entries(list).map(([version, ms]) => [version, Number(ms)]));
     } catch {
-      // An entry that is no list is as good as none.
+      // An entry that is not a list is as good as none.
     }
     for (const [version, ms] of this.#forgotten) if (this.#listed.get(version) !== ms) this.#forgotten.delete(version);
   }

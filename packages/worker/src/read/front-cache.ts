@@ -1,7 +1,7 @@
 /**
  * The Cache API of this data center as bytes by name. It is only a shortcut: every failure counts as a miss.
  *
- * Cloudflare wants the Worker's own hostname in the keys, and a Worker learns it from its requests alone. A cache of
+ * Cloudflare wants the Worker's own hostname in the keys, and a Worker learns it from its requests only. A cache of
  * its own (`caches.open`) keeps what lies there apart from what the zone's cache would answer under these URLs.
  */
 import type { Clock } from "@agarose/core";

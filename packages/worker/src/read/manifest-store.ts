@@ -222,7 +222,7 @@ export class ManifestStore {
     }
   }
 
-  /** @param fresh what is in force meanwhile, if it is. */
+  /** @param fresh what is in force in the meantime, if it is. */
   async #fromBuckets(key: string, context: LookupContext, consistency: Consistency, fresh?: Entry): Promise<Manifest> {
     const { find, waitUntil } = context;
     const { ttlSeconds, now } = this.#options;

@@ -65,7 +65,7 @@ export async function readObject(
 ): Promise<Response> {
   const { clock, memory, settings, traffic } = invocation.isolate;
   const placed = await locate(invocation, manifest);
-  // The stored bytes are hardly more than the content: the subrequests that are left out pay for the difference.
+  // The stored bytes are hardly more than the content: the subrequests that are omitted pay for the difference.
   const { status, headers, range } = withinReach(
     wanted,
     opened?.shown ?? manifest,
@@ -94,7 +94,7 @@ export async function readObject(
     onEnd(error) {
       traffic.decodedShards += read.report.decoding.shards;
       invocation.waitUntil(orUndefined(reader.cancel(error), CANCEL_MS, clock));
-      // The status is sent, so the only way to report the error is to cut the body off. A client that left is no
+      // The status is sent, so the only way to report the error is to cut the body off. A client that left is not a
       // failure.
       if (error instanceof AgaroseError && error.code !== "ABORTED") {
         const { key, version } = manifest;

@@ -45,7 +45,7 @@ test("a region that turns slow is known to be within two periods, is put last, a
   expect(world.buckets.fired.get("r1")).toBeGreaterThan(0);
   const slow = await region("r1");
   expect(slow).toMatchObject({ slow: true, down: false });
-  // The estimate begins again with what was late.
+  // The estimate restarts with what was late.
   expect(slow.meanMs).toBeGreaterThanOrEqual(SLOW_MS);
   const { plan } = await readBundle(`${world.url}/v1/read/page`, "page");
   expect(plan.regions.toSorted((a, b) => b.meanMs - a.meanMs)[0]!.name).toBe("r1");

@@ -1,8 +1,8 @@
 /**
  * Outgoing connections of one invocation.
  *
- * Six connections of a Worker may wait for response headers at a time. The runtime queues further ones in an order of
- * its own, and an abort does not remove them. This queue keeps the order of arrival, and an aborted request leaves it.
+ * Six connections of a Worker may wait for response headers at a time. The runtime queues further ones in its own
+ * order, and an abort does not remove them. This queue keeps the order of arrival, and an aborted request leaves it.
  */
 import { AgaroseError, type FetchPort } from "@agarose/core";
 import { Limiter } from "@agarose/core/async";

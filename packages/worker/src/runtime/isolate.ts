@@ -35,7 +35,7 @@ import { StripeCoalescing } from "../read/stripe-coalescing.ts";
 export interface Bindings extends MonitorBinding, PopStateBinding, PeerStateBinding {
   /** Chunk cache and configuration. */
   readonly CHUNKS: ValueStore;
-  /** Limits lookups of keys that do not exist, by client address; without it, each isolate has a limit of its own. */
+  /** Limits lookups of keys that do not exist, by client address; without it, each isolate has its own limit. */
   readonly MISS_LIMIT?: RateLimitBinding;
   /** Which deployment of the Worker this is. */
   readonly VERSION?: { readonly id: string };

@@ -35,7 +35,7 @@ export class OperationBudget {
     return this.#used + this.#held + operations <= this.#max;
   }
 
-  /** Runs `task` and holds `operations` for it meanwhile. */
+  /** Runs `task` and holds `operations` for it in the meantime. */
   async hold<T>(operations: number, task: () => Promise<T>): Promise<T> {
     this.#held += operations;
     try {

@@ -12,7 +12,7 @@ export interface ValueStore {
   get(name: string): Promise<string | null>;
   get(name: string, type: "arrayBuffer"): Promise<ArrayBuffer | null>;
   put(name: string, value: string | ArrayBuffer): Promise<void>;
-  /** A name without a value is no error. */
+  /** A name without a value is not an error. */
   delete(name: string): Promise<void>;
 }
 

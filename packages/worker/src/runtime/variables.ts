@@ -143,7 +143,7 @@ export function parseJson<T>(schema: v.GenericSchema<unknown, T>, text: string):
   return result.success ? result.output : undefined;
 }
 
-/** Says in words what is wrong: valibot's own messages are for programmers. The value itself is left out. */
+/** Says in words what is wrong: valibot's own messages are for programmers. The value itself is omitted. */
 export function problemOf(issue: v.BaseIssue<unknown>): string {
   const path = v.getDotPath(issue);
   const field = path === null ? "" : `has \`${path}\` that `;

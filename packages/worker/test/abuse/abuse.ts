@@ -223,7 +223,7 @@ class GoodReader {
   }
 }
 
-/** Reads an answer on a connection of its own: workerd may end one that `fetch` keeps, just as it is used again. */
+/** Reads an answer on its own connection: workerd may end one that `fetch` keeps, just as it is used again. */
 function getWhole(url: string): Promise<Uint8Array<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
     get(url, { agent: false, headers: clientHeaders("198.51.100.1") }, (response) => {

@@ -1,6 +1,6 @@
 /**
  * Histories of one key at one PoP: reads in two isolates, writes that regions miss, regions that come and go, isolates
- * that start again, invocations that die, and clocks that are moved. The PoP's own code looks the manifests up, in
+ * that restart, invocations that die, and clocks that are moved. The PoP's own code looks the manifests up, in
  * virtual time. The check is the bound of docs/internals/guarantees.md: while a majority of the regions answers and
  * agrees, no answer is older than the newest write that was acknowledged `boundMs` before. Only what one region
  * answered for a key that the PoP did not know may be older, for as long.

@@ -70,7 +70,7 @@ async function writeVariables(config: string, pop: string, variables: Readonly<R
 
 /**
  * Gives all PoPs one key. Cloudflare never shows a secret again, so a PoP without one means a new key for all. Those
- * that differ for a moment work alone meanwhile.
+ * that differ for a moment work alone in the meantime.
  */
 async function takePeerKey(
   step: Extract<Step, { kind: "peer-key" }>,

@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-/** Writes a configuration of three regions at `url` in a folder of its own. */
+/** Writes a configuration of three regions at `url` in its own folder. */
 async function configOf(
   name: string,
   url: string,

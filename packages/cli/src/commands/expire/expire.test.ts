@@ -143,7 +143,7 @@ describe("an object", () => {
     world.faults.clear();
     expect(change, "the fault fired").toBeDefined();
     expect(outcome).toMatchObject({ outcome: "skipped" });
-    // The removal had begun, so it may take effect at any time: under a generation of its own, above the object's.
+    // The removal had begun, so it may take effect at any time: under its own generation, above the object's.
     const { generation } = JSON.parse(second) as { generation: number };
     expect(JSON.parse(await read(3))).toMatchObject({ deleted: true, generation: generation + 1 });
   });

@@ -52,7 +52,7 @@ const mountReason = canMount ? "" : " (skipped: this user may not mount a file s
 /** Runs `agarose get film TARGET` where files have at most `limitKib` KiB. */
 async function getWithLimit(limitKib: number, target: string): Promise<{ code: number; stderr: string }> {
   const command = `ulimit -f ${limitKib}; exec "$0" "$@"`;
-  // The sizes of `ulimit -f` are KiB in bash alone.
+  // The sizes of `ulimit -f` are KiB in bash only.
   const args = ["--norc", "-c", command, process.execPath, CLI, "get", "film", target, "--config", world.configPath];
   return promisify(execFile)("bash", args, { cwd: world.dir, env }).then(
     ({ stderr }) => ({ code: 0, stderr }),

@@ -169,7 +169,7 @@ async function editOf(files: Files, path: string, where: string, lines: readonly
   return { path, state: NAMED.test(await textOf(files, path)) ? "done" : "add", where, lines };
 }
 
-/** Config files say more than package.json, which may name a tool for its tests alone. */
+/** Config files say more than package.json, which may name a tool for its tests only. */
 function evidence(files: Files, name: string, configs: readonly string[]): string | undefined {
   return first(files, configs) ?? (files.packages.has(name) ? "package.json" : undefined);
 }

@@ -77,7 +77,7 @@ export function wranglerConfig(config: Config, options: WranglerConfigOptions): 
     compatibility_flags: ["global_fetch_strictly_public", "enable_request_signal"],
     // Each line and each span is billed. Left to itself, Cloudflare writes a line for every request and every call of a
     // Durable Object. Lines and spans hold the addresses of requests: whoever reads them has the signatures of signed
-    // ones, unless query strings are left out.
+    // ones, unless query strings are omitted.
     observability: {
       enabled: true,
       ...(options.canRedact && { redact_query_string: true }),

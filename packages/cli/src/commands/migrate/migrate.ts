@@ -4,7 +4,7 @@
  *
  * 1. Both are in the configuration, for PoPs and pages to know; the regions that go are being emptied.
  * 2. `--move` stores objects where the next configuration wants them, and copies manifests into the new regions.
- * 3. `--finish` leaves out the regions that are empty.
+ * 3. `--finish` omits the regions that are empty.
  */
 import { dirname, resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";

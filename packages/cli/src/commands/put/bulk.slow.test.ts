@@ -118,7 +118,7 @@ test("a sync that is interrupted while it completes a late region removes nothin
       lateChunk = name;
       return true;
     }
-    // From then on it answers nothing for a while, so a put leaves it out.
+    // From then on it answers nothing for a while, so a put omits it.
     if (lateChunk) await (silence ??= sleep(5_000));
     return false;
   });

@@ -1,4 +1,4 @@
-/** Objects that are stored again under another code, and what that takes. */
+/** Objects that are rewritten under another code, and what that takes. */
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -9,7 +9,7 @@ import { reportRecode, type RecodeReportOptions } from "./recode-report.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
-/** Runs `agarose recode [PREFIX]`. The command exits with 1 when an object could not be stored again. */
+/** Runs `agarose recode [PREFIX]`. The command exits with 1 when an object could not be rewritten. */
 export async function recode(options: Values<typeof args>): Promise<number> {
   const { code, prefix } = options;
   checkRate(options);

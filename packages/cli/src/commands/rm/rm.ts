@@ -1,4 +1,4 @@
-/** `agarose rm`: removes objects. A tombstone takes the place of each manifest, so that no region brings it back. */
+/** `agarose rm`: removes objects. A tombstone replaces each manifest, so that no region brings it back. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";

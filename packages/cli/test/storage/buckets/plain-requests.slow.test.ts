@@ -63,7 +63,7 @@ test.each(Object.keys(QUIRKS))("a bucket whose store refuses %s stores, lists an
   const body = randomBytes(300_000);
   const stream = (): Promise<unknown> =>
     store.put("quirk/stream", Readable.from([body]), { bytes: body.length, contentType: "text/plain" });
-  // A stream cannot be sent again by the store: its caller does.
+  // A stream cannot be resent by the store: its caller does.
   await stream().catch(stream);
   const { body: read } = await store.get("quirk/stream");
   expect(Buffer.from(await new Response(read as BodyInit).arrayBuffer()).equals(body)).toBe(true);

@@ -116,7 +116,7 @@ test("a version by a key that a writer does not trust stays, though the region t
 test("a version by a writer with another key that is still at work is left where it is", async () => {
   const before = await world.read(REGIONS[0], NAME);
   await putByNewKey();
-  // The other writer has reached one region so far, and its claim shows that it goes on.
+  // The other writer has reached one region so far, and its claim shows that it continues.
   for (const region of REGIONS.slice(1)) await world.tamper(region, NAME, () => before);
   await writeFile(world.configPath, await readFile(old));
   const foreign = await world.read(REGIONS[0], NAME);

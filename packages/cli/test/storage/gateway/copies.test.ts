@@ -37,7 +37,7 @@ const get = async (Key: string): Promise<Buffer> => {
   return Buffer.from(await Body!.transformToByteArray());
 };
 
-/** Counts the chunks that are stored meanwhile. */
+/** Counts the chunks that are stored in the meantime. */
 function countChunks(): { readonly stored: number } {
   const count = { stored: 0 };
   for (const region of REGIONS) {

@@ -1,4 +1,4 @@
-/** How often a put reads its file, and what it makes of a file that changes meanwhile. */
+/** How often a put reads its file, and what it makes of a file that changes in the meantime. */
 import { createHash, randomBytes } from "node:crypto";
 import { appendFile, link, open, readFile, rename, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";

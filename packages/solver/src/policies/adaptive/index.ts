@@ -17,7 +17,7 @@ import { PopularityFilter } from "./popularity-filter.ts";
 const WRITE_COST_MS = 200;
 /** Requests between two solves of the whole cache: at least this many, and one per object considered. */
 const SOLVE_EVERY = 64;
-/** A solve leaves out objects worth less per unit of weight than this share of the cheapest cached chunk. */
+/** A solve omits objects worth less per unit of weight than this share of the cheapest cached chunk. */
 const CANDIDATE_SHARE = 0.25;
 /** A solve considers every object that saves anything while the cache is filled up to this share at most. */
 const FULL_SHARE = 0.9;

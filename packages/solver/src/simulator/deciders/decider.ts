@@ -78,7 +78,7 @@ export class PeriodicDecider implements Decider {
   }
 }
 
-/** Gives every PoP a policy of its own. */
+/** Gives every PoP its own policy. */
 export class SeparateDecider implements Decider {
   readonly #caches: SinglePopCache[];
   readonly #policies: Policy[];

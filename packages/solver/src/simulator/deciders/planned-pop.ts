@@ -136,7 +136,7 @@ export class PlannedPop {
 
   /**
    * Plans a period, and applies the plan and writes it into KV if it may change the cache. `isOracle`: by the truth
-   * alone.
+   * only.
    */
   plan(nowMs: number, mayChange: boolean, isOracle = false): void {
     const planned = this.#plan(nowMs, this.#asked, { mayChange, isOracle });

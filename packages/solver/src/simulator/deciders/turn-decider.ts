@@ -1,5 +1,5 @@
 /**
- * PoPs that read from one another and place together, as deployed ones do. Each plans by its own view: at the end of a
+ * PoPs that read from each other and place together, as deployed ones do. Each plans by its own view: at the end of a
  * period it sends its peers a digest, waits for its turn, plans by what it has received, and sends what it holds then.
  * Messages take their time, so a view may be outdated.
  */

@@ -2,7 +2,7 @@
  * Finds uploads that no manifest names, and removes them in two runs: the first marks them, a later one deletes them.
  *
  * Readers go by a manifest for a while after it was replaced, and a put has chunks before it has a manifest. The time
- * that counts is therefore the time since the mark, and the manifests are read again before the deletion. A put can
+ * that counts is therefore the time since the mark, and the manifests are reread before the deletion. A put can
  * commit a marked upload, and another put replace that one. So a mark says which manifests the regions had, and counts
  * only where they are the same. Else a second mark counts. Ages are those by the clocks of the regions.
  *

@@ -1,4 +1,4 @@
-/** Whether the regions and names that a migration leaves out may go. */
+/** Whether the regions and names that a migration omits may go. */
 import { AgaroseError } from "@agarose/core";
 import { CHUNK_PREFIX, isTombstone } from "@agarose/core/format";
 import type { DeploymentParts } from "../../parts.ts";

@@ -1,6 +1,6 @@
 /**
  * The configuration between two others: readers and writers know the regions of both, and those that the next one
- * leaves out are being emptied. Pure.
+ * omits are being emptied. Pure.
  */
 import { isDeepStrictEqual } from "node:util";
 import { AgaroseError } from "@agarose/core";
@@ -23,7 +23,7 @@ export interface Transition {
   readonly fields: ConfigFields;
   readonly config: Config;
   readonly added: readonly string[];
-  /** Regions that are emptied, because the next configuration leaves them out. */
+  /** Regions that are emptied, because the next configuration omits them. */
   readonly left: readonly string[];
   /** The region that gets another name: the same bucket. */
   readonly renamed: { readonly from: string; readonly to: string } | undefined;

@@ -96,7 +96,7 @@ export class HotObjects {
     for (const [key, manifest] of manifests) {
       const placement = places.get(key) ?? [];
       const { extra } = this.#hotObject(manifest, config);
-      // Lost ones count as none, and the manifest must not go on naming them.
+      // Lost ones count as none, and the manifest must not continue naming them.
       const isAsChosen = extra.join() === placement.join() && (placement.length > 0 || !manifest.extra);
       if (isAsChosen) continue;
       const outcome = placement.length > 0 ? "heated" : "cooled";
@@ -140,7 +140,7 @@ async function stored(
   }
 }
 
-/** Undefined for what is no object: a PoP names what it was asked for. */
+/** Undefined for what is not an object: a PoP names what it was asked for. */
 async function manifestOf(key: string, context: DeploymentParts): Promise<Manifest | undefined> {
   const { newest } = await checkManifests(key, context);
   return newest && "placement" in newest ? newest : undefined;

@@ -324,7 +324,7 @@ export function uploadedBesideWriters(seed: number): Schedule {
   return besideEachOther(seed, 4 + dice.below(7), next, dice);
 }
 
-/** Uploads begin at one moment, end one after the other, and then begin again by the tokens that they have used. */
+/** Uploads begin at one moment, end one after the other, and then restart by the tokens that they have used. */
 export function begunAtOneMoment(seed: number): Schedule {
   const dice = new Dice(seed, 37);
   const begins = Array.from({ length: 6 }, (_, id): Planned => {
@@ -343,7 +343,7 @@ function uploadOf(id: number, dice: Dice): Operation {
   return { verb: "upload", content, pauseMs, isAbandoned: dice.chance(0.15), ...token };
 }
 
-/** The walks of two or three shards run beside each other, beside walks of other shards, and beside writers. */
+/** The walks of two or three shards run at the same time, beside walks of other shards, and beside writers. */
 export function shardsBesideWriters(seed: number): Schedule {
   const dice = new Dice(seed, 36);
   const shards = dice.pick([2, 2, 3]);

@@ -62,7 +62,7 @@ export type Operation =
   /** Reads strongly, then puts on the condition that what it has read is still there. */
   | { readonly verb: "replace"; readonly content: number };
 
-/** An operation in a process of its own. */
+/** An operation in its own process. */
 export interface Planned {
   readonly id: number;
   readonly atMs: number;
@@ -88,7 +88,7 @@ export interface Schedule {
   readonly machines?: Readonly<Record<number, Machine>>;
   /** How wrong the clock of each region is. */
   readonly regionSkewMs: readonly number[];
-  /** How many walks beside each other heal it and clean it up. Default: one. */
+  /** How many walks at the same time heal it and clean it up. Default: one. */
   readonly shards?: number;
   /** Whether two runs of gc, days later, end it. */
   readonly endsWithGc: boolean;

@@ -1,5 +1,5 @@
 /**
- * Makes a failing schedule smaller: it leaves out what the failure does not need.
+ * Makes a failing schedule smaller: it omits what the failure does not need.
  */
 import type { Engines } from "../engines.ts";
 import type { Planned, Schedule } from "./schedule.ts";

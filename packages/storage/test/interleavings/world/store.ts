@@ -213,7 +213,7 @@ export class SimulatedStore implements Store {
     const { seed, loop, buckets, faultOf, note } = this.#network;
     const request = process.nextRequest();
     const draw = (purpose: number): number => noise(seed, process.id, 2, request, purpose);
-    // Beside a region that lies, no other may be so late that it is left out.
+    // Beside a region that lies, no other may be so late that it is omitted.
     const tail = this.#network.isHealed() || this.#network.hostile() !== undefined ? 0 : 1;
     const thereMs = travelMs(draw(0) * tail, draw(1));
     const backMs = travelMs(draw(2) * tail, draw(3));

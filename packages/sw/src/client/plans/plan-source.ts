@@ -31,11 +31,11 @@ export type PlanSource = Attempt<FoundPlan>;
 
 /** The wanted plan. `span` has the stripes whose cached chunks the bundle should contain. */
 export interface PlanRequest extends Omit<BundleRequest, "pop" | "known" | "leaves"> {
-  /** A plan that may be out of date. The PoP then leaves out a manifest of the same version, and none may be older. */
+  /** A plan that may be out of date. The PoP then omits a manifest of the same version, and none may be older. */
   readonly known: FullPlan | undefined;
   /** Set for one of many reads of whole objects, which ask a PoP together. */
   readonly batches?: Batches | undefined;
-  /** Whether the request has credentials, so that what a bucket answers is for this read alone. */
+  /** Whether the request has credentials, so that what a bucket answers is for this read only. */
   readonly isPrivate?: boolean;
 }
 

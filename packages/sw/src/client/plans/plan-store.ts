@@ -89,7 +89,7 @@ export class PlanStore {
 
   /**
    * Takes in a plan of a PoP, and returns it with what the configuration says of regions and delta. Throws
-   * MANIFEST_STALE where another read has learned a newer generation meanwhile.
+   * MANIFEST_STALE where another read has learned a newer generation in the meantime.
    *
    * @param purges those before it was requested.
    */

@@ -10,7 +10,7 @@ const PARALLEL_MAX = 8;
 
 /**
  * Fetches the plans of `keys` that are not known, up to 100 in one request to the nearest PoP. Finds what the PoP
- * leaves out one by one by `find`, and rejects with the last error of these, when all have been tried.
+ * omits one by one by `find`, and rejects with the last error of these, when all have been tried.
  */
 export async function preloadPlans(
   keys: readonly string[],

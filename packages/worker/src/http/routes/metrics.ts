@@ -13,7 +13,7 @@ import { METRICS, type MetricName } from "../metric-catalogue.ts";
 /** A value, its labels beside `pop`, and what its name has behind that of the metric. */
 type Sample<L extends string> = readonly [Readonly<Record<L, string>>, number, suffix?: string];
 
-/** The value of each metric that has no labels, or its samples. Undefined ones are left out. */
+/** The value of each metric that has no labels, or its samples. Undefined ones are omitted. */
 type Figures = {
   readonly [Name in MetricName]?:
     | ([(typeof METRICS)[Name]["labels"][number]] extends [never] ? number : never)

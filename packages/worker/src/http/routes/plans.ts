@@ -129,7 +129,7 @@ interface KeyFrames {
 /** Dependencies of a batch. */
 interface BatchPorts {
   readonly plan: (key: string) => Promise<ClientPlan>;
-  /** Reads the data shards of a small object; undefined for plans alone. */
+  /** Reads the data shards of a small object; undefined for plans only. */
   readonly body: ((manifest: Manifest) => Promise<Uint8Array[]>) | undefined;
   /** Counts a read of a key; undefined if the client only looks ahead. */
   readonly count: ((key: string, token?: string) => void) | undefined;

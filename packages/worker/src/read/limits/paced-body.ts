@@ -109,7 +109,7 @@ export function pacedBody({
           isReading = true;
           const following = await next();
           isReading = false;
-          // The client has left meanwhile, or its stream was taken from it.
+          // The client has left in the meantime, or its stream was taken from it.
           if (hasEnded) return;
           if (following === undefined) {
             if (length !== undefined && sent !== length) throw wrongLength(sent, length);

@@ -201,7 +201,7 @@ async function measure(
   return { machine: describeMachine(pages.browser, []), places, samples, copyRegion: copyRegion?.name };
 }
 
-/** Throws SOURCE_FAILED for another status than 200, and for other bytes than were stored. */
+/** Throws SOURCE_FAILED for a status other than 200, and for other bytes than were stored. */
 function checked(
   { status, sha256, ms, headers, text }: PageRead,
   object: BenchObject,

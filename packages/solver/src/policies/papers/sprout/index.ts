@@ -18,7 +18,7 @@ import { PeriodPopularity } from "../../../policy/period-popularity.ts";
 import { applyConfiguration, type Policy, type PolicyCache, type StorageView } from "../../../policy/policy.ts";
 import { packSnapshot, type SnapshotReader } from "../../../policy/snapshot.ts";
 
-/** The plan leaves out objects with fewer requests per period. */
+/** The plan omits objects with fewer requests per period. */
 const POPULARITY_MIN = 1e-2;
 /** Least deviation of a latency as a share of its mean: at 0 the bound has corners, where it has no gradient. */
 const VARIATION_MIN = 0.05;

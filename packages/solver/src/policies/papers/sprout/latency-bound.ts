@@ -11,7 +11,7 @@ export interface Server {
   readonly mean: number;
   readonly secondMoment: number;
   readonly thirdMoment: number;
-  /** Chunks it serves side by side, each with a queue of its own; above 0. Default 1; Infinity: no chunk waits. */
+  /** Chunks it serves side by side, each with its own queue; above 0. Default 1; Infinity: no chunk waits. */
   readonly parallel?: number;
 }
 
