@@ -35,7 +35,7 @@ function read(xml: string): { readonly fields: Fields; readonly contents: readon
   });
   parser.on("opentag", ({ name }) => {
     if (path.length === 0 && name !== ROOT) {
-      throw new AgaroseError("SOURCE_FAILED", `a listing is no ${ROOT}: ${xml.slice(0, 100)}`);
+      throw new AgaroseError("SOURCE_FAILED", `a listing is not a ${ROOT}: ${xml.slice(0, 100)}`);
     }
     if (path.length === 1 && name === "Contents") contents.push({});
     path.push(name);

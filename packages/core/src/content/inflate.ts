@@ -42,7 +42,7 @@ async function* inflated(
       new AgaroseError(
         "OBJECT_CORRUPT",
         HAS_MESSAGES &&
-          `segment ${index} of ${JSON.stringify(key)} ${found}, its manifest says ${length} bytes: put the object again`,
+          `segment ${index} of ${JSON.stringify(key)} ${found}, its manifest says ${length} bytes: repeat the put`,
         { key, segment: index, expected: length },
         cause,
       );

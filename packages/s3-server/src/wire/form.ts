@@ -120,7 +120,7 @@ class FormReader {
   #count({ length }: Uint8Array): void {
     this.#fieldBytes += length;
     if (this.#fieldBytes <= FIELD_BYTES_MAX) return;
-    const message = `A form may have at most ${FIELD_BYTES_MAX} bytes beside its file.`;
+    const message = `A form may have at most ${FIELD_BYTES_MAX} bytes besides its file.`;
     throw new S3Error("MaxPostPreDataLengthExceeded", message);
   }
 

@@ -301,7 +301,7 @@ function noQuorum(key: string, outcomes: readonly Outcome<unknown>[], needed: nu
   const answered = outcomes.filter(({ error }) => error === undefined).length;
   return new AgaroseError(
     first.code === "CREDENTIALS_REFUSED" ? first.code : "NO_QUORUM",
-    `${answered} of ${outcomes.length} regions took a claim to ${JSON.stringify(key)}, ${needed} are needed: ` +
+    `${answered} of ${outcomes.length} regions accepted a claim to ${JSON.stringify(key)}, ${needed} are needed: ` +
       `readers see the version before; try again once they answer. First error: ${first.message}`,
     { key, answered, needed },
     first,

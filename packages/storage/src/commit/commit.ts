@@ -339,6 +339,6 @@ export function replacedMeanwhile(
   details: Record<string, unknown> = {},
   next = "run the command again if it must win",
 ): AgaroseError {
-  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: ${next}`;
+  const message = `a different writer replaced ${JSON.stringify(key)} at the same time: ${next}`;
   return new AgaroseError("REPLACED_MEANWHILE", message, { key, ...details });
 }

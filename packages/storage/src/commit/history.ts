@@ -65,7 +65,7 @@ async function storeCopy(name: string, bytes: Uint8Array, key: string, context: 
   if (stored >= needed) return;
   throw new AgaroseError(
     "STORE_FAILED",
-    `${stored} of ${outcomes.length} regions took a copy of the version of ${JSON.stringify(key)} that is replaced, ` +
+    `${stored} of ${outcomes.length} regions accepted a copy of the replaced version of ${JSON.stringify(key)}, ` +
       `${needed} are needed: try again once they answer. First error: ${failed[0]!.message}`,
     { key, stored, needed },
     failed[0],

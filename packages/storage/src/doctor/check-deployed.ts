@@ -161,7 +161,8 @@ class PopCheck {
     const others = this.#config.pops.filter(({ name }) => name !== this.#pop.name);
     if (others.length === 0 || continent) return;
     if (!peers) {
-      const message = "works alone: PEERS or PEER_KEY is not set. `agarose deploy` sets both, unless PEERS is off";
+      const message =
+        "works without peers: PEERS or PEER_KEY is not set. `agarose deploy` sets both, unless PEERS is off";
       return this.#add("peers", "warn", message);
     }
     const lost = peers.peers.filter(({ down, silent }) => down || silent).map(({ name }) => name);

@@ -128,7 +128,7 @@ const REMEDIES: Record<
       const merged = withReadRule(rules, origin);
       if (!merged)
         return { outcome: "kept", message: `its rules let ${origin} read already: check what \`url\` serves` };
-      const added = `${JSON.stringify(merged.filter((rule) => !rules.includes(rule)))} beside ${rules.length} rules`;
+      const added = `${JSON.stringify(merged.filter((rule) => !rules.includes(rule)))} in addition to ${rules.length} rules`;
       if (dryRun) return { outcome: "planned", message: `add ${added}` };
       await settings.setCorsRules(merged);
       return { outcome: "fixed", message: `added ${added}` };

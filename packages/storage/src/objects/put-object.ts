@@ -428,7 +428,7 @@ async function restoreChunks(
     const { key } = manifest;
     throw new AgaroseError(
       "WRITE_UNCERTAIN",
-      `the manifest of ${JSON.stringify(key)} was written, but ${gone.length} of its chunks were removed meanwhile, and ` +
+      `the manifest of ${JSON.stringify(key)} was written, but ${gone.length} of its chunks were removed in the meantime, and ` +
         `${needed} of them could not be stored again: run the command again. First error: ${cause.message}`,
       { key, gone: gone.length, needed, first: cause.toJSON() },
       cause,

@@ -41,7 +41,7 @@ const OBJECTS_AT_A_TIME_DRY = 16;
 /** The bucket of plain objects. Throws CONFIG_INVALID where the configuration names none. */
 export function originOf({ origin }: Pick<DeploymentParts, "origin">): S3Store {
   if (origin instanceof S3Store) return origin;
-  const what = origin ? "an `origin` with a `url` alone, which cannot be listed" : "no `origin`";
+  const what = origin ? "an `origin` with only a `url`, which cannot be listed" : "no `origin`";
   throw new AgaroseError("CONFIG_INVALID", `the configuration has ${what}: add the bucket of your plain objects`);
 }
 

@@ -62,7 +62,7 @@ function openBucket(bucket: string, context: DeploymentParts): S3Store {
   const { config } = context;
   const { endpoint } = originOf(context).region;
   if (config.regions.some((region) => region.endpoint === endpoint && region.bucket === bucket)) {
-    const message = `${bucket} is the bucket of a region: name another one for plain objects`;
+    const message = `${bucket} is the bucket of a region: choose a different one for plain objects`;
     throw new AgaroseError("USAGE", message, { bucket });
   }
   return openOrigin({ ...config, origin: { ...config.origin!, bucket } }, { attempts: 3 })!;

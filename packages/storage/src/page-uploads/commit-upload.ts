@@ -55,7 +55,7 @@ export async function commitUpload(object: CodedObject, begun: number, context: 
     const gone = await findGoneChunks(manifest, stored, context);
     if (stored.length - gone.length >= needed) return gone;
     const message =
-      `the manifest of ${JSON.stringify(key)} was written, but ${gone.length} of its chunks were removed meanwhile: ` +
+      `the manifest of ${JSON.stringify(key)} was written, but ${gone.length} of its chunks were removed in the meantime: ` +
       "upload it again";
     throw new AgaroseError("WRITE_UNCERTAIN", message, { key, gone, needed });
   };

@@ -75,7 +75,7 @@ export function opened<T extends { readonly untilMs: number }>(
   const given = Buffer.from(signature, "base64url");
   const right = signatureOf(kind, text, secret);
   if (given.length !== right.length || !timingSafeEqual(given, right)) {
-    throw new AgaroseError("FORBIDDEN", `the ${kind} is not signed by this server: ask it for another one`);
+    throw new AgaroseError("FORBIDDEN", `the ${kind} is not signed by this server: request a new one`);
   }
   const what: unknown = JSON.parse(Buffer.from(text, "base64url").toString());
   const { untilMs } = (isRecord(what) ? what : { untilMs: 0 }) as unknown as T;

@@ -288,6 +288,6 @@ function noPath(key: string): AgaroseError {
 }
 
 function clashOf(key: string, other: string): AgaroseError {
-  const message = `${JSON.stringify(key)} cannot be a file beside ${JSON.stringify(other)} in this folder: leave one out by \`exclude\``;
+  const message = `${JSON.stringify(key)} cannot be a file next to ${JSON.stringify(other)} in this folder: skip one of them by \`exclude\``;
   return new AgaroseError("KEY_INVALID", message, { key, other });
 }

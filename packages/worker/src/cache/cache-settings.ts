@@ -39,11 +39,11 @@ export const CACHE_VARIABLES = {
     true,
   ),
   BUDGET_USD_PER_PERIOD: amount(
-    "What KV operations of one period may cost; the rest waits. Empty: no limit.",
+    "The cost limit of KV operations in one period; the rest waits. Empty: no limit.",
     Infinity,
   ),
   BUDGET_USD_PER_MONTH: amount(
-    "What KV operations of one calendar month may cost; the rest waits. Empty: no limit.",
+    "The cost limit of KV operations in one calendar month; the rest waits. Empty: no limit.",
     Infinity,
   ),
   FILL_EGRESS_BYTES_PER_DAY: wholeNumber(

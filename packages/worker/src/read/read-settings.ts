@@ -70,7 +70,7 @@ export function parseReadSettings(env: object): ReadSettings {
     const found = `variable PUBLISHER_KEYS has ${length} keys and UNSIGNED is ${unsigned}`;
     throw new AgaroseError(
       "CONFIG_INVALID",
-      `${found}: make a key with \`agarose keys new\`, which \`agarose deploy\` writes here, or set UNSIGNED alone ` +
+      `${found}: make a key with \`agarose keys new\`, which \`agarose deploy\` writes here, or set only UNSIGNED ` +
         "(wrangler.toml)",
       { variable: "PUBLISHER_KEYS" },
     );

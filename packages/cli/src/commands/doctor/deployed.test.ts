@@ -131,7 +131,7 @@ test("a PoP with other regions, other keys and no peers, each with what to do", 
     message: expect.stringMatching(/^lacks frankfurt and has old, .* deploy it again/),
   });
   expect(found(own, "keys")).toMatchObject({ state: "fail", message: expect.stringContaining("`agarose deploy`") });
-  expect(found(own, "peers")).toMatchObject({ state: "warn", message: expect.stringContaining("works alone") });
+  expect(found(own, "peers")).toMatchObject({ state: "warn", message: expect.stringContaining("works without peers") });
   expect(found(own, "place")).toMatchObject({ state: "warn", message: expect.stringContaining("agarose init") });
 });
 

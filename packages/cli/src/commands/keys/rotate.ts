@@ -99,7 +99,7 @@ async function finish(file: string, config: Config, options: Options): Promise<S
   await refuseLeft(file, keyId, options);
   const step: Step = {
     publicKeys: [publicKey],
-    lines: [`3 of 3: ${publicKey} alone is trusted`, PUBLISH, "then destroy the old private key"],
+    lines: [`3 of 3: only ${publicKey} is trusted`, PUBLISH, "then destroy the old private key"],
   };
   const dropped = sampleOf(publicKeys.filter((key) => key !== publicKey));
   const summary = [`This stops trusting ${dropped}: what only that key has signed cannot be read any more.`];

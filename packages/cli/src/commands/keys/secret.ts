@@ -122,10 +122,10 @@ async function dropOld(
   const { id: own } = await openSecret(await readSecret({ file }));
   await refuseLeft(own, options);
   const lines = (id: string) => [
-    `3 of 3: ${id} alone encrypts and decrypts`,
+    `3 of 3: only ${id} encrypts and decrypts`,
     "then: take the old secret from the readers, and destroy it",
   ];
-  const summary = ["This drops the old secret of the prefix: what it alone decrypts cannot be read any more."];
+  const summary = ["This drops the old secret of the prefix: objects that only it decrypts become unreadable."];
   await confirm({ summary, question: "Drop it?" }, options);
   if (options.dryRun) return { secrets: [place], lines };
   await putInForce({ ...inForce([own], options), waits: true }, options);

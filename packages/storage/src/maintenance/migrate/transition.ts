@@ -42,7 +42,9 @@ const OTHERS: readonly (readonly [field: keyof Config, verb: string])[] = [
 export function transitionOf(current: ConfigFile, next: ConfigFile): Transition {
   for (const [field, verb] of OTHERS) {
     if (isDeepStrictEqual(current.config[field], next.config[field])) continue;
-    throw usage(`\`${field}\` of ${next.path} is another one: migrate regions only, and change it with \`${verb}\``);
+    throw usage(
+      `\`${field}\` of ${next.path} differs from the present one: migrate regions only, and change it with \`${verb}\``,
+    );
   }
   const before = new Map(current.config.regions.map((region) => [region.name, region]));
   const after = new Set(next.config.regions.map(({ name }) => name));

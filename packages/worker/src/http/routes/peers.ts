@@ -32,7 +32,7 @@ export async function peerExchange(c: Context<AppEnv>): Promise<Response> {
   const { node, epoch, statedMs } = message.cache;
   throw new AgaroseError(
     "REQUEST_INVALID",
-    `message ${statedMs} of ${node} says nothing new: it or a later one has been received`,
+    `message ${statedMs} of ${node} is not new: it or a later one has been received`,
     { from: node, epoch, sequence: statedMs },
   );
 }
