@@ -7,6 +7,7 @@ import { freeDescriptors, isOutOfDescriptors, withDescriptors } from "../files/d
 import type { RegionConfig } from "../config/config.ts";
 import { CREDENTIAL_PROBLEMS } from "./credential-problems.ts";
 import { proxiesOf } from "./proxies.ts";
+import { SigningHash } from "./signing-hash.ts";
 
 /** How a region is asked. */
 export interface S3StoreOptions {
@@ -61,6 +62,7 @@ export function openClient(region: RegionConfig, options: S3StoreOptions): S3Cli
     },
     // The SDK would warn on the console of what `storeFailure` reports anyway.
     logger: SILENT,
+    sha256: SigningHash,
     ...(options.credentials && { credentials: options.credentials }),
   });
   followClock(client);
