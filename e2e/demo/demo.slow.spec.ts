@@ -139,6 +139,9 @@ test("with too few chunks left, the error says how many are needed and how many 
   // The waterfall follows the newest read, so no other one may still be under way.
   await waitForPhotographs(page);
   for (const name of ["s3-frankfurt", "r2-eu", "gcs-belgium", "b2-amsterdam"]) await world.region(name).down();
+  await expect(page.locator("#since")).toHaveText(
+    /^s3-frankfurt, .* and b2-amsterdam are down, so uncached .* may fail\./,
+  );
   // The caches are warm, so only what the regions have may be left.
   for (const { name } of world.pops) await world.pop(name).down();
   await page.getByRole("button", { name: "Read Picos de Europa" }).click();

@@ -15,7 +15,7 @@ const PAUSE_MS = 400;
 const WARM_UP = 3;
 /** Bars are on a log scale. */
 const [FASTEST_MS, SLOWEST_MS] = [5, 2000];
-const LIST = new Intl.ListFormat("en");
+const LIST = new Intl.ListFormat("en-GB");
 
 interface Contestant {
   /** The id of its card. */
@@ -44,7 +44,7 @@ export function startContest(world: DemoWorld): { run(on: boolean): void } {
     if (names.join() === down) return;
     down = names.join();
     for (const card of cards) card.reset();
-    const tooMany = world.state && regionsToSpare(world.state) < 0 ? ", more than any file survives" : "";
+    const tooMany = world.state && regionsToSpare(world.state) < 0 ? ", so uncached photographs may fail" : "";
     byId("since").textContent =
       names.length === 0
         ? "All regions are up again. Counted since then:"
