@@ -7,7 +7,7 @@ import { brotliCompress, gzip } from "node:zlib";
 import { builtFiles } from "@agarose/sw/build";
 
 export const README = new URL("../../README.md", import.meta.url);
-/** A row of the table: file, what it adds, and both sizes in kB. */
+/** A row of the table: file, purpose, and both sizes in kB. */
 export const ROW = /^\| `([\w.-]+\.js)` +\|([^|]+)\| +([\d.]+) kB \| +([\d.]+) kB \|$/gm;
 
 export interface CompressedKb {

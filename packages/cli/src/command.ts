@@ -1,6 +1,6 @@
 /**
- * Commands as data: what a command is called, what it takes and what it does. The types of what it takes follow from
- * its arguments and options, and Commander parses them.
+ * Commands as data: name, arguments and action. The types of the values follow from the arguments and options, which
+ * Commander parses.
  *
  * A help loads this module and those that define commands. So they import nothing that does the work.
  */
@@ -112,7 +112,7 @@ export interface CommandDefinition<A extends Args = Args> {
   readonly description: string;
   /** Stands for a long description in the first help. */
   readonly summary?: string;
-  /** Command lines without `agarose`, each with what it does. */
+  /** Command lines without `agarose`, each with its effect. */
   readonly examples: readonly (readonly [string, string])[];
   readonly args: A;
   /** When the exit code is 1, beside errors. */

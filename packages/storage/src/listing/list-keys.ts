@@ -21,7 +21,7 @@ export interface ListedKeys {
 }
 
 /**
- * Lists `keys`. It omits what it does not know: all keys when too many regions fail, and the last ones when the
+ * Lists `keys`. It omits those that it does not know: all keys when too many regions fail, and the last ones when the
  * listing is long.
  */
 export async function listKeys(keys: readonly string[], context: RegionParts): Promise<ListedKeys> {

@@ -14,7 +14,7 @@ import type { SyncEnd, SyncJob, SyncOptions, SyncOutcome, SyncRemoval, SyncTotal
 const NO_PROGRESS = { addTotal: () => {}, add: () => {} };
 
 /**
- * Makes `to` equal to `from`, and reports what it does to each key. A file or an object that fails is an outcome, and
+ * Makes `to` equal to `from`, and reports the action for each key. A file or an object that fails is an outcome, and
  * does not stop the others.
  *
  * @throws USAGE where the ends are not a folder and a prefix, where there is no such folder, where the source has
