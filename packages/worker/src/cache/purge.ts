@@ -55,8 +55,9 @@ export async function purge(request: PurgeRequest, invocation: Invocation): Prom
   try {
     const matching = snapshot.ledger.filter(({ key }) => matches(request, key));
     const keys = [...request.keys, ...matching.map(({ key }) => key)];
-    await isolate.manifests.forget((key) => matches(request, key), keys);
-    await forgetOriginObjects(request.keys, isolate);
+    const isPurged = (key: string): boolean => matches(request, key);
+    await isolate.manifests.forget(isPurged, keys);
+    await forgetOriginObjects(isPurged, request.keys, isolate);
     return await remove(matching, snapshot, context, invocation);
   } finally {
     // A lease that does not end here expires.

@@ -121,12 +121,13 @@ export async function insteadOfUnknown(
   return found;
 }
 
-/** Drops the copies of these keys from memory and from the Cache API of this data center. */
+/** Drops the copies of matching keys from memory, and of `keys` from the Cache API of this data center. */
 export async function forgetOriginObjects(
+  matches: (key: string) => boolean,
   keys: readonly string[],
   { settings, frontCache, originCopies }: Pick<Isolate, "settings" | "frontCache" | "originCopies">,
 ): Promise<void> {
-  for (const key of keys) originCopies.delete(key);
+  for (const key of originCopies.names().filter(matches)) originCopies.delete(key);
   if (settings.origin !== undefined) await Promise.all(keys.map((key) => frontCache.delete(cacheName(key))));
 }
 
