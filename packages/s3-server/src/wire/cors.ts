@@ -6,10 +6,11 @@ const PREFLIGHT_SECONDS = "3600";
 
 /** Adds the CORS headers of a response to a cross-origin request, whose page may see the headers `exposed`. */
 export function allowOrigin(request: IncomingMessage, response: ServerResponse, exposed: readonly string[]): void {
+  // Also without an origin: a browser that has kept an image would refuse a script the same URL.
+  response.setHeader("vary", "Origin");
   if (request.headers.origin === undefined) return;
   response.setHeader("access-control-allow-origin", "*");
   response.setHeader("access-control-expose-headers", exposed.join(", "));
-  response.setHeader("vary", "Origin");
 }
 
 /** Answers a preflight. */

@@ -71,10 +71,10 @@ async function hold(file: FileReader, bytes: number): Promise<SourceReader> {
   try {
     const content = Buffer.allocUnsafe(bytes + 1);
     const bytesRead = await file.read(content, 0);
-    // It has grown since, or is one whose length the system does not know.
-    if (bytesRead > bytes) return file;
+    // It is being written, or is one whose length the system does not know.
+    if (bytesRead !== bytes) return file;
     await file.close();
-    return await bytesSource(content.subarray(0, bytesRead)).open();
+    return await bytesSource(content.subarray(0, bytes)).open();
   } catch (error) {
     await file.close();
     throw error;

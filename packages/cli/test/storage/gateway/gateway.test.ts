@@ -596,6 +596,8 @@ describe("access", () => {
     expect([preflight.status, ...allowed]).toEqual([200, "*", expect.stringContaining("PUT"), "content-type"]);
     const stored = await fetch(url, { method: "PUT", headers: { origin, "content-type": "text/plain" }, body: "x" });
     const read = await fetch(await signed(gateway, { key }), { headers: { origin } });
+    const image = await fetch(await signed(gateway, { key }));
+    expect(image.headers.get("vary"), "a browser's cache must not give it to a script").toBe("Origin");
     const refused = await fetch(`${gateway.url}/${Bucket}/${key}`, { headers: { origin } });
     expect([stored.status, await read.text(), refused.status]).toEqual([200, "x", 403]);
     for (const { headers } of [stored, read, refused]) {

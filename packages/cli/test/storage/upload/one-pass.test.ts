@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { appendFile, link, open, readFile, rename, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { startTestWorld, type World } from "../../world.ts";
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { putObject, type PutResult } from "@agarose/storage/objects/put-object";
@@ -165,6 +165,27 @@ describe("a file that changes while it is read once completes no chunk", () => {
     expect(refused).toBe(1);
     await expect(world.get("second-pass")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
   });
+});
+
+test("a small file that its writer has emptied for a moment is not read once into memory", async () => {
+  const content = randomBytes(1_000);
+  const path = await fileOf(content);
+  const handle = await open(path);
+  await handle.close();
+  const { stat } = handle;
+  const look = vi.spyOn(Object.getPrototypeOf(handle) as typeof handle, "stat").mockImplementationOnce(async function (
+    this: typeof handle,
+  ) {
+    const stats = await stat.call(this);
+    await truncate(path);
+    return stats as never;
+  });
+  const file = await fileSource(path).open();
+  expect(look).toHaveBeenCalledOnce();
+  look.mockRestore();
+  await writeFile(path, content);
+  expect(await file.read(Buffer.alloc(2_000), 0), "what a second pass compares with the first").toBe(1_000);
+  await file.close();
 });
 
 /** Changes one byte. */
