@@ -146,10 +146,10 @@ test("private keys stay private", async () => {
   expect([opened.status, opened.headers.get("cache-control")]).toEqual([200, "private, no-cache"]);
 });
 
-test.each([
+test.each<[key: string, purged: object]>([
   ["page", { keys: ["page"] }],
   // A Cache API does not say which keys it has below a prefix.
-  ...(isOnNode() ? ([["below/page", { prefix: "below/" }]] as const) : []),
+  ...(isOnNode() ? ([["below/page", { prefix: "below/" }]] satisfies [[string, object]]) : []),
 ])("a purge drops the copy of %s", async (key, purged) => {
   files.set(`/files/${key}`, SMALL);
   await bytesOf(await get(`/o/${key}`));
