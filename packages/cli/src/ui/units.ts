@@ -40,6 +40,12 @@ export function parseAddress(text: string): Address {
   return { host: host.replace(/^\[(.*)\]$/, "$1") || "::", port: Number(port) };
 }
 
+/** The name of a host, in lower case. */
+export function parseHost(text: string): string {
+  if (/^[a-z\d-]+(\.[a-z\d-]+)*$/i.test(text)) return text.toLowerCase();
+  throw usage(text, "is not the name of a host: write it without a scheme and a port, such as s3.example.com");
+}
+
 /** A code, or `auto`. */
 export function parseCode(text: string): Code | "auto" {
   if (text === "auto") return text;

@@ -22,6 +22,8 @@ export interface OriginObject {
 
 /** Objects of at most this length are read whole, and kept in the Cache API. */
 const CACHED_BYTES_MAX = 4 * 1024 * 1024;
+/** A copy in memory takes about so much beside its bytes and its key: many files of a site are tiny. */
+const ENTRY_BYTES = 500;
 /** How long the origin has for the head of an answer, and for all of a small object. */
 const PATIENCE_MS = 30_000;
 
@@ -82,7 +84,8 @@ async function originObject(
       if (mayCache) {
         const { manifestTtlSeconds: seconds } = settings;
         const copy = packed(head, content);
-        originCopies.set(key, { bytes: copy.length, copy, untilMs: clock.now() + seconds * 1000 });
+        const entryBytes = copy.length + key.length + ENTRY_BYTES;
+        originCopies.set(key, { bytes: entryBytes, copy, untilMs: clock.now() + seconds * 1000 });
         invocation.waitUntil(frontCache.put(cacheName(key), copy, seconds));
       }
       return inMemory(key, head, content);

@@ -2,7 +2,7 @@ import { defineCommand, negatedFlag, option, valued } from "../../command.ts";
 import { CONSISTENCY } from "../../ui/args.ts";
 import { BUCKET } from "@agarose/storage/gateway/bucket";
 import { parseSize } from "@agarose/storage/maintenance/amounts";
-import { parseAddress } from "../../ui/units.ts";
+import { parseAddress, parseHost } from "../../ui/units.ts";
 
 /** The environment variables of the key id that clients sign with, and of its secret. */
 export const [KEY_ID, SECRET] = ["AGAROSE_GATEWAY_ACCESS_KEY_ID", "AGAROSE_GATEWAY_SECRET_ACCESS_KEY"] as const;
@@ -14,7 +14,7 @@ export const args = {
     parse: parseAddress,
   }),
   domain: option("<name>", `also answer clients that send requests to ${BUCKET}.<name>`, {
-    parse: (name) => name.toLowerCase(),
+    parse: parseHost,
   }),
   keys: option("<file>", "JSON list of the pairs of keys of clients, in place of the two variables"),
   spool: valued("<size>", "most bytes of uploads that may wait on disk", { default: "16GiB", parse: parseSize }),
