@@ -1,4 +1,5 @@
-/** * A CDN, as plainly as it can be built here: an edge cache of whole objects, least recently used first out, in
+/**
+ * A CDN, as plainly as it can be built here: an edge cache of whole objects, least recently used first out, in
  * front of whole copies in one bucket or several. `/o/<key>` answers from KV, or from the first bucket that has the
  * object.
  */

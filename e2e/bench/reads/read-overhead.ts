@@ -1,4 +1,5 @@
-/** * The cost of reading through the service worker when it has nothing left to save: a 1 MB object whose k chunks
+/**
+ * The cost of reading through the service worker when it has nothing left to save: a 1 MB object whose k chunks
  * are all in the PoP's cache, against a plain `fetch` of the same bytes from the same PoP over the same emulated link.
  *
  * Plain fetches run in a page without a service worker, because one in control would delay them too.

@@ -1,4 +1,5 @@
-/** * The baseline of a bulk `agarose put`: the AWS SDK with its defaults, 32 files at a time into one bucket.
+/**
+ * The baseline of a bulk `agarose put`: the AWS SDK with its defaults, 32 files at a time into one bucket.
  * `node sdk-bulk.ts ENDPOINT BUCKET FOLDER`.
  */
 import { readdir, readFile } from "node:fs/promises";

@@ -1,4 +1,5 @@
-/** * The baseline of `agarose put` and `get`: the AWS SDK with its defaults and one request for the whole
+/**
+ * The baseline of `agarose put` and `get`: the AWS SDK with its defaults and one request for the whole
  * object. `node sdk-client.ts put|get ENDPOINT BUCKET KEY FILE`. `put-coded` puts as many bytes as 9+3 has, in as many
  * requests: twelve ninths of the file at once, in turn to the buckets of a list with commas.
  */

@@ -1,5 +1,4 @@
-/** * The requirements of Agarose for an S3 server, as one suite that runs against every server we use.
- */
+/** The requirements of Agarose for an S3 server, as one suite that runs against every server we use. */
 import { createHash, hash, randomBytes } from "node:crypto";
 import { PassThrough, Readable } from "node:stream";
 import { Crc32, Crc32c, Crc64Nvme } from "@aws-sdk/checksums/crc";

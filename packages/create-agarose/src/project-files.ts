@@ -46,7 +46,8 @@ export async function projectFiles(answers: Answers, options: ProjectOptions): P
   return files;
 }
 
-/** * The options of the local world after `app`: its places, and a code that survives as many regions as the
+/**
+ * The options of the local world after `app`: its places, and a code that survives as many regions as the
  * project asks for. The local world promises one, so its `auto` does not do for two.
  */
 function worldFields(answers: Answers): string {

@@ -1,4 +1,5 @@
-/** * The loss of `code: auto` against every other code that survives as much: prints the tables of
+/**
+ * The loss of `code: auto` against every other code that survives as much: prints the tables of
  * docs/internals/policies-measured.md.
  *
  *   node packages/lab/bench/auto-codes.ts [PLACE...]    # some ten minutes

@@ -1,6 +1,4 @@
-/**
- * A deployment, and what is done with its objects.
- */
+/** A deployment, and what is done with its objects. */
 import { AgaroseError, type Clock, type Random } from "@agarose/core";
 import type { Manifest, ManifestRecord } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
@@ -355,7 +353,8 @@ export class Deployment {
     return outcomesOf(this.#parts, (report, parts) => syncFolder(from, to, options, report, parts));
   }
 
-  /** * Answers the requests of `putObject` of `@agarose/sw/upload`: mount it at `/v1/uploads`. The page gets URLs by
+  /**
+   * Answers the requests of `putObject` of `@agarose/sw/upload`: mount it at `/v1/uploads`. The page gets URLs by
    * which it may store the chunks of one object, and no key.
    *
    * @throws CONFIG_INVALID naming the option.

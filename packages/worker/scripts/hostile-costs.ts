@@ -1,4 +1,5 @@
-/** * The work of a PoP for one hostile request, and its cost: `node packages/worker/scripts/hostile-costs.ts` prints
+/**
+ * The work of a PoP for one hostile request, and its cost: `node packages/worker/scripts/hostile-costs.ts` prints
  * the table of docs/reference/request-costs.md. `packages/worker/test/hostile-costs.slow.test.ts` counts the operations
  * of each request in workerd, and fails when a row says too little or far too much.
  */

@@ -38,7 +38,8 @@ const OPERATIONS_OF_KEY = 60;
 const BODY_BYTES = [30, 5_000, 200_000] as const;
 const Bucket = "agarose";
 
-/** * The faults of a region: it closes connections, answers nothing, answers late, or does what was requested
+/**
+ * The faults of a region: it closes connections, answers nothing, answers late, or does what was requested
  * and closes the connection before it has answered.
  */
 type Away = (typeof AWAY)[number];

@@ -1,4 +1,5 @@
-/** * The cost of commands that walk over all objects: time, requests and the most memory of the process.
+/**
+ * The cost of commands that walk over all objects: time, requests and the most memory of the process.
  *
  *     node packages/cli/test/scale/scale.ts [objects] [command…]
  */

@@ -113,7 +113,8 @@ function folderApp(folder: string): OpenedApp {
   };
 }
 
-/** * The message for a folder without a page. The `public` folder of a project with a bundler has no page: it is only
+/**
+ * The message for a folder without a page. The `public` folder of a project with a bundler has no page: it is only
  * copied beside what the bundler makes.
  */
 function missingPage(folder: string): string | undefined {

@@ -1,4 +1,5 @@
-/** * The savings of keeping d chunks of an object, and the chunks: the caching options (Agar, ICDCS'17, section IV)
+/**
+ * The savings of keeping d chunks of an object, and the chunks: the caching options (Agar, ICDCS'17, section IV)
  * for the actual read, from the best k + delta sources of which the first k count. Pure.
  */
 

@@ -41,7 +41,8 @@ export function pricesInMs({ waitingPerHour, writePerMillion, storagePerGbMonth,
   };
 }
 
-/** * The cost of one more cached chunk of an object: the writes of its stripes, and the egress of what the
+/**
+ * The cost of one more cached chunk of an object: the writes of its stripes, and the egress of what the
  * fill reads. A new row of the code is computed from k chunks, which come from the cheapest regions; a copy reads one.
  */
 export function fillMs(

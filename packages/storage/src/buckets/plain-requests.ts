@@ -1,4 +1,5 @@
-/** * Additions of the AWS SDK to requests beyond the S3 of its first clients. Some S3-compatible stores refuse it, so a
+/**
+ * Additions of the AWS SDK to requests beyond the S3 of its first clients. Some S3-compatible stores refuse it, so a
  * request goes without where it gains nothing, and without checksum headers where a store has refused them.
  */
 import { createHash } from "node:crypto";

@@ -20,7 +20,8 @@ const KILL_AFTER_MS = 2_000;
 /** Keys, secrets and signatures have a few kilobytes at most. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
-/** * The program's output on stdout. Its output on stderr is shown on a terminal, where it may ask for something,
+/**
+ * The program's output on stdout. Its output on stderr is shown on a terminal, where it may ask for something,
  * and nowhere else.
  *
  * @throws an Error that names the program, or an AbortError when this process is told to end.

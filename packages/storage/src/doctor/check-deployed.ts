@@ -1,4 +1,5 @@
-/** * Checks of deployed PoPs by their own answers: places, entry, clocks, CORS, periods, buckets, keys
+/**
+ * Checks of deployed PoPs by their own answers: places, entry, clocks, CORS, periods, buckets, keys
  * and peers.
  */
 import { toAgaroseError } from "@agarose/core";

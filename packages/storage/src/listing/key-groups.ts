@@ -1,4 +1,5 @@
-/** * The objects of the buckets for one key at a time, in order of the keys and in constant memory.
+/**
+ * The objects of the buckets for one key at a time, in order of the keys and in constant memory.
  *
  * Listings come in order of the names, and `!` ends every key in them, so a merge of all listings meets each key once.
  * A region that lists in another order counts as one that cannot be listed: what it has would seem to be missing.

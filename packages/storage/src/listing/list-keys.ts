@@ -1,5 +1,4 @@
-/** * The state of the regions for many keys, by listings: one request for a thousand keys in place of one for each.
- */
+/** The state of the regions for many keys, by listings: one request for a thousand keys in place of one for each. */
 import type { AgaroseError } from "@agarose/core";
 import { keyName } from "@agarose/core/format";
 import { majorityOf, type RegionParts } from "../commit/write-context.ts";

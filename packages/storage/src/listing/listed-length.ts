@@ -1,4 +1,5 @@
-/** * The meaning of a listed manifest's length: every reader refuses an object without the fields that a tombstone
+/**
+ * The meaning of a listed manifest's length: every reader refuses an object without the fields that a tombstone
  * lacks, so the shortest object is longer than the longest tombstone that is written.
  */
 import type { RegionObject } from "./key-groups.ts";

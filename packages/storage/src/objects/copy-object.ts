@@ -20,7 +20,8 @@ export interface ObjectCopy extends Pick<PutObject, "key" | "onlyIf"> {
   readonly checksums?: Described["headers"] | undefined;
 }
 
-/** * The put that copies the object of `manifest`. A copy onto itself, with other headers, needs a manifest
+/**
+ * The put that copies the object of `manifest`. A copy onto itself, with other headers, needs a manifest
  * alone where `putObject` finds the chunks in order, and rejects with REPLACED_MEANWHILE for any other version. It
  * throws as `shownManifest` does.
  */

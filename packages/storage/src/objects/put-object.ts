@@ -69,7 +69,8 @@ export interface PutObject {
    * tombstone. With it, the put is committed only if no other writer comes between.
    */
   readonly onlyIf?: (current: Manifest | undefined, newest: ManifestRecord | undefined) => void;
-  /** * The caller's view of the key, the newest of it in a majority. As with `onlyIf`, the put is committed only if
+  /**
+   * The caller's view of the key, the newest of it in a majority. As with `onlyIf`, the put is committed only if
    * no other writer comes between.
    */
   readonly survey?: Survey;

@@ -1,4 +1,5 @@
-/** * The object of every region under the name of a key's manifest, with the ETag by which it can be replaced.
+/**
+ * The object of every region under the name of a key's manifest, with the ETag by which it can be replaced.
  *
  * A manifest that this writer cannot use is not nothing: another writer, by another key or a newer program, may have
  * acknowledged it. So only sound manifests and their absence are answers, and a majority of the regions must give one.

@@ -133,7 +133,8 @@ export function areKnown(known: Known | undefined, file: FileStatus, etag: strin
   return known !== undefined && etag === known.etag && known.file === signatureOf(file);
 }
 
-/** * The note about a file and an object that are equal. `file` has the file's attributes at `readMs`, before it was
+/**
+ * The note about a file and an object that are equal. `file` has the file's attributes at `readMs`, before it was
  * read.
  */
 export function knownOf(file: FileStatus, etag: string | undefined, readMs: number): Known | undefined {

@@ -1,4 +1,5 @@
-/** * Commands that run at the same time, over stores and processes that fail, keep every promise. Many more schedules
+/**
+ * Commands that run at the same time, over stores and processes that fail, keep every promise. Many more schedules
  * run in `families.slow.test.ts`.
  */
 import { expect, test } from "vitest";

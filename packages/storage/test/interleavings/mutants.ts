@@ -6,11 +6,15 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { loadEngines, SOURCES, type Engines } from "./engines.ts";
+import * as families from "./schedules/families.ts";
+import type { scheduleOf } from "./schedules/schedule.ts";
 
 /** A mistake: what a file says, and what it says instead. */
 export interface Mutant {
   /** The mistake. */
   readonly name: string;
+  /** The schedules that find it. Default: those of every kind. */
+  readonly family?: typeof scheduleOf;
   readonly edits: readonly (readonly [file: string, now: string, instead: string])[];
 }
 
@@ -35,6 +39,7 @@ export const CLOCKS_UNCOMPARED = ["listing/region-clocks.ts", "  refuseSkew(read
 export const MUTANTS: readonly Mutant[] = [
   {
     name: "put says unchanged after a look at one region",
+    family: families.killedAndRepeated,
     edits: [
       ["commit/commit.ts", "!holds(region, bytes));", "!holds(region, bytes)).slice(0, 0);"],
       ["objects/put-object.ts", "const { newest } = survey;", "const newest = survey.regions[0]!.record;"],
@@ -59,10 +64,12 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a client takes an older version than it has seen",
+    family: families.besideHostileRegion,
     edits: [["objects/manifests.ts", "      generationMin,\n", ""]],
   },
   {
     name: "gc deletes by the age of chunks, and lists before it looks",
+    family: families.cleanedUnderReader,
     edits: [
       [CLEAN, "if (ageOf && unmarked.length > 0) {", "if (false) {"],
       [CLEAN, "} else if (uncounted.length > 0) {", "} else if (false) {"],
@@ -79,6 +86,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "gc takes ages by its own clock, and compares it with no other",
+    family: families.cleanedByWrongClock,
     edits: [
       CLOCKS_UNCOMPARED,
       [
@@ -142,6 +150,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a writer copies what it saw before its first write, and not what came since",
+    family: families.replacedUnderKeep,
     edits: [
       [WRITE, "const copying = onReplace(current);", "const copying = attempt === 1 ? onReplace(current) : undefined;"],
     ],
@@ -152,10 +161,12 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a copy counts in less than a majority",
+    family: families.replacedUnderKeep,
     edits: [[HISTORY, "const needed = majorityOf(context.stores);", "const needed = majorityOf(context.stores) - 1;"]],
   },
   {
     name: "a restore takes any generation that is free",
+    family: families.restoredBesideWriters,
     edits: [
       [
         "objects/put-object.ts",
@@ -166,14 +177,17 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "rm removes the chunks of a version that is kept",
+    family: families.replacedUnderKeep,
     edits: [["objects/remove-object.ts", "const isKept = keepMsOf(key, context.config) > 0;", "const isKept = false;"]],
   },
   {
     name: "gc does not look at the claims of writers that run",
+    family: families.cleanedUnderWriter,
     edits: [[CLEAN, "!writers.uploads.has(upload)", "true"]],
   },
   {
     name: "gc looks at the claims after the manifests",
+    family: families.cleanedUnderWriter,
     edits: [
       ["maintenance/gc/key-view.ts", "    const writers = await writersOf(group, context);\n", ""],
       [
@@ -185,6 +199,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a writer removes claims that it has not seen",
+    family: families.killedBesideHostileRegion,
     edits: [
       [
         COMMIT,
@@ -208,14 +223,17 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "gc does not look at the history",
+    family: families.replacedUnderKeep,
     edits: [[CLEAN, "new Set([...current, ...history.uploads]);", "new Set(current);"]],
   },
   {
     name: "gc ends the time of a copy a day early",
+    family: families.replacedUnderKeep,
     edits: [["maintenance/gc/key-view.ts", "ageOf(copy) < keepMs", "ageOf(copy) < keepMs - 86_400_000"]],
   },
   {
     name: "a client takes a manifest that no trusted key has signed",
+    family: families.besideHostileRegion,
     edits: [
       ["objects/manifests.ts", "import { isTombstone,", "import { acceptUnsigned, isTombstone,"],
       ["objects/manifests.ts", "      trust,\n", "      trust: acceptUnsigned,\n"],
@@ -223,26 +241,32 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "expire removes what another writer has put since it was listed",
+    family: families.expiredBesideWriters,
     edits: [[EXPIRE, "await removeObject(key, context, { onlyIf, survey });", "await removeObject(key, context);"]],
   },
   {
     name: "expire goes by the oldest time that a region lists",
+    family: families.expiredBesideWriters,
     edits: [["listing/region-clocks.ts", "[needed - 1] ?? 0", "[0] ?? 0"], CLOCKS_UNCOMPARED],
   },
   {
     name: "a chunk under the former name of a region counts as lost",
+    family: families.renamedBesideWriters,
     edits: [["buckets/region-names.ts", "name === wanted || formerly === wanted", "name === wanted"]],
   },
   {
     name: "a strong read takes the first answer",
+    family: families.besideRegionsThatComeAndGo,
     edits: [["objects/manifests.ts", 'if (how.consistency === "eventual") return', "return"]],
   },
   {
     name: "what a writer cannot use counts as nothing",
+    family: families.rotatedBesideWriters,
     edits: [[SURVEY, "if (usable >= needed) return newest;", "return newest;"]],
   },
   {
     name: "a writer does not look which keys are in force",
+    family: families.rotatedBesideWriters,
     edits: [
       [COMMIT, "await context.fence?.check(record, input.isContent);", ""],
       [COMMIT, "await context.fence?.check(sealed.record, input.isContent).catch(", "await Promise.resolve().catch("],
@@ -250,12 +274,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a batch does not look for those of others",
+    family: families.manyByBatches,
     edits: [
       [BATCHES, "others.every(({ entries }) => entries.get(key)?.generation !== generation)", "others.length >= 0"],
     ],
   },
   {
     name: "a batch counts in less than a majority",
+    family: families.manyByBatches,
     edits: [
       [BATCHES, "enough: majorityOf(context.stores), isGood: () => true };", "enough: 1, isGood: () => true };"],
       [
@@ -267,6 +293,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a batch looks for those of others before it is stored",
+    family: families.manyByBatches,
     edits: [
       [BATCHES, "const holders = await storeBatch(name, entries, context);", ""],
       [
@@ -286,28 +313,34 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a batch does not look at manifests after its claim",
+    family: families.manyByBatches,
     edits: [
       [BATCHES, "listings.every((found) => found.get(manifestName(key)) === etags.get(key))", "listings.length > 0"],
     ],
   },
   {
     name: "a batch takes the next generation, as its own claim does",
+    family: families.manyByBatches,
     edits: [["commit/generations.ts", "(Math.floor(passed / BATCH_STEP) + 1) * BATCH_STEP", "generation + 1"]],
   },
   {
     name: "a page's upload goes by a claim that another writer has won",
+    family: families.begunAtOneMoment,
     edits: [["commit/claim.ts", "own.toSorted((a, b) => b.generation - a.generation)[0]", "own[0]"]],
   },
   {
     name: "a token may begin its upload twice at one moment",
+    family: families.uploadedBesideWriters,
     edits: [[UPLOADS, "if ((await findBegun(key, upload, context))?.isTwice !== false) throw usedUp(key);", ""]],
   },
   {
     name: "a page that commits again hears that all regions have it",
+    family: families.uploadedBesideWriters,
     edits: [[UPLOADS, "compareAge(record, newest) !== 0);", "compareAge(record, newest) !== 0).slice(0, 0);"]],
   },
   {
     name: "a manifest is renamed over what another writer has put meanwhile",
+    family: families.renamedBesideWriters,
     edits: [[COMMIT, "copies: true, seal", "seal"]],
   },
 ];

@@ -127,7 +127,8 @@ export function parseFile(input: unknown, { url, prefix }: ConfigFile): ClientCo
   );
 }
 
-/** * The parameters of a worker's own URL, or undefined when it names no configuration: `?config=/agarose.json`,
+/**
+ * The parameters of a worker's own URL, or undefined when it names no configuration: `?config=/agarose.json`,
  * `&prefix=/media/` for a prefix other than `/ec/`, `&claim=no` to leave open pages alone, `&navigations=yes` to open
  * objects as pages.
  *
@@ -170,9 +171,7 @@ function parseEndpoints(field: string, value: unknown, base: string): Endpoint[]
   });
 }
 
-/**
- * A script that is injected into a page could register the worker with its own configuration from another origin.
- */
+/** A script that is injected into a page could register the worker with its own configuration from another origin. */
 function parseOwnUrl(file: string, href: string): string {
   const url = parseUrl("config", file, href);
   const { origin } = new URL(href);

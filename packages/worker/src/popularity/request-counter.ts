@@ -1,4 +1,5 @@
-/** * Notes of one isolate while it reads (requests, doubtful cache values, how long regions took), handed
+/**
+ * Notes of one isolate while it reads (requests, doubtful cache values, how long regions took), handed
  * on in batches beside the reads. No
  * read waits for it, and a lost batch only costs a little accuracy.
  */

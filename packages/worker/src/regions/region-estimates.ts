@@ -1,4 +1,5 @@
-/** * A PoP's estimates of its regions: how long they need, how much longer for each byte, and whether they answer at
+/**
+ * A PoP's estimates of its regions: how long they need, how much longer for each byte, and whether they answer at
  * all.
  *
  * Only probes decide which region is down or slow. Reads refine the latencies within bounds: their times are clamped to

@@ -1,4 +1,5 @@
-/** * The state of one isolate between invocations. It shares data only: responses, streams and signals belong to the
+/**
+ * The state of one isolate between invocations. It shares data only: responses, streams and signals belong to the
  * invocation that created them.
  */
 import { type Codec, systemClock, systemSha256 } from "@agarose/core";

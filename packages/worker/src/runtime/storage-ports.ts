@@ -1,4 +1,5 @@
-/** * The storage that the application needs, on any platform: Workers KV and Durable Objects at Cloudflare, files and
+/**
+ * The storage that the application needs, on any platform: Workers KV and Durable Objects at Cloudflare, files and
  * SQLite on Node. Types only. The suites of `*.pop.workerd.test.ts` run over both.
  */
 import type { Sql } from "./sql.ts";

@@ -1,6 +1,8 @@
 /**
- * Wrangler's configuration of all PoPs, made from the configuration of the command line. Pure. * The settings of a
- * configuration are rewritten each time. The rest of the file is kept: KV ids, tuned variables, routes.
+ * Wrangler's configuration of all PoPs, made from the configuration of the command line. Pure.
+ *
+ * The settings of a configuration are rewritten each time. The rest of the file is kept: KV ids, tuned variables,
+ * routes.
  */
 import { AgaroseError } from "@agarose/core";
 import { isRecord } from "@agarose/core/format";

@@ -1,5 +1,4 @@
-/** * The promises of a manifest about its content and its author: versions that bind, signatures and tombstones.
- */
+/** The promises of a manifest about its content and its author: versions that bind, signatures and tombstones. */
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../../test/errors.ts";
 import { testPublisher } from "../../../test/objects/publisher.ts";

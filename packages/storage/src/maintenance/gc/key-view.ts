@@ -1,4 +1,5 @@
-/** * The possible users of a key's uploads: writers, manifests and the history, looked at in this order. A writer's
+/**
+ * The possible users of a key's uploads: writers, manifests and the history, looked at in this order. A writer's
  * claim goes only once its manifest is there, and a manifest of a kept version only once its copy is there.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";

@@ -1,4 +1,5 @@
-/** * Answers of a hostile region: old signed manifests of any region, forged ones, none, wrong bytes and wrong times.
+/**
+ * Answers of a hostile region: old signed manifests of any region, forged ones, none, wrong bytes and wrong times.
  * It does not keep all that is written, and it cannot sign.
  */
 import type { ListedObject } from "../../../src/buckets/store.ts";
