@@ -36,6 +36,8 @@ test.beforeEach(async ({ world, page, context }) => {
 test.afterEach(() => {
   server.closeAllConnections();
   server.close();
+  // Commands of later tests in this process would go by it.
+  delete process.env["AGAROSE_CONFIG"];
 });
 
 /** The bytes that a page stores, which it makes itself. */
