@@ -55,7 +55,7 @@ export const rangeCasesOverServiceWorker: readonly BrowserCase[] = [
   },
 ];
 
-/** Asks one after another. What a body says of an error is omitted. */
+/** Asks one after another. The text of an error in a body is omitted. */
 function seenOf(page: AppPage, url: string, cases: readonly RangeCase[]): Promise<(Seen & { name: string })[]> {
   return page.evaluate(
     async ({ path, requests }) => {

@@ -25,8 +25,8 @@ export interface Scrubber {
 }
 
 /**
- * A part that fails restarts where the last one ended. What it has repaired is sound by then. It may take long,
- * when full reads are slowed down, and every request has its own deadline.
+ * A part that fails restarts where the last one ended, because the objects repaired so far are sound by then. It may
+ * take long when full reads are slowed down, and every request has its own deadline.
  */
 const RETRIES = { retries: { limit: 5, delay: "1 minute", backoff: "exponential" }, timeout: "1 day" } as const;
 /** Between two looks at the children. */

@@ -2,7 +2,7 @@
  * Makes sure that the newest version of a key is one that a majority holds, before anything is decided by it.
  *
  * A version that only a minority holds may be of a writer that is active, that is undoing it, or that has died. So it
- * is looked at again for a while. What then stays so gets its own generation, by the protocol of every writer.
+ * is looked at again for a while. A version that stays so gets its own generation, by the protocol of every writer.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import type { ManifestRecord } from "@agarose/core/format";

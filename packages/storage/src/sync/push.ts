@@ -101,7 +101,7 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncTota
   return { ...result, ...(absences && { waiting: extra.length - removed.length }) };
 }
 
-/** Notes what has no file. What `include` and `exclude` omit stays as another sync has noted it. */
+/** Notes the keys without a file. Keys that `include` and `exclude` omit stay as another sync has noted them. */
 function noteAbsent(
   { filter, prefix }: SyncJob,
   extra: readonly KeyGroup[],

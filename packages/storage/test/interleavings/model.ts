@@ -330,7 +330,7 @@ export class Model {
     throw new Violation(`${writer.verb} ${writer.id} reported ${code}, and region ${holder} still holds what it wrote`);
   }
 
-  /** Whatever another version replaces in a region was copied to a majority before. */
+  /** A version that another one replaces in a region was copied to a majority before. */
   #checkKept(before: SeenRecord | undefined, record: SeenRecord | undefined, region: number): void {
     if (this.#keepMs === 0 || before?.upload === undefined || before.upload === record?.upload) return;
     // An undone write gives its place back.

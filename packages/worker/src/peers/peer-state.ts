@@ -97,7 +97,7 @@ export class PeerState extends DurableObject<PeerStateEnv> {
   readonly #facts: Facts;
   readonly #table = new PeerTable();
   readonly #events: CacheEvents;
-  /** What isolates have been told, without its epoch; in memory only, because it may be longer than a row. */
+  /** The last published text, without its epoch; in memory only, because it may be longer than a row. */
   #published: string | undefined;
   /** The nearest peers as they were told. */
   #toldNear: readonly string[] = [];

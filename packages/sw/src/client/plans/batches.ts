@@ -59,7 +59,7 @@ export class Batches {
     const part = new Part(request, batch);
     batch.parts.set(request.key, part);
     if (batch.parts.size === BATCH_KEYS_MAX) this.#send(batch);
-    // A PoP omits keys that it has no plan of. What it says of one alone is its answer.
+    // A PoP omits keys that it has no plan of. Its answer about a single key counts.
     return (await part.bundle) ?? requestBundle(request, this.#ports);
   }
 
