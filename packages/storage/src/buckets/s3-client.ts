@@ -21,6 +21,8 @@ export interface S3StoreOptions {
   readonly idleMs?: number;
   /** A stream of more than four times as many bytes is stored in parts of this length. Default: 1 GiB. */
   readonly partBytes?: number;
+  /** Whether headers have the tags of an object, which cost a request. Regions may tag chunks. Default: false. */
+  readonly readsTags?: boolean;
   /** Called when the store asks for fewer requests. The request itself is retried after a pause. */
   readonly onThrottle?: () => void;
 }

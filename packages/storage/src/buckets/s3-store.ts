@@ -68,6 +68,7 @@ export class S3Store implements Store {
   /** Tries of a page by ourselves, where the SDK has one. */
   readonly #triesOfList: number;
   readonly #partBytes: number;
+  readonly #readsTags: boolean;
   #takesTrailers: boolean;
   #takesChecksums: boolean;
   /** Whether the store removes many objects by one request. */
@@ -76,6 +77,7 @@ export class S3Store implements Store {
   constructor(region: RegionConfig, options: S3StoreOptions = {}) {
     this.region = region;
     this.#partBytes = options.partBytes ?? PART_BYTES;
+    this.#readsTags = options.readsTags ?? false;
     this.#credentialsOrigin = options.credentialsOrigin ?? ORIGIN_DEFAULT;
     this.#client = openClient(region, options);
     this.#takesChecksums = region.checksums ?? true;
@@ -136,11 +138,11 @@ export class S3Store implements Store {
     });
   }
 
-  /** The parts of an answer that readers use, and the tags in the header that an object is put with. */
+  /** The headers that readers use, and with `readsTags` the tags, in the header that an object is put with. */
   async #described(name: string, all: SmallAnswer["headers"], signal: AbortSignal | undefined): Promise<Headers> {
     const kept = Object.keys(all).filter((header) => KEPT_HEADERS.has(header) || mayKeepHeader(header));
     const headers = new Headers(kept.map((header) => [header, all[header] ?? ""]));
-    if (!Number(all["x-amz-tagging-count"])) return headers;
+    if (!this.#readsTags || !Number(all["x-amz-tagging-count"])) return headers;
     const command = new GetObjectTaggingCommand({ Bucket: this.region.bucket, Key: name });
     const { TagSet = [] } = await this.#client.send(command, signal && { abortSignal: signal });
     const tags = new URLSearchParams(TagSet.map(({ Key = "", Value = "" }) => [Key, Value]));

@@ -41,7 +41,8 @@ export function openOrigin(config: Config, options: S3StoreOptions): S3Store | u
   const { endpoint, bucket } = config.origin ?? {};
   if (!config.origin || endpoint === undefined || bucket === undefined) return undefined;
   const region = { ...config.origin, endpoint, bucket, name: "origin", provider: "", url: `${endpoint}/${bucket}` };
-  return eachRegion({ ...config, regions: [region] }, options, (own, itsOptions) => new S3Store(own, itsOptions))[0];
+  const open = (own: RegionConfig, its: S3StoreOptions): S3Store => new S3Store(own, { ...its, readsTags: true });
+  return eachRegion({ ...config, regions: [region] }, options, open)[0];
 }
 
 /** Opens another bucket at the endpoint of a region, by the keys of that region. */

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startWithOrigin, type WithOrigin } from "../../test/origin.ts";
 import { allOf } from "../../test/three-regions.ts";
 import { openStores } from "../buckets/stores.ts";
+import type { Config } from "../config/config.ts";
 import { Deployment, openDeployment } from "../deployment.ts";
 import type { ReleaseOutcome } from "./release-object.ts";
 
@@ -92,6 +93,16 @@ test("tags go along in both directions, and one that changes is written again", 
   await store.put("short", "ours", { headers: { "x-amz-tagging": "to=none&of=a%20b%2Bc%26d" } });
   expect(outcomesOf(await release())).toEqual(["released short"]);
   expect(await ofPlain("short")).toContain("to=none");
+});
+
+test("a chunk that its region has tagged is read without a look at the tags", async () => {
+  await world.put("scanned", "clean", { headers: { "x-amz-tagging": "scan=clean" } });
+  const [region] = openStores({ ...world.config, providers: {}, regions: [world.origin.region] } as Config);
+  for (const { headers } of [(await world.origin.look("scanned"))!, await world.origin.get("scanned")]) {
+    expect(headers.get("x-amz-tagging"), "the tag is there").toBe("scan=clean");
+  }
+  expect((await region!.get("scanned")).headers.get("x-amz-tagging")).toBeNull();
+  region!.close();
 });
 
 test("a bucket that keeps no tags, or does not show them, is a failure of the objects that have some", async () => {
