@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { loadEngines, type Engines } from "./engines.ts";
 import * as families from "./schedules/families.ts";
-import { CLOCKS_UNCOMPARED, MUTANTS, withMutant, type Mutant } from "./mutants.ts";
+import { CLOCKS_UNCOMPARED, MUTANTS, withMutant } from "./mutants.ts";
+import type { Edit } from "./mutation.ts";
 import { scheduleOf } from "./schedules/schedule.ts";
 import { search } from "./schedules/search.ts";
 import { simulate } from "./simulation.ts";
@@ -47,12 +48,18 @@ test("gc with a wrong clock refuses, and by the clocks of the regions it would d
   expect(result.failure, result.text).toBeUndefined();
 });
 
-test.each<[string, Mutant["edits"][number]]>([
-  ["the command fails by it", ["commit/commit.ts", "context.fence?.prepare();", "gone.then();"]],
-  [
-    "the command takes it for an outage",
-    ["commit/claim.ts", "const bytes = Buffer.from(body);", "const bytes = gone;"],
-  ],
+test.each<[string, Edit, string]>([
+  ["its function is gone", ["commit/claim.ts", "claimed", "call prepare", "0"], "it is there 0 times"],
+  ["its place is gone", ["commit/commit.ts", "timeAfter", "call prepare", "0"], "`call prepare` fits 0 places"],
+  ["several places fit", ["commit/commit.ts", "sealOwn", "test copies", "0"], "`test copies` fits 5 places"],
+])("a mutant names its file and function when %s", async (_, edit, problem) => {
+  const found = withMutant({ name: "out of date", edits: [edit] }, async () => {});
+  await expect(found).rejects.toThrow(`${edit[0]}, function ${edit[1]}: ${problem}`);
+});
+
+test.each<[string, Edit]>([
+  ["the command fails by it", ["commit/commit.ts", "commitRecord", "call prepare", "gone.then()"]],
+  ["the command takes it for an outage", ["commit/claim.ts", "claimIn", "value bytes 1", "gone"]],
 ])("a mutant whose text names what is not there is broken, and proves nothing: %s", async (_, edit) => {
   const mutant = { name: "text that no longer fits", edits: [edit] };
   const found = withMutant(mutant, (engines) => search({ engines, firstSeed: 0, schedules: 2, scheduleOf }));
