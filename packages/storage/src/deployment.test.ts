@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { allOf, listingOtherwise, REGIONS, startThreeRegions, type ThreeRegions } from "../test/three-regions.ts";
 import { CLOCK_PREFIX } from "./commit/names.ts";
-import { putInForce } from "./commit/put-in-force.ts";
+import { putInForce } from "./commit/fence.ts";
 import { configOfFields } from "./config/config.ts";
 import { newKeyPair } from "./config/signing.ts";
 import { Deployment, openDeployment } from "./deployment.ts";

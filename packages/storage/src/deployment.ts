@@ -19,8 +19,7 @@ import {
   type ApplyKeysOutcome,
   type ApplyKeysTotals,
 } from "./maintenance/apply-keys-to-objects.ts";
-import type { ExpireOutcome } from "./maintenance/expire-object.ts";
-import { expireObjects, type ExpireTotals } from "./maintenance/expire-objects.ts";
+import { expireObjects, type ExpireOutcome, type ExpireTotals } from "./maintenance/expire-objects.ts";
 import { collectGarbage } from "./maintenance/gc/collect-garbage.ts";
 import type { GarbageReport, GarbageSearch, GarbageUpload } from "./maintenance/gc/search.ts";
 import type { RecodeOutcome } from "./maintenance/recode-listed.ts";
@@ -38,8 +37,12 @@ import { removeObject, type RemoveResult } from "./objects/remove-object.ts";
 import type { ObjectVerdict } from "./objects/verify-object.ts";
 import type { AdoptOutcome } from "./origin/adopt-object.ts";
 import { adoptObjects, type AdoptOptions, type AdoptTotals } from "./origin/adopt-objects.ts";
-import { releaseObjects, type ReleaseOptions, type ReleaseTotals } from "./origin/release-objects.ts";
-import type { ReleaseOutcome } from "./origin/release-object.ts";
+import {
+  releaseObjects,
+  type ReleaseOptions,
+  type ReleaseOutcome,
+  type ReleaseTotals,
+} from "./origin/release-objects.ts";
 import { putOverOrigin, removeOverOrigin } from "./origin/over-origin.ts";
 import { readOrAdopt } from "./origin/read-through.ts";
 import { handleUploads, type UploadsOptions } from "./page-uploads/handle-uploads.ts";

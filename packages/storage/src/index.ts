@@ -17,7 +17,7 @@ export {
 export { loadConfig, parseConfig, type Config, type RegionConfig } from "./config/config.ts";
 export type { VersionEntry, Versions, VersionState } from "./history/list-versions.ts";
 export type { ApplyKeysOutcome, ApplyKeysTotals } from "./maintenance/apply-keys-to-objects.ts";
-export type { ExpireOutcome } from "./maintenance/expire-object.ts";
+export type { ExpireOutcome } from "./maintenance/expire-objects.ts";
 export type { ExpireTotals } from "./maintenance/expire-objects.ts";
 export type { GarbageReport, GarbageUpload } from "./maintenance/gc/search.ts";
 export type { RecodeOutcome } from "./maintenance/recode-listed.ts";

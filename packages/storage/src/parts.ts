@@ -10,7 +10,7 @@ import { signerOf, trustOf } from "./config/signing.ts";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
 import type { AdaptiveWidth } from "./listing/adaptive-pool.ts";
 import { openOrigin, openStores } from "./buckets/stores.ts";
-import type { Encoder } from "./upload/stripe-encoder.ts";
+import type { Encoder } from "./upload/upload.ts";
 
 /** The parts of a deployment. A function takes those that it needs. */
 export interface DeploymentParts extends WriteContext {

@@ -8,8 +8,8 @@
 import { AgaroseError, systemClock, type Clock, type FetchedResponse } from "@agarose/core";
 import { MANIFEST_BYTES_MAX } from "@agarose/core/format";
 import type { RegionConfig } from "../config/config.ts";
-import { readRecord } from "./small-record.ts";
 import type { GetOptions, ListedObject, PresignedPut, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
+import { recordIn } from "./small-record.ts";
 
 /** How long a writer may take from its read to the arrival of its write, so that no other one misses it. */
 export const SETTLE_MS = 500;
@@ -92,17 +92,8 @@ export class ReadWriteReadStore implements Store {
     if (!isOurs) throw this.#refusal(name, "after");
   }
 
-  async #read(name: string, signal?: AbortSignal): Promise<{ bytes: Buffer; etag: string | undefined } | undefined> {
-    const response = await this.#store.get(name, signal && { signal });
-    const { status, headers } = response;
-    if (status === 404) return undefined;
-    if (status !== 200) {
-      await response.body?.cancel();
-      const message = `region ${this.region.name} answered ${status} for ${name}: retry later`;
-      throw new AgaroseError("SOURCE_FAILED", message, { region: this.region.name, status });
-    }
-    const bytes = Buffer.from(await readRecord(response, name, MANIFEST_BYTES_MAX));
-    return { bytes, etag: headers.get("etag") ?? undefined };
+  #read(name: string, signal?: AbortSignal): ReturnType<typeof recordIn> {
+    return recordIn(this.#store, name, "object", signal, MANIFEST_BYTES_MAX);
   }
 
   /** The answer that a store with conditions would have sent. */

@@ -8,7 +8,7 @@
  */
 import { manifestName } from "@agarose/core/format";
 import { AgaroseError } from "@agarose/core";
-import { recordText } from "../buckets/small-record.ts";
+import { recordText, putRecord } from "../buckets/small-record.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
 import { askRegions, type Outcome } from "../regions/ask-regions.ts";
 import type { Survey } from "../regions/region-survey.ts";
@@ -171,9 +171,8 @@ async function storeBatch(
   context: WriteContext,
 ): Promise<Store[]> {
   const claims = [...entries].map(([key, { generation, upload }]) => [key, generation, upload]);
-  const bytes = Buffer.from(JSON.stringify({ claims }));
-  const options = { bytes: bytes.length, contentType: "application/json" };
-  const put = (store: Store, signal: AbortSignal): Promise<unknown> => store.put(name, bytes, { ...options, signal });
+  const put = (store: Store, signal: AbortSignal): Promise<unknown> =>
+    putRecord(store, name, JSON.stringify({ claims }), { signal });
   const patience = { enough: majorityOf(context.stores), isGood: () => true };
   const { signal } = new AbortController();
   const outcomes = await askRegions(context.stores, put, patience, { ...context, signal });

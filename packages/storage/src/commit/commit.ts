@@ -247,6 +247,20 @@ export function commitAgain<T extends ManifestRecord>(
   return commitRecord({ key, upload: context.newUpload(), survey, copies: true, seal }, context);
 }
 
+/** `commitAgain`; undefined when another writer came between. */
+export async function commitAgainIfNewest<T extends ManifestRecord>(
+  record: T,
+  survey: Survey,
+  context: WriteContext,
+): Promise<Commit<T> | undefined> {
+  try {
+    return await commitAgain(record, survey, context);
+  } catch (error) {
+    if (toAgaroseError(error).code === "REPLACED_MEANWHILE") return undefined;
+    throw error;
+  }
+}
+
 /** `record` under another generation, with the names that its regions have now, and its own signature. */
 export function resealed(
   record: ManifestRecord,

@@ -10,6 +10,7 @@ import type { Config } from "../config/config-schema.ts";
 import type { Store } from "../buckets/store.ts";
 import { CONTROL_PREFIX } from "./names.ts";
 import type { WriteContext } from "./write-context.ts";
+import { readRecordText } from "../buckets/small-record.ts";
 
 /** The name of the record in every bucket. */
 export const CONTROL_NAME = `${CONTROL_PREFIX}deployment.json`;
@@ -65,9 +66,10 @@ export async function readControl(
   signal: AbortSignal,
   trust: WriteContext["trust"],
 ): Promise<RegionControl> {
-  const { status, headers, body } = await store.get(CONTROL_NAME, { signal });
+  const response = await store.get(CONTROL_NAME, { signal });
+  const { status, headers } = response;
   if (status !== 200) {
-    await body?.cancel();
+    await response.body?.cancel();
     if (status === 404) return { store };
     const { name: region } = store.region;
     const message = `region ${region} answered ${status} for ${CONTROL_NAME}: retry later`;
@@ -76,7 +78,10 @@ export async function readControl(
   const etag = headers.get("etag");
   const found = { store, ...(etag !== null && { etag }) };
   try {
-    return { ...found, record: await parseControl(await textOf(body), trust) };
+    return {
+      ...found,
+      record: await parseControl(await readRecordText(response, CONTROL_NAME, CONTROL_BYTES_MAX), trust),
+    };
   } catch (error) {
     return { ...found, problem: toAgaroseError(error, "MANIFEST_INVALID") };
   }
@@ -126,18 +131,4 @@ function signedBytes(record: Omit<ControlRecord, "signature">): Uint8Array {
   const covered = [control, deployment, region, epoch, signers, signer ?? null, retired];
   const rules = secrets.map(({ prefix, ids }) => [prefix, ids]);
   return new TextEncoder().encode(`agarose-control/1\n${JSON.stringify([...covered, rules])}`);
-}
-
-async function textOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of body ?? []) {
-    bytes += part.length;
-    if (bytes > CONTROL_BYTES_MAX) {
-      const message = `${CONTROL_NAME} is longer than ${CONTROL_BYTES_MAX} bytes: run \`agarose doctor\``;
-      throw new AgaroseError("MANIFEST_INVALID", message, { max: CONTROL_BYTES_MAX });
-    }
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString();
 }

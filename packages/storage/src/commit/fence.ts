@@ -6,7 +6,7 @@
  * force writes the records first and then waits for that time: what is acknowledged afterwards is by the new keys.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { isTombstone, type ManifestRecord } from "@agarose/core/format";
+import { acceptUnsigned, isTombstone, type ManifestRecord } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed, type Breaker } from "../regions/ask-regions.ts";
 import {
@@ -22,6 +22,7 @@ import {
 import { ruleOf } from "./history.ts";
 import { probe } from "./probe.ts";
 import { majorityOf, sleep, type WriteContext, type WriterFence } from "./write-context.ts";
+import { putRecord } from "../buckets/small-record.ts";
 
 /** So long does a look at the records count. */
 export const LEASE_MS = 5_000;
@@ -137,7 +138,7 @@ export async function announce(change: Announcement, context: FenceContext): Pro
   const next: ControlState = { deployment, epoch: epoch + 1, ...keys, retired, secrets: [...others, ...changed] };
   const put = async ({ store, etag }: RegionControl, signal: AbortSignal): Promise<void> => {
     const bytes = await sealControl({ control: 1, region: store.region.name, ...next }, context.sign);
-    await store.put(CONTROL_NAME, bytes, { ...OPTIONS, bytes: bytes.length, ...conditionOf(etag), signal });
+    await putRecord(store, CONTROL_NAME, bytes, { ...UNCACHED, ...conditionOf(etag), signal });
   };
   const needed = majorityOf(context.stores);
   const byStore = new Map(regions.map((region) => [region.store, region]));
@@ -163,8 +164,7 @@ export async function renameRegion(store: Store, context: FenceContext): Promise
   if (!record || record.region === store.region.name) return;
   const { signature: _signature, ...content } = record;
   const bytes = await sealControl({ ...content, region: store.region.name }, context.sign);
-  const { signal } = context;
-  await store.put(CONTROL_NAME, bytes, { ...OPTIONS, bytes: bytes.length, ...conditionOf(etag), signal });
+  await putRecord(store, CONTROL_NAME, bytes, { ...UNCACHED, ...conditionOf(etag), signal: context.signal });
 }
 
 /** Resolves once every writer reads what was announced before this call, before it acknowledges anything. */
@@ -266,11 +266,10 @@ async function createMissing(
   const common = { deployment: id, epoch, signers, ...(signer !== undefined && { signer }), retired, secrets };
   const create = async (store: (typeof missing)[number], signal: AbortSignal): Promise<RegionControl> => {
     const bytes = await sealControl({ control: 1, region: store.region.name, ...common }, context.sign);
-    await store
-      .put(CONTROL_NAME, bytes, { ...OPTIONS, bytes: bytes.length, ifNoneMatch: "*", signal })
-      .catch((error: unknown) => {
-        if (!isConditionFailed(error)) throw error;
-      });
+    const put = putRecord(store, CONTROL_NAME, bytes, { ...UNCACHED, ifNoneMatch: "*", signal });
+    await put.catch((error: unknown) => {
+      if (!isConditionFailed(error)) throw error;
+    });
     // The present record shows whether a different region has this bucket, too.
     return readControl(store, signal, context.trust);
   };
@@ -298,7 +297,7 @@ async function signerId({ config, sign }: FenceContext): Promise<string | undefi
   );
 }
 
-const OPTIONS = { contentType: "application/json", cacheControl: "no-cache" } as const;
+const UNCACHED = { cacheControl: "no-cache" };
 
 function conditionOf(etag: string | undefined): { ifMatch: string } | { ifNoneMatch: "*" } {
   return etag === undefined ? { ifNoneMatch: "*" } : { ifMatch: etag };
@@ -314,4 +313,36 @@ function outdated(problem: string, details: Record<string, unknown>): AgaroseErr
 function misplaced(problem: string, details: Record<string, unknown>): AgaroseError {
   const message = `${problem}. A bucket that was emptied, and is to be another region, needs its ${CONTROL_NAME} removed`;
   return new AgaroseError("REGION_MISPLACED", message, details);
+}
+
+/** The keys that a step of a rotation puts into force. */
+export interface KeysStep {
+  /** Default: the keys of the configuration. */
+  readonly change?: Partial<Announcement>;
+  /** Whether the configuration has just got its first key: what the buckets said until now is signed by nobody. */
+  readonly isFirst?: boolean;
+  /** Whether to wait until no writer can go by what was before. Default: false. */
+  readonly waits?: boolean;
+}
+
+/** Throws as `announce` does; KEYS_OUTDATED also for a first key where the deployment has one already. */
+export async function putInForce(
+  { change = {}, isFirst = false, waits = false }: KeysStep,
+  parts: FenceContext,
+): Promise<void> {
+  const context: FenceContext = isFirst ? { ...parts, trust: acceptUnsigned } : parts;
+  if (isFirst) await refuseSigned(context);
+  await announce({ ...(await announcementOf(context)), ...change }, context);
+  if (waits) await untilFenced(context);
+}
+
+/** A key that this machine has never had must not go out of force by its hand. */
+async function refuseSigned(context: FenceContext): Promise<void> {
+  const { signers = [] } = newestOf(await readAll(context)) ?? {};
+  if (signers.length === 0) return;
+  const message =
+    `${signers.join(" and ")} signs in these buckets, and this configuration has never had that key: nothing was changed ` +
+    "in them, and they take no write by the new key. Use the configuration and the key of their deployment, where " +
+    "`agarose keys rotate` replaces it, or name other buckets";
+  throw new AgaroseError("KEYS_OUTDATED", message, { signers });
 }

@@ -11,6 +11,7 @@ import { askRegions, type Outcome } from "../regions/ask-regions.ts";
 import { historyName, historyPrefix } from "./names.ts";
 import type { RegionManifest } from "../regions/region-survey.ts";
 import { majorityOf, type RegionParts, type WriteContext } from "./write-context.ts";
+import { putRecord } from "../buckets/small-record.ts";
 
 /** A copy in one region, as its name says. */
 export interface HistoryCopy extends ListedObject {
@@ -56,8 +57,7 @@ export function keeperFor(
  * the same version.
  */
 async function storeCopy(name: string, bytes: Uint8Array, key: string, context: WriteContext): Promise<void> {
-  const options = { bytes: bytes.length, contentType: "application/json" };
-  const put = (store: Store, signal: AbortSignal): Promise<unknown> => store.put(name, bytes, { ...options, signal });
+  const put = (store: Store, signal: AbortSignal): Promise<unknown> => putRecord(store, name, bytes, { signal });
   const needed = majorityOf(context.stores);
   const outcomes = await askRegions(context.stores, put, { enough: needed }, context);
   const failed = outcomes.flatMap(({ error }) => error ?? []);

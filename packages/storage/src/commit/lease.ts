@@ -5,6 +5,7 @@
 import type { Store } from "../buckets/store.ts";
 import { askRegions } from "../regions/ask-regions.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
+import { putRecord } from "../buckets/small-record.ts";
 
 /** A writer writes its manifest within an hour of the last time it stored its claim, or claims again. */
 export const LEASE_MS = 3_600_000;
@@ -114,9 +115,7 @@ export class Lease {
   async #store(): Promise<void> {
     const start = instantOf(this.#context);
     const { name, body, holders } = this.#claim;
-    const bytes = Buffer.from(body);
-    const options = { bytes: bytes.length, contentType: "application/json" };
-    const store = (holder: Store, signal: AbortSignal) => holder.put(name, bytes, { ...options, signal });
+    const store = (holder: Store, signal: AbortSignal) => putRecord(holder, name, body, { signal });
     const needed = majorityOf(this.#context.stores);
     const { signal } = new AbortController();
     const outcomes = await askRegions(holders, store, { enough: needed }, { ...this.#context, signal });
@@ -141,11 +140,9 @@ export async function withdrawClaim(
   { name, body, holders }: Pick<HeldClaim, "name" | "body" | "holders">,
   context: WriteContext,
 ): Promise<void> {
-  const bytes = Buffer.from(withdrawnClaim(body));
-  const options = { bytes: bytes.length, contentType: "application/json" };
   // A command that is interrupted withdraws all the same.
   const { signal } = new AbortController();
-  const store = (holder: Store, ended: AbortSignal) => holder.put(name, bytes, { ...options, signal: ended });
+  const store = (holder: Store, ended: AbortSignal) => putRecord(holder, name, withdrawnClaim(body), { signal: ended });
   const patience = { enough: Math.min(holders.length, majorityOf(context.stores)), limitMs: WITHDRAWAL_MS };
   if (holders.length > 0) await askRegions(holders, store, patience, { ...context, signal });
 }

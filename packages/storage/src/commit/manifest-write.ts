@@ -7,6 +7,7 @@ import { isClaimedAbove } from "./claim.ts";
 import { keeperFor } from "./history.ts";
 import { compareAge, holds, readRegion, surveyRegions, type RegionManifest } from "../regions/region-survey.ts";
 import { majorityOf, pause, type WriteContext } from "./write-context.ts";
+import { putRecord } from "../buckets/small-record.ts";
 
 /** The outcome of the write in one region. */
 export interface RegionWrite {
@@ -194,9 +195,7 @@ async function putConditionally(
   { etag, bytes: there }: RegionManifest,
   signal: AbortSignal,
 ): Promise<void> {
-  await store.put(manifestName(key), bytes, {
-    bytes: bytes.length,
-    contentType: "application/json",
+  await putRecord(store, manifestName(key), bytes, {
     cacheControl: "no-cache",
     signal,
     ...(etag !== undefined && { ifMatch: etag }),

@@ -1,9 +1,9 @@
 /** The repair queue: an entry for every object that a put left incomplete, for `agarose repair`. */
-import { readRecordText } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
 import { repairName } from "./names.ts";
 import { majorityOf, type RegionParts } from "./write-context.ts";
+import { putRecord, recordIn } from "../buckets/small-record.ts";
 
 /** The missing parts of an object. */
 export interface RepairEntry {
@@ -15,12 +15,12 @@ export interface RepairEntry {
   readonly regions: readonly string[];
 }
 
-/** Enters an object in every region that answers. The entry is a hint, so a failure is not reported. */
+/** Enters an object that lacks something in every region that answers. It is a hint, so a failure is not reported. */
 export async function enqueueRepair(entry: RepairEntry, context: RegionParts): Promise<void> {
-  const body = Buffer.from(JSON.stringify(entry));
+  if (entry.missing.length + entry.regions.length === 0) return;
   const name = repairName(entry.key);
-  const options = { bytes: body.length, contentType: "application/json" };
-  const put = (store: Store, signal: AbortSignal): Promise<unknown> => store.put(name, body, { ...options, signal });
+  const put = (store: Store, signal: AbortSignal): Promise<unknown> =>
+    putRecord(store, name, JSON.stringify(entry), { signal });
   await askRegions(context.stores, put, { enough: majorityOf(context.stores) }, context);
   context.onQueued?.(entry.key);
 }
@@ -32,11 +32,9 @@ export async function enqueueRepair(entry: RepairEntry, context: RegionParts): P
 export async function dequeueRepair(key: string, generation: number, context: RegionParts): Promise<void> {
   const name = repairName(key);
   const remove = async (store: Store, signal: AbortSignal): Promise<void> => {
-    const response = await store.get(name, { signal });
-    const { status, headers } = response;
-    const text = await readRecordText(response, name);
-    if (status !== 200 || generationOf(text) > generation) return;
-    await store.removeMatching(name, headers.get("etag") ?? "*").catch((error: unknown) => {
+    const found = await recordIn(store, name, "entry", signal);
+    if (!found || generationOf(found.bytes.toString()) > generation) return;
+    await store.removeMatching(name, found.etag ?? "*").catch((error: unknown) => {
       if (!isConditionFailed(error)) throw error;
     });
   };

@@ -1,13 +1,24 @@
 /** A configuration against the world: buckets, layout, keys and PoPs. */
 import { toAgaroseError } from "@agarose/core";
+import {
+  checkSurvival,
+  chunkBytes,
+  keyIdOf,
+  rawPublicKey,
+  roundRobin,
+  spread,
+  survives,
+  type Code,
+} from "@agarose/core/format";
 import { openSettings } from "../buckets/stores.ts";
 import type { Config } from "../config/config.ts";
+import { signingKeyId } from "../config/signing.ts";
+import { autoCodes, codesLine, keptRegions } from "../layout/object-layout.ts";
+import { formatCount } from "../maintenance/amounts.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { PopClient } from "../pops/pop-client.ts";
 import { checkIdentity } from "./check-identity.ts";
-import { checkLayout } from "./check-layout.ts";
 import { checkRegion } from "./check-region.ts";
-import { checkSigning } from "./check-signing.ts";
 import type { Check } from "./check.ts";
 import { fixRegion, type Fix, type FixedRegion, type FixOptions } from "./fix.ts";
 
@@ -87,4 +98,78 @@ function checkPops(pops: Config["pops"], signal: AbortSignal): Promise<Check[]> 
       }
     }),
   );
+}
+
+/** A warning in unsigned mode; a failure when readers would refuse what this machine signs. */
+export async function checkSigning(config: Config): Promise<Check> {
+  const { publicKeys, signing, unsigned } = config;
+  const check = { subject: "publisher", name: "signing" };
+  const warn = (message: string): Check => ({ ...check, state: "warn", message });
+  if (unsigned) {
+    return warn("every manifest is used, so who can write to one bucket decides what is read: run `agarose keys new`");
+  }
+  if (!publicKeys) {
+    return warn(
+      "buckets at addresses of this machine are read unsigned, and signed with the development key, which everyone " +
+        "knows: if a tunnel or a proxy listens there, run `agarose keys new`",
+    );
+  }
+  const trusted = `${formatCount(publicKeys.length, "public key")} trusted`;
+  if (!signing) return { ...check, state: "ok", message: `${trusted}; nothing can be written without \`signing\`` };
+  try {
+    const keyId = await signingKeyId(config);
+    const keyIds = await Promise.all(publicKeys.map((key) => keyIdOf(rawPublicKey(key) as Uint8Array<ArrayBuffer>)));
+    if (keyIds.includes(keyId!)) return { ...check, state: "ok", message: `${trusted}, and one of them signs` };
+    const message = `the key ${keyId} signs, and readers trust ${keyIds.join(", ")}: add it to \`publicKeys\``;
+    return { ...check, state: "fail", message };
+  } catch (error) {
+    return { ...check, state: "fail", message: toAgaroseError(error).message };
+  }
+}
+
+/** Checks whether every code of the configuration survives what `survive` promises. One check per code. Pure. */
+export function checkLayout(config: Config): Check[] {
+  const fixed = [config.code, ...config.codes.map(({ code }) => code)];
+  const codes = new Map(fixed.flatMap((code) => (code === "auto" ? [] : [[`${code.k}+${code.m}`, code]])));
+  return [
+    ...(fixed.includes("auto") ? [checkAuto(config)] : []),
+    ...[...codes.values()].map((code) => checkCode(code, config)),
+  ];
+}
+
+function checkCode(code: Code, config: Config): Check {
+  const { survive, stripeBytes } = config;
+  const regions = keptRegions(config);
+  const placement = roundRobin(code, regions, "");
+  const actual = survives(code, placement, regions);
+  const overhead = ((code.k + code.m) / code.k).toFixed(2);
+  const shard = chunkBytes({ bytes: stripeBytes, stripeBytes, k: code.k });
+  const found =
+    `${code.k}+${code.m} over ${formatCount(regions.length, "region")} takes ${overhead}x storage (shards of ${shard} bytes) and survives ` +
+    `the loss of ${formatCount(actual.regions, "region")}, or of ${formatCount(actual.providers, "provider")}`;
+  return survival(() => {
+    checkSurvival(code, placement, regions, survive);
+    return found;
+  });
+}
+
+function checkAuto(config: Config): Check {
+  const { survive } = config;
+  const regions = keptRegions(config);
+  return survival(() => {
+    const chosen = autoCodes(config);
+    for (const { k, m, inline } of chosen.codes) {
+      if (!inline) checkSurvival({ k, m }, spread({ k, m }, regions, ""), regions, survive);
+    }
+    return codesLine(chosen);
+  });
+}
+
+/** @param check returns what was found, or throws. */
+function survival(check: () => string): Check {
+  try {
+    return { subject: "layout", name: "survival", state: "ok", message: check() };
+  } catch (error) {
+    return { subject: "layout", name: "survival", state: "fail", message: toAgaroseError(error).message };
+  }
 }

@@ -3,8 +3,8 @@
  * rule of `codesBySize` chooses.
  */
 import {
-  CHUNKS_MAX,
   checkSurvival,
+  CHUNKS_MAX,
   INLINE_BYTES_MAX,
   roundRobin,
   spread,
@@ -17,6 +17,7 @@ import {
 import { codesBySize, type CodeLayout, type CodesBySize } from "@agarose/solver/codes-by-size";
 import type { Config } from "../config/config.ts";
 import { currentNames } from "../buckets/region-names.ts";
+import { formatBytes } from "../maintenance/amounts.ts";
 
 /** The code of one object and the region of each of its chunks, by name. An inline object has no chunks. */
 export interface ObjectLayout extends Code {
@@ -113,4 +114,13 @@ function keptLayout(k: number, regions: readonly PlacementRegion[], promised: Su
     return { k, m, regions: placement.map((name) => names.indexOf(name)) };
   }
   return undefined;
+}
+
+/** Such as "auto: up to 16 KiB inline, up to 46 KiB 1+1, above 5+1 (1.44x storage for images and some video)". */
+export function codesLine({ codes, storage }: CodesBySize): string {
+  const parts = codes.map(({ bytesMax, k, m, inline }) => {
+    const size = bytesMax === undefined ? "above" : `up to ${formatBytes(bytesMax)}`;
+    return `${size} ${inline ? "inline" : `${k}+${m}`}`;
+  });
+  return `auto: ${parts.join(", ")} (${storage.toFixed(2)}x storage for images and some video)`;
 }

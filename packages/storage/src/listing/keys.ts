@@ -2,8 +2,7 @@
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { isTombstone, parseKey } from "@agarose/core/format";
 import { keyGroups, type KeyGroup, type Kind } from "./key-groups.ts";
-import { mayBeTombstone, mustBeTombstone } from "./listed-length.ts";
-import { majorityEtag, majorityRecord } from "./listed-object.ts";
+import { majorityEtag, majorityRecord, mayBeTombstone, mustBeTombstone } from "./listed-object.ts";
 import { mapOrdered } from "./ordered-pool.ts";
 import { majorityOf, type RegionParts, type WriteContext } from "../commit/write-context.ts";
 import { readRecord, type ReadHow } from "../objects/manifests.ts";

@@ -4,9 +4,9 @@ import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/f
 import { readRegion, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { majorityOf, type RegionParts, type WriteContext } from "../commit/write-context.ts";
 import { readRecord, type ReadHow } from "../objects/manifests.ts";
-import type { KeyGroup } from "./key-groups.ts";
 import { askRegions } from "../regions/ask-regions.ts";
 import type { Store } from "../buckets/store.ts";
+import type { KeyGroup, RegionObject } from "./key-groups.ts";
 
 /** The ETag that a majority lists and no region contradicts. Equal ETags are equal manifests. */
 export function commonEtag({ manifests }: KeyGroup, { stores }: RegionParts): string | undefined {
@@ -99,4 +99,29 @@ async function manifestOf(etag: string, key: string, context: RegionParts): Prom
   const isGood = ({ record, bytes }: RegionManifest): boolean => record !== undefined && hash("md5", bytes!) === md5;
   const outcomes = await askRegions(awaited, read, { enough: 1, isGood }, context);
   return outcomes.flatMap(({ value }) => (value && isGood(value) ? value : []))[0];
+}
+
+/**
+ * The shortest tombstone and the shortest object that a reader takes, without the key. Every reader refuses an object
+ * without the fields that a tombstone lacks, so the shortest object is longer than the longest tombstone.
+ */
+const [TOMBSTONE, OBJECT] = [
+  '{"agarose":2,"key":,"generation":1,"modified":"2026-01-02T03:04:05Z","deleted":true,"crc32":"00000000"}',
+  `{"agarose":2,"key":,"generation":1,"modified":"2026-01-02T03:04:05Z","upload":"${"0".repeat(32)}","bytes":0,` +
+    `"contentType":"","headers":{},"k":1,"m":0,"stripeBytes":1,"blockBytes":1,"sha256":"${"0".repeat(64)}",` +
+    `"placement":["r"],"version":"${"0".repeat(32)}","hashesSha256":"${"0".repeat(64)}","hashes":[],` +
+    `"crc32":"00000000"}`,
+];
+/** Nobody writes longer ones than this and twice their name, but the format allows them. */
+const TOMBSTONE_BYTES_MAX = 400;
+
+/** Whether an object of this length may be a tombstone. Some manifests are as short. */
+export function mayBeTombstone({ bytes, name }: Pick<RegionObject, "bytes" | "name">): boolean {
+  return bytes <= TOMBSTONE_BYTES_MAX + 2 * name.length;
+}
+
+/** Whether a manifest of this length is a tombstone, unless it is damaged. */
+export function mustBeTombstone(key: string, { bytes }: Pick<RegionObject, "bytes">): boolean {
+  const rest = bytes - Buffer.byteLength(JSON.stringify(key));
+  return rest >= TOMBSTONE.length && rest < OBJECT.length;
 }

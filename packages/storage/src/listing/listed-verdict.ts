@@ -7,8 +7,7 @@ import { keptRegions } from "../layout/object-layout.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, Kind, RegionObject } from "./key-groups.ts";
 import { currentNames } from "../buckets/region-names.ts";
-import { mayBeTombstone, mustBeTombstone } from "./listed-length.ts";
-import { commonRecord } from "./listed-object.ts";
+import { commonRecord, mayBeTombstone, mustBeTombstone } from "./listed-object.ts";
 
 /** The listed kinds that `quickVerdict` needs besides manifests. */
 export function quickKinds({ keep }: Pick<Config, "keep">): readonly Kind[] {

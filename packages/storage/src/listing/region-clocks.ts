@@ -8,6 +8,7 @@ import { CLOCK_PREFIX } from "../commit/names.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { boundedNames } from "./bounded-names.ts";
 import type { Store } from "../buckets/store.ts";
+import { putRecord } from "../buckets/small-record.ts";
 
 /** Milliseconds since an object was stored, by the clock of its region. */
 export type AgeOf = (object: { readonly store: Store; readonly modifiedMs: number }) => number;
@@ -65,7 +66,7 @@ export function ageOfMajority(agesMs: readonly number[], needed: number): number
 async function readClock(store: Store, { nowMs, clock, newUpload, signal }: WriteContext): Promise<Reading> {
   const name = `${CLOCK_PREFIX}${newUpload()}`;
   const beforeMs = nowMs();
-  await store.put(name, Buffer.from("{}"), { bytes: 2, contentType: "application/json", signal });
+  await putRecord(store, name, "{}", { signal });
   const localMs = (beforeMs + nowMs()) / 2;
   const readAtMs = clock.now();
   const probes: { readonly name: string; readonly modifiedMs: number }[] = [];

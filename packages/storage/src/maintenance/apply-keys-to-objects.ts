@@ -6,8 +6,7 @@ import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { signingKeyId } from "../config/signing.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import type { DeploymentParts } from "../parts.ts";
-import { applyKeysToHistory } from "./apply-keys-to-history.ts";
-import { applyKeys, type ApplyKeysContext, type AppliedKeys } from "./apply-keys.ts";
+import { applyKeys, applyKeysToHistory, type AppliedKeys, type ApplyKeysContext } from "./apply-keys.ts";
 
 /** The objects to re-sign and re-encrypt. */
 export interface ApplyKeysOptions extends WalkOptions, Pick<ApplyKeysContext, "vouches" | "dryRun"> {

@@ -2,15 +2,32 @@
  * Applies the keys of the configuration to one object that is stored: its manifest gets a signature by the current key,
  * and its data key is encrypted by the first secret. No chunk is moved.
  */
+import { randomBytes } from "node:crypto";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { succeeds } from "@agarose/core/async";
-import { acceptUnsigned, encodeManifest, isTombstone, parseManifest, type ManifestRecord } from "@agarose/core/format";
+import { sealDataKey } from "@agarose/core/encryption";
+import {
+  acceptUnsigned,
+  encodeManifest,
+  isTombstone,
+  parseManifest,
+  refuseTooLarge,
+  sealManifest,
+  type Manifest,
+  type ManifestRecord,
+} from "@agarose/core/format";
+import { readChecked } from "@agarose/core/sources";
+import type { Store } from "../buckets/store.ts";
 import { commitAgain } from "../commit/commit.ts";
+import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
-import { withFirstSecret } from "../encryption/replaced-secret.ts";
+import { secretsOf, type EncryptionConfig } from "../encryption/secrets-of.ts";
+import { keptVersions, refuseUnread } from "../history/kept-versions.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
+import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
+import { putRecord } from "../buckets/small-record.ts";
 
 /** Dependencies of `applyKeys`, and the doubtful manifests that it accepts. */
 export interface ApplyKeysContext extends WriteOptions {
@@ -133,4 +150,101 @@ function refuseDispute(newest: ManifestRecord, { regions }: Survey): void {
       "`agarose get`, then put it again or vouch for it and accept the newest",
     { key: newest.key, version, same: names(same), others: names(dissent) },
   );
+}
+
+const NONCE_BYTES = 12;
+
+/**
+ * The record with its data key encrypted by the first secret of the configuration. The same one where it is already,
+ * where the object is not encrypted, and where the configuration has no secret for it.
+ *
+ * @throws SECRET_WRONG, DECRYPTION_FAILED, MANIFEST_NEWER, MANIFEST_INVALID or CONFIG_INVALID.
+ */
+export async function withFirstSecret(record: ManifestRecord, config: EncryptionConfig): Promise<ManifestRecord> {
+  if (isTombstone(record) || !record.encryption) return record;
+  const secrets = secretsOf(config);
+  const first = await secrets.forWriting(record.key);
+  if (first === undefined || first.id === record.encryption.secret) return record;
+  const dataKey = await secrets.dataKeyOf(record);
+  const sealed = await sealDataKey(dataKey, first, record, randomBytes(NONCE_BYTES));
+  return { ...record, encryption: { ...record.encryption, ...sealed } };
+}
+
+/**
+ * Signs again what a key other than `keyId` has signed of the versions that are kept of a key, and encrypts their data
+ * keys by the first secret: they would become unreadable with the old key or secret. Returns how many
+ * versions get new copies, or with `dryRun` would. The time of a copy restarts, because a region counts it from the
+ * moment in which it took the copy.
+ *
+ * @throws STORE_FAILED when no majority took the copies of a version, SECRET_WRONG, DECRYPTION_FAILED, CONFIG_INVALID,
+ * or why a copy cannot be read.
+ */
+export async function applyKeysToHistory(
+  key: string,
+  { keyId, vouches = false, dryRun = false, ...options }: Omit<ApplyKeysContext, "acceptsNewest">,
+): Promise<number> {
+  const own = writeContextOf(options);
+  const context = vouches ? { ...own, trust: acceptUnsigned } : own;
+  if (keepMsOf(key, context.config) === 0) return 0;
+  const kept = await keptVersions(key, context.stores.length, context);
+  context.signal.throwIfAborted();
+  refuseUnread(kept, context);
+  const young = kept.versions.filter(({ keptUntilMs }) => keptUntilMs > context.nowMs());
+  const due: Manifest[] = [];
+  for (const { manifest } of young) {
+    const current = await withFirstSecret(manifest, context.config);
+    const isSigned = keyId === undefined || manifest.signature?.keyId === keyId;
+    if (!isSigned || current !== manifest) due.push(current as Manifest);
+  }
+  if (due.length === 0 || dryRun) return due.length;
+  await context.fence?.check();
+  const listed = (await askHistory(key, context.stores.length, context)).flatMap(({ value = [] }) => value);
+  for (const manifest of due) await replaceCopies(manifest, listed, context);
+  return due.length;
+}
+
+async function replaceCopies(
+  { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...draft }: Manifest,
+  listed: readonly HistoryCopy[],
+  context: WriteContext,
+): Promise<void> {
+  const { key, upload, generation } = draft;
+  const bytes = encodeManifest(await sealManifest(draft, nodeSha256, context.sign));
+  await parseManifest(bytes, { key, trust: context.readerTrust, sha256: nodeSha256 });
+  const own = Map.groupBy(
+    listed.filter((copy) => copy.upload === upload),
+    ({ store }) => store,
+  );
+  const stores = [...own.keys()];
+  const enough = Math.min(stores.length, majorityOf(context.stores));
+  const replace = async (store: Store, signal: AbortSignal): Promise<void> => {
+    for (const copy of own.get(store)!) await replaceCopy(copy, draft, bytes, { ...context, signal });
+  };
+  const outcomes = await askRegions(stores, replace, { enough }, context);
+  const failed = outcomes.flatMap(({ error }) => error ?? []);
+  if (outcomes.length - failed.length >= enough) return;
+  const message =
+    `${outcomes.length - failed.length} of ${stores.length} regions took the new signature of the kept generation ` +
+    `${generation} of ${JSON.stringify(key)}, ${enough} are needed: run the command again. First error: ${failed[0]!.message}`;
+  throw new AgaroseError("STORE_FAILED", message, { key, generation, needed: enough }, failed[0]);
+}
+
+/** Replaces a copy where it still holds this version. One that a garbage collector has just removed stays away. */
+async function replaceCopy(
+  { store, name }: HistoryCopy,
+  { key, upload }: Pick<Manifest, "key" | "upload">,
+  bytes: Uint8Array,
+  { signal, trust }: WriteContext,
+): Promise<void> {
+  const response = await store.get(name, { signal });
+  const etag = response.headers.get("etag");
+  if (response.status !== 200 || etag === null) {
+    await response.body?.cancel();
+    return;
+  }
+  const held = await parseManifest(await readChecked(response, refuseTooLarge), { key, trust, sha256: nodeSha256 });
+  if ((held as Manifest).upload !== upload) return;
+  await putRecord(store, name, bytes, { ifMatch: etag, signal }).catch((error: unknown) => {
+    if (!isConditionFailed(error)) throw error;
+  });
 }

@@ -1,10 +1,23 @@
-/** One walk over all keys that a rule of `expire` covers. */
+/**
+ * One walk over all keys that a rule of `expire` covers, which removes objects that are older than it allows.
+ *
+ * The age of an object is the time since its manifest was stored, by the clocks of a majority of the regions: neither
+ * the clock of this machine nor that of a publisher can make an object older. A command that stores the manifest again,
+ * such as `repair` or `recode`, makes it younger.
+ */
+import { toAgaroseError, type AgaroseError } from "@agarose/core";
+import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import { ClaimRemovals } from "../commit/claim-removals.ts";
-import type { WriteContext } from "../commit/write-context.ts";
-import { answeredClocks, readRegionClocks } from "../listing/region-clocks.ts";
+import { replacedMeanwhile } from "../commit/commit.ts";
+import { ruleOf } from "../commit/history.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
+import type { Config } from "../config/config.ts";
+import type { KeyGroup } from "../listing/key-groups.ts";
+import { commonEtag, etagOfAll, listedSurvey, majorityRecord } from "../listing/listed-object.ts";
+import { ageOfMajority, answeredClocks, readRegionClocks, type AgeOf } from "../listing/region-clocks.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
+import { removeObject, type RemoveResult } from "../objects/remove-object.ts";
 import { addNumbers } from "./add-numbers.ts";
-import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
 
 /** The task. */
 export interface ExpireOptions extends Pick<WalkOptions, "cursor" | "jobs" | "onWarning"> {
@@ -58,4 +71,75 @@ export async function expireObjects(
 function add(totals: ExpireTotals, result: ExpireOutcome): ExpireTotals {
   if ("bytes" in result) return addNumbers(totals, { expired: 1, bytes: result.bytes });
   return addNumbers(totals, { [result.outcome]: 1 });
+}
+
+/** The outcome of one key that is older than its rule allows. */
+export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (
+  | { readonly outcome: "due"; readonly bytes: number }
+  | ({ readonly outcome: "removed"; readonly bytes: number } & Pick<
+      RemoveResult,
+      "generation" | "regionsWithoutTombstone"
+    >)
+  /** No majority holds one version, or another writer replaced the object in the meantime. */
+  | { readonly outcome: "skipped"; readonly problem: string }
+  | { readonly outcome: "failed"; readonly error: AgaroseError }
+);
+
+/** How an object is judged, and whether it is removed. */
+export interface ExpireHow {
+  readonly ageOf: AgeOf;
+  readonly dryRun: boolean;
+}
+
+const DIFFERENT = "no majority of the regions holds one version that it also lists: run `agarose repair`";
+
+/** Judges a listed key; undefined where it is young, has no rule, or has no object. */
+export async function expireObject(
+  group: KeyGroup,
+  context: WriteContext,
+  { ageOf, dryRun }: ExpireHow,
+): Promise<ExpireOutcome | undefined> {
+  const { key, manifests } = group;
+  const rule = ruleOf(key, context.config.expire);
+  if (!rule) return undefined;
+  const ageMs = ageOfMajority(manifests.map(ageOf), majorityOf(context.stores));
+  const isOld = ageMs >= rule.time;
+  const isEqual = commonEtag(group, context) !== undefined;
+  if (!isOld && isEqual) return undefined;
+  try {
+    // The present version of a region may be younger than the listed one.
+    const etag = etagOfAll(group, context);
+    const survey = etag === undefined ? undefined : await listedSurvey(etag, key, context);
+    const listed = survey ? survey.newest : await majorityRecord(group, context);
+    if (!listed) return isOld ? { key, ageMs, outcome: "skipped", problem: DIFFERENT } : undefined;
+    if (isTombstone(listed) ? isEqual : !isOld) return undefined;
+    // A run that was killed left its tombstone in a majority: the young one must come everywhere.
+    const { bytes = 0, version, generation } = listed as Partial<Manifest> & ManifestRecord;
+    if (dryRun) return { key, ageMs, outcome: "due", bytes };
+    const onlyIf = (newest: ManifestRecord | undefined): void => {
+      if (!newest) throw replacedMeanwhile(key, {}, "it stays");
+      // A run that was killed left its tombstone in a minority.
+      if (isTombstone(newest) && !isTombstone(listed)) return;
+      // Of a listed tombstone, just that one: what was put behind it is too young.
+      if ((newest as Partial<Manifest>).version !== version || newest.generation !== generation)
+        throw replacedMeanwhile(key, {}, "it stays");
+    };
+    const removal = await removeObject(key, context, { onlyIf, survey });
+    if (!removal) return undefined;
+    const { generation: tombstone, regionsWithoutTombstone } = removal;
+    return { key, ageMs, outcome: "removed", bytes, generation: tombstone, regionsWithoutTombstone };
+  } catch (cause) {
+    context.signal.throwIfAborted();
+    const error = toAgaroseError(cause);
+    if (error.code === "REPLACED_MEANWHILE") return { key, ageMs, outcome: "skipped", problem: error.message };
+    return { key, ageMs, outcome: "failed", error };
+  }
+}
+
+/** The longest prefix that all keys with a rule have: what is outside of it needs no listing. */
+export function commonPrefix({ expire }: Pick<Config, "expire">): string {
+  const [first = "", ...others] = expire.map(({ prefix }) => prefix);
+  let length = first.length;
+  for (const other of others) while (!other.startsWith(first.slice(0, length))) length--;
+  return first.slice(0, length);
 }

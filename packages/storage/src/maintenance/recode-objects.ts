@@ -7,8 +7,7 @@ import { layoutOf } from "../layout/object-layout.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { addNumbers } from "./add-numbers.ts";
-import { NO_EFFORT, type Effort } from "./recode-effort.ts";
-import { recodeListed, type RecodeHow, type RecodeOutcome } from "./recode-listed.ts";
+import { NO_EFFORT, recodeListed, type Effort, type RecodeHow, type RecodeOutcome } from "./recode-listed.ts";
 
 /** The task. */
 export interface RecodeOptions extends WalkOptions, Pick<RecodeHow, "dryRun" | "moves"> {

@@ -1,8 +1,8 @@
 /** The listed chunks of one object: one request for each region, and no byte of a chunk. */
-import { chunkBytes, chunkName, chunkNamePrefix, type Manifest } from "@agarose/core/format";
+import { chunkBytes, chunkName, chunkNameOf, chunkNamePrefix, chunkRegions, type Manifest } from "@agarose/core/format";
 import { boundedNames } from "../listing/bounded-names.ts";
 import type { ListedObject, Store } from "../buckets/store.ts";
-import { currentNames, regionsOf } from "../buckets/region-names.ts";
+import { currentNames, regionsOf, storeNamed } from "../buckets/region-names.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { RegionParts } from "../commit/write-context.ts";
 
@@ -66,4 +66,28 @@ async function listByName(store: Store, prefix: string, signal: AbortSignal): Pr
   const found = new Map<string, ListedObject>();
   for await (const listed of boundedNames(store, prefix, signal)) found.set(listed.name, listed);
   return found;
+}
+
+/**
+ * The chunks of `chunks` that their regions do not have in full, ascending. A region that does not answer counts as
+ * having them; a region that is not configured as not having them.
+ */
+export async function findGoneChunks(
+  manifest: Pick<Manifest, "key" | "upload" | "bytes" | "stripeBytes" | "k" | "m" | "placement" | "extra">,
+  chunks: readonly number[],
+  context: RegionParts,
+): Promise<number[]> {
+  const regions = chunkRegions(manifest);
+  const expected = chunkBytes(manifest);
+  if (manifest.bytes === 0) return [];
+  const storeOf = (chunk: number) => storeNamed(context.stores, regions[chunk]!);
+  const known = chunks.filter(storeOf);
+  const tasks = known.map((chunk): Task<number | undefined> => {
+    const store = storeOf(chunk)!;
+    return { store, run: (signal) => store.head(chunkNameOf(manifest, chunk), signal) };
+  });
+  const outcomes = await runTasks(tasks, { enough: Math.min(manifest.k, tasks.length) }, context);
+  const gone = known.filter((_, index) => !outcomes[index]!.error && outcomes[index]!.value !== expected);
+  const unknown = chunks.filter((chunk) => !storeOf(chunk));
+  return [...gone, ...unknown].toSorted((a, b) => a - b);
 }

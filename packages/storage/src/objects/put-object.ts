@@ -19,9 +19,9 @@ import {
 } from "@agarose/core/format";
 import type { Config } from "../config/config.ts";
 import { currentNames } from "../buckets/region-names.ts";
-import { findGoneChunks } from "./chunk-heads.ts";
+import { findGoneChunks } from "./chunk-listing.ts";
 import {
-  commitAgain,
+  commitAgainIfNewest,
   commitRecord,
   completeRecord,
   type Commit,
@@ -473,27 +473,17 @@ async function keepStored(
   if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
   await object.beforeCommit?.();
   if (!isSame) {
-    const commit = await commitCopy({ ...newest, contentType, headers }, survey, context);
+    const commit = await commitAgainIfNewest({ ...newest, contentType, headers }, survey, context);
     return commit && finish("stored", commit, context);
   }
   const completed = await completeRecord(newest, survey, context);
   if (!completed) {
     // It gets a generation that is ours.
-    const commit = await commitCopy(newest, survey, context);
+    const commit = await commitAgainIfNewest(newest, survey, context);
     return commit && finish("completed", commit, context);
   }
   const { isWritten, regionsWithout } = completed;
   return finish(isWritten ? "completed" : regionsWithout.length > 0 ? "kept" : "unchanged", completed, context);
-}
-
-/** Undefined when another writer came between, so that the object must be rewritten. */
-async function commitCopy(manifest: Manifest, survey: Survey, context: WriteContext) {
-  try {
-    return await commitAgain(manifest, survey, context);
-  } catch (error) {
-    if (toAgaroseError(error).code === "REPLACED_MEANWHILE") return undefined;
-    throw error;
-  }
 }
 
 /** Reports what was done, and enters what is incomplete in the repair queue. */
@@ -507,9 +497,7 @@ async function finish(
   const { key, version, upload, generation, bytes, sha256, modified } = record;
   const missing = [...(record.missing ?? []), ...lost].toSorted((a, b) => a - b);
   const regions = [...new Set([...regionsWithout.map(({ region }) => region), ...withoutList])];
-  if (missing.length + regions.length > 0) {
-    await enqueueRepair({ key, generation, missing, regions }, context);
-  }
+  await enqueueRepair({ key, generation, missing, regions }, context);
   const placement = currentNames(record.placement, context.config.regions);
   const content = { key, version, upload, generation, bytes, sha256, modified, placement };
   return { ...content, outcome, regionsWithoutManifest: regionsWithout, missing };

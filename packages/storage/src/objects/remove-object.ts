@@ -81,10 +81,8 @@ export async function removeObject(
   const isKept = keepMsOf(key, context.config) > 0;
   const removal = isKept ? { chunksRemoved: 0, leftovers: [] } : await removeChunks(manifests, context);
   const { generation } = record;
-  if (regionsWithout.length > 0) {
-    const regions = regionsWithout.map(({ region }) => region);
-    await enqueueRepair({ key, generation, missing: [], regions }, context);
-  }
+  const regions = regionsWithout.map(({ region }) => region);
+  await enqueueRepair({ key, generation, missing: [], regions }, context);
   return { key, generation, ...removal, regionsWithoutTombstone: regionsWithout };
 }
 

@@ -17,12 +17,10 @@ import {
 } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
-import { findGoneChunks } from "./chunk-heads.ts";
-import { extraChunks, listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
+import { extraChunks, findGoneChunks, listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
 import type { StripeHashes } from "@agarose/core/read";
-import { checkLeafLists, type LeafListVerdict } from "../leaf-lists/leaf-lists.ts";
-import { hashesOf } from "../leaf-lists/stripe-hashes.ts";
+import { checkLeafLists, hashesOf, type LeafListVerdict } from "../leaf-lists/leaf-lists.ts";
 import type { RegionParts } from "../commit/write-context.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { SilenceLimit } from "./silence.ts";

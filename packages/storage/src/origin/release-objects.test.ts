@@ -7,7 +7,7 @@ import { allOf } from "../../test/three-regions.ts";
 import { openStores } from "../buckets/stores.ts";
 import type { Config } from "../config/config.ts";
 import { Deployment, openDeployment } from "../deployment.ts";
-import type { ReleaseOutcome } from "./release-object.ts";
+import type { ReleaseOutcome } from "./release-objects.ts";
 
 let world: WithOrigin;
 let store: Deployment;

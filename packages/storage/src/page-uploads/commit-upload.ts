@@ -10,7 +10,7 @@ import { chunkBytes, chunkName, HASH_BYTES, stripeCount, stripeShape, type Manif
 import { storeNamed } from "../buckets/region-names.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import type { LeafListUpload } from "../leaf-lists/leaf-list-upload.ts";
-import { findGoneChunks } from "../objects/chunk-heads.ts";
+import { findGoneChunks } from "../objects/chunk-listing.ts";
 import { chunksNeeded, commitDraft, type Draft, type PutResult } from "../objects/put-object.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import { surveyRegions } from "../regions/region-survey.ts";

@@ -74,6 +74,6 @@ export class KnownRegions {
     const found = await Promise.all(suspects.map((store) => readRegion(key, store, signal, trust)));
     const late = found.filter(({ record }) => (record?.generation ?? -1) < generation);
     const regions = late.map(({ store }) => store.region.name);
-    if (regions.length > 0) await enqueueRepair({ key, generation, missing: [], regions }, this.#context);
+    await enqueueRepair({ key, generation, missing: [], regions }, this.#context);
   }
 }

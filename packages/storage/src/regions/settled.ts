@@ -4,12 +4,12 @@
  * A version that only a minority holds may be of a writer that is active, that is undoing it, or that has died. So it
  * is looked at again for a while. A version that stays so gets its own generation, by the protocol of every writer.
  */
-import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
 import type { ManifestRecord } from "@agarose/core/format";
-import { commitAgain } from "../commit/commit.ts";
 import { compareAge, surveyRegions, type Survey } from "./region-survey.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf, pause, type WriteContext } from "../commit/write-context.ts";
+import { commitAgainIfNewest } from "../commit/commit.ts";
 
 /** Looks at a key whose newest version is in a minority, with pauses that double: one to three seconds in all. */
 export const LOOKS = 5;
@@ -43,16 +43,12 @@ export async function completeNewest(survey: Survey, context: WriteContext): Pro
   if (problem) throw problem;
   const { newest } = survey;
   if (!newest || isSettled(survey)) return undefined;
-  try {
-    const { record, regionsWithout } = await commitAgain(newest, survey, context);
-    const { key, generation } = record;
-    const regions = regionsWithout.map(({ region }) => region);
-    if (regions.length > 0) await enqueueRepair({ key, generation, missing: [], regions }, context);
-    return record;
-  } catch (error) {
-    if (toAgaroseError(error).code === "REPLACED_MEANWHILE") return undefined;
-    throw error;
-  }
+  const commit = await commitAgainIfNewest(newest, survey, context);
+  if (!commit) return undefined;
+  const { key, generation } = commit.record;
+  const regions = commit.regionsWithout.map(({ region }) => region);
+  await enqueueRepair({ key, generation, missing: [], regions }, context);
+  return commit.record;
 }
 
 /** Whether a majority holds the newest record, or nothing where there is none. */

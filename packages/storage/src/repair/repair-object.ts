@@ -1,5 +1,5 @@
 /** Restores a damaged object from what is left of it. */
-import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
 import {
   chunkBytes,
   encodeManifest,
@@ -11,9 +11,8 @@ import {
 } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
-import { listChunks, placementNow, type ListedChunk } from "../objects/chunk-listing.ts";
-import { findGoneChunks } from "../objects/chunk-heads.ts";
-import { commitAgain, maySeal } from "../commit/commit.ts";
+import { findGoneChunks, listChunks, placementNow, type ListedChunk } from "../objects/chunk-listing.ts";
+import { maySeal, commitAgainIfNewest } from "../commit/commit.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { dequeueRepair } from "../commit/repair-queue.ts";
@@ -312,14 +311,9 @@ function isExtra({ placement }: Manifest, { chunk }: ChunkDamage): boolean {
 
 async function commitCopy(record: ManifestRecord, survey: Survey, context: WriteContext): Promise<number> {
   if (!maySeal(record, context)) return 0;
-  try {
-    const { regionsWithout } = await commitAgain(record, survey, context);
-    return context.stores.length - regionsWithout.length;
-  } catch (error) {
-    // Another writer is at work, and the next repair sees what it leaves.
-    if (toAgaroseError(error).code === "REPLACED_MEANWHILE") return 0;
-    throw error;
-  }
+  const commit = await commitAgainIfNewest(record, survey, context);
+  // Another writer is at work, and the next repair sees what it leaves.
+  return commit ? context.stores.length - commit.regionsWithout.length : 0;
 }
 
 /** A second look: at all manifests, and by length at the chunks that were written. */

@@ -1,9 +1,11 @@
 /** Repairs one object of many: a failure is a result, and the next object has its turn. */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
-import { withHistory } from "../history/verify-history.ts";
+import { LEAF_LIST, type Manifest } from "@agarose/core/format";
+import { keptVerdict, withHistory, youngVersions, type HistoryVerdict } from "../history/verify-history.ts";
+import { listChunks } from "../objects/chunk-listing.ts";
+import { damageOf, type KeptVerdict } from "../objects/verify-object.ts";
 import type { DeploymentParts } from "../parts.ts";
-import { repairHistory } from "./repair-history.ts";
-import { repairObject, type RepairHow, type RepairReport } from "./repair-object.ts";
+import { repairObject, rescueAll, type RepairHow, type RepairReport, type Rescue } from "./repair-object.ts";
 
 /** The outcome of one repair. */
 export type RepairOutcome = { readonly key: string } & (
@@ -25,5 +27,43 @@ export async function repairOne(key: string, context: DeploymentParts, how: Repa
   } catch (error) {
     context.signal.throwIfAborted();
     return { key, outcome: "failed", error: toAgaroseError(error) };
+  }
+}
+
+/** Findings, writes and remaining damage of a repair of a history. */
+interface HistoryRepair {
+  readonly before: HistoryVerdict;
+  readonly after: HistoryVerdict;
+  readonly chunksWritten: number;
+}
+
+/**
+ * Makes the chunks again that kept versions of a key have lost. One that cannot be read is reported, and the rest is
+ * repaired. No manifest is written: a copy that is rewritten would begin its time again.
+ */
+async function repairHistory(key: string, context: DeploymentParts, how: RepairHow): Promise<HistoryRepair> {
+  const { manifests, problems } = await youngVersions(key, context);
+  const [before, after]: [KeptVerdict[], KeptVerdict[]] = [[], []];
+  let chunksWritten = 0;
+  for (const manifest of manifests) {
+    const { damage, written, lists } = await rescueOne(manifest, context, how);
+    const left = damage.filter(({ chunk, region }) =>
+      chunk === LEAF_LIST ? !lists.includes(region) : !written.includes(chunk),
+    );
+    before.push(keptVerdict(manifest, damage));
+    after.push(keptVerdict(manifest, left));
+    chunksWritten += written.length + lists.length;
+  }
+  return { before: { kept: before, problems }, after: { kept: after, problems }, chunksWritten };
+}
+
+async function rescueOne(manifest: Manifest, context: DeploymentParts, how: RepairHow): Promise<Rescue> {
+  try {
+    return await rescueAll(manifest, context, how);
+  } catch {
+    context.signal.throwIfAborted();
+    // A machine that must not write says so, rather than that the version stays damaged.
+    await context.fence?.check();
+    return { damage: damageOf(manifest, await listChunks(manifest, context)), written: [], lists: [] };
   }
 }

@@ -7,7 +7,7 @@ import { AgaroseError, type Codec, type Shard } from "@agarose/core";
 import { HASH_BYTES, hashShard, stripeCount, stripeShape, type Manifest, type StripeShape } from "@agarose/core/format";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { StripeHashes } from "@agarose/core/read";
-import { hashesOf } from "../leaf-lists/stripe-hashes.ts";
+import { hashesOf } from "../leaf-lists/leaf-lists.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { RegionParts } from "../commit/write-context.ts";
 import { nodeSha256 } from "../objects/sha256.ts";

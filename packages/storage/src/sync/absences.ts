@@ -7,13 +7,13 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { keyName, isRecord } from "@agarose/core/format";
-import { readRecordText } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { SYNC_PREFIX } from "../commit/names.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { ageOfMajority, answeredClocks, type AgeOf } from "../listing/region-clocks.ts";
 import { askRegions } from "../regions/ask-regions.ts";
+import { recordIn, putRecord } from "../buckets/small-record.ts";
 
 /** Room for a hundred thousand keys of usual length. */
 const RECORD_BYTES_MAX = 8 * 1024 * 1024;
@@ -45,12 +45,8 @@ export class Absences {
   static async read(prefix: string, context: WriteContext): Promise<Absences> {
     const name = `${SYNC_PREFIX}${keyName(prefix)}`;
     const read = async (store: Store, signal: AbortSignal): Promise<RegionAbsences> => {
-      const response = await store.get(name, { signal });
-      const text = await readRecordText(response, name, RECORD_BYTES_MAX);
-      if (response.status === 404) return { store, etag: undefined, since: {} };
-      if (response.status === 200) return { store, etag: response.headers.get("etag") ?? "*", since: sinceIn(text) };
-      const message = `region ${store.region.name} answered ${response.status} for ${name}: retry later`;
-      throw new AgaroseError("SOURCE_FAILED", message, { region: store.region.name, status: response.status });
+      const found = await recordIn(store, name, "record", signal, RECORD_BYTES_MAX);
+      return { store, etag: found && (found.etag ?? "*"), since: found ? sinceIn(found.bytes.toString()) : {} };
     };
     const outcomes = await askRegions(context.stores, read, { enough: majorityOf(context.stores) }, context);
     return new Absences(
@@ -94,7 +90,7 @@ export class Absences {
       const body = Buffer.from(JSON.stringify({ absent: next, sync: this.#context.newUpload() }));
       if (body.length > RECORD_BYTES_MAX) throw tooMany(absent.length);
       const condition = etag === undefined ? { ifNoneMatch: "*" as const } : { ifMatch: etag };
-      await store.put(this.#name, body, { bytes: body.length, contentType: "application/json", ...condition, signal });
+      await putRecord(store, this.#name, body, { ...condition, signal });
     };
     const regions = new Map(this.#regions.map((region) => [region.store, region]));
     const enough = Math.min(regions.size, majorityOf(this.#context.stores));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clashes } from "./clashes.ts";
+import { clashes } from "./pull.ts";
 
 test("a path that is a folder for others cannot be a file", () => {
   const found = clashes(new Set(["a/b/c", "a/b", "a.txt", "A"]), false);

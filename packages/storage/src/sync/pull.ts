@@ -17,7 +17,6 @@ import { sha256Of } from "../upload/file-hash.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { commonEtag, currentManifest } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/ordered-pool.ts";
-import { clashes, staysBelow } from "./clashes.ts";
 import { areKnown, knownOf, type Known } from "./known-equal.ts";
 import { pathBelow } from "./local-folder.ts";
 import { withKnown } from "./pairs.ts";
@@ -290,4 +289,31 @@ function noPath(key: string): AgaroseError {
 function clashOf(key: string, other: string): AgaroseError {
   const message = `${JSON.stringify(key)} cannot be a file next to ${JSON.stringify(other)} in this folder: skip one of them by \`exclude\``;
   return new AgaroseError("KEY_INVALID", message, { key, other });
+}
+
+/** Whether a path names what is in a folder: a key may have `..`, which would lead out of it, and empty segments. */
+function staysBelow(path: string): boolean {
+  return !/(^|\/)\.{0,2}\//.test(path) && !/(^|\/)\.\.?$/.test(path);
+}
+
+/**
+ * By path, the path beside which it cannot be a file: one that is a folder for others, or with `isFolding` one that is
+ * the same name to the file system. Of such names, the first one is not in the result.
+ */
+export function clashes(paths: ReadonlySet<string>, isFolding: boolean): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const nameOf = (path: string): string => (isFolding ? path.normalize("NFC").toLowerCase() : path);
+  const folders = new Map<string, string>();
+  for (const path of paths) {
+    for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
+      folders.set(nameOf(path.slice(0, end)), path);
+    }
+  }
+  const files = new Map<string, string>();
+  for (const path of paths) {
+    const other = folders.get(nameOf(path)) ?? files.get(nameOf(path));
+    if (other === undefined) files.set(nameOf(path), path);
+    else found.set(path, other);
+  }
+  return found;
 }

@@ -185,11 +185,8 @@ async function judge(
   const same = await equality(file, group, known, listing, job, context);
   if (!same) return { verdict: "changed" };
   const { silent } = same;
-  if (silent.length > 0 && !job.dryRun) {
-    const { generation } = same;
-    const entry = { key: group.key, generation, missing: [], regions: silent };
-    await enqueueRepair(entry, context);
-  }
+  const { generation } = same;
+  if (!job.dryRun) await enqueueRepair({ key: group.key, generation, missing: [], regions: silent }, context);
   return { verdict: "equal", known: same.known, isKept: silent.length > 0 };
 }
 

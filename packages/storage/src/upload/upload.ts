@@ -5,9 +5,10 @@
  * earlier pass, or, in the only pass, by what the file system says. A file that changes in between therefore completes
  * no chunk, and every chunk of a version has the bytes that the version names.
  */
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { chunkBytes, chunkName, hashBlocks, stripeCount, stripeShape } from "@agarose/core/format";
+import { chunkBytes, chunkName, hashBlocks, stripeCount, stripeShape, type Code } from "@agarose/core/format";
+import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import { nodeSha256 } from "../objects/sha256.ts";
 import type { Store } from "../buckets/store.ts";
 import { runTasks, type Patience, type Task } from "../regions/ask-regions.ts";
@@ -16,7 +17,6 @@ import type { LeafListUpload } from "../leaf-lists/leaf-list-upload.ts";
 import { ChunkUpload, inStep, uploadWholeChunk } from "./chunk-upload.ts";
 import { hashFile } from "./file-hash.ts";
 import type { FileState, SourceReader } from "./file-source.ts";
-import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
 
 /** The chunks of `uploadChunks`, and their destinations. */
 export interface UploadInput {
@@ -226,5 +226,36 @@ function refusal({ key, stores, chunks }: UploadInput, failed: readonly Finished
       `remove them from the configuration for new objects. First error: ${first.message}`,
     { key, chunks: failed.map(({ chunk }) => chunk), regions, first: first.toJSON() },
     first,
+  );
+}
+
+/** The code of an object and its length. */
+interface StripeLayout extends Code {
+  readonly bytes: number;
+  readonly stripeBytes: number;
+}
+
+/** Encodes in threads, so that the event loop continues to upload. */
+export type Encoder = Pick<EncoderPool, "encode">;
+
+/** Encodes the shards `wanted` of stripe `index`, and adds the bytes read to `hash` in the order of the file. */
+async function encodeStripe(
+  file: SourceReader,
+  layout: StripeLayout,
+  index: number,
+  wanted: readonly number[],
+  encoder: Encoder,
+  hash: Hash,
+): Promise<Map<number, Uint8Array>> {
+  const { k } = layout;
+  const { start, dataBytes, shardBytes } = stripeShape(layout, index);
+  // Zeroed, because the padding after the data is part of the code.
+  const data = new Uint8Array(k * shardBytes);
+  const bytesRead = await file.read(data.subarray(0, dataBytes), start);
+  hash.update(data.subarray(0, bytesRead));
+  const rows = wanted.filter((chunk) => chunk >= k);
+  const encoded = await encoder.encode(data, k, rows);
+  return new Map(
+    wanted.map((chunk) => [chunk, chunk < k ? encoded.data[chunk]! : encoded.parity[rows.indexOf(chunk)]!]),
   );
 }

@@ -196,7 +196,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "expire removes what another writer has put since it was listed",
     family: families.expiredBesideWriters,
-    edits: [["maintenance/expire-object.ts", "expireObject", "call removeObject", "removeObject(key, context)"]],
+    edits: [["maintenance/expire-objects.ts", "expireObject", "call removeObject", "removeObject(key, context)"]],
   },
   {
     name: "expire goes by the oldest time that a region lists",

@@ -9,7 +9,7 @@ import type { BatchLease } from "../../src/commit/batches.ts";
 import { keyGroups } from "../../src/listing/key-groups.ts";
 import { etagOfAll } from "../../src/listing/listed-object.ts";
 import type { RemoveResult } from "../../src/objects/remove-object.ts";
-import type { ExpireOutcome } from "../../src/maintenance/expire-object.ts";
+import type { ExpireOutcome } from "../../src/maintenance/expire-objects.ts";
 import type { Config } from "../../src/config/config.ts";
 import type { RepairOutcome } from "../../src/repair/repair-outcome.ts";
 import type { DeploymentParts } from "../../src/parts.ts";

@@ -6,7 +6,7 @@ import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.t
 import { readManifest } from "@agarose/storage/objects/manifests";
 import { keyGroups, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import type { AgeOf } from "@agarose/storage/listing/region-clocks";
-import { commonPrefix, expireObject, type ExpireOutcome } from "@agarose/storage/maintenance/expire-object";
+import { commonPrefix, expireObject, type ExpireOutcome } from "@agarose/storage/maintenance/expire-objects";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -12,8 +12,7 @@ import {
   logLine,
   printable,
 } from "../../ui/output.ts";
-import type { ExpireOutcome } from "@agarose/storage/maintenance/expire-object";
-import { expireObjects, type ExpireTotals } from "@agarose/storage/maintenance/expire-objects";
+import { expireObjects, type ExpireOutcome, type ExpireTotals } from "@agarose/storage/maintenance/expire-objects";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 

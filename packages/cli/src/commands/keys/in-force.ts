@@ -1,6 +1,6 @@
 /** Puts keys and secrets into force, by the configuration that a step of `agarose keys` makes. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { putInForce as putKeysInForce, type KeysStep } from "@agarose/storage/commit/put-in-force";
+import { putInForce as putKeysInForce, type KeysStep } from "@agarose/storage/commit/fence";
 import type { Config } from "@agarose/storage/config/config";
 import { withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { logLine } from "../../ui/output.ts";

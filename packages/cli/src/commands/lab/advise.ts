@@ -2,8 +2,7 @@
 import type { PlacementRegion } from "@agarose/core/format";
 import { readJson } from "@agarose/dev-world/scenario-file";
 import { advise, dataOfLog, judge, type Advice, type AdviceRequest, type Baseline } from "@agarose/solver/advisor";
-import { codesLine } from "@agarose/storage/layout/codes-line";
-import { chooseCodes, type CodeChoice } from "@agarose/storage/layout/object-layout";
+import { chooseCodes, codesLine, type CodeChoice } from "@agarose/storage/layout/object-layout";
 import { logLine, printResult } from "../../ui/output.ts";
 import { tableLines } from "../../ui/table.ts";
 import { withProgress } from "../../ui/progress.ts";

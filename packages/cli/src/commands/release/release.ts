@@ -1,6 +1,5 @@
 /** `agarose release`: writes the objects as plain ones. */
-import type { ReleaseOutcome } from "@agarose/storage/origin/release-object";
-import { releaseObjects, type ReleaseTotals } from "@agarose/storage/origin/release-objects";
+import { releaseObjects, type ReleaseOutcome, type ReleaseTotals } from "@agarose/storage/origin/release-objects";
 import { withReport, WRITING } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, itemLine, logLine } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";

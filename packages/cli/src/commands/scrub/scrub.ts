@@ -13,9 +13,8 @@ import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
 import { sleep } from "@agarose/storage/commit/write-context";
 import { heats, HotObjects, type HotOutcome, type HotTotals } from "@agarose/storage/maintenance/scrub/hot-objects";
 import { checkMetricsPath, writeMetrics } from "@agarose/storage/maintenance/scrub/metrics";
-import { redundancyLines } from "@agarose/storage/maintenance/scrub/redundancy";
+import { redundancyLines, type Totals } from "@agarose/storage/maintenance/scrub/totals";
 import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
-import type { Totals } from "@agarose/storage/maintenance/scrub/totals";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 

@@ -16,7 +16,7 @@ import { DOWN, REGIONS, startTestWorld, type Fault, type World } from "../../wor
 import { KeyListing, liveGroups, removableKeys } from "@agarose/storage/listing/keys";
 import { removeObject } from "@agarose/storage/objects/remove-object";
 import { nodeSha256 } from "@agarose/storage/objects/sha256";
-import { mayBeTombstone, mustBeTombstone } from "@agarose/storage/listing/listed-length";
+import { mayBeTombstone, mustBeTombstone } from "@agarose/storage/listing/listed-object";
 
 let world: World;
 

@@ -5,8 +5,7 @@ import type { Store } from "../../buckets/store.ts";
 import { claimBatch } from "../../commit/batches.ts";
 import { emptySurvey } from "../../regions/region-survey.ts";
 import { writeContextOf } from "../../commit/write-context.ts";
-import { cleanBatches } from "./clean-batches.ts";
-import { collectGarbage, NOTHING_FOUND } from "./collect-garbage.ts";
+import { cleanBatches, collectGarbage, NOTHING_FOUND } from "./collect-garbage.ts";
 import type { ViewContext } from "./key-view.ts";
 import type { GarbageReport, Mutable } from "./search.ts";
 

@@ -13,6 +13,7 @@ import type { RegionObject } from "../../listing/key-groups.ts";
 import type { KeyView, ViewContext } from "./key-view.ts";
 import type { AgeOf } from "../../listing/region-clocks.ts";
 import type { GarbageReport, GarbageUpload, Mutable } from "./search.ts";
+import { putRecord } from "../../buckets/small-record.ts";
 
 /** In place of a fingerprint: a run found the upload without a manifest a second time, a day after it was marked. */
 const SECOND_MARK = "second";
@@ -94,10 +95,9 @@ function fingerprintOf(regions: readonly RegionManifest[]): string {
 
 /** Stores a mark in regions that have chunks of the upload. An older mark of the name stays. */
 async function mark(name: string, stores: readonly Store[], { nowMs, signal }: ViewContext): Promise<void> {
-  const body = Buffer.from(JSON.stringify({ markedAt: new Date(nowMs()).toISOString() }));
-  const options = { bytes: body.length, contentType: "application/json", ifNoneMatch: "*", signal } as const;
+  const body = JSON.stringify({ markedAt: new Date(nowMs()).toISOString() });
   for (const store of stores) {
-    await store.put(name, body, options).catch((error: unknown) => {
+    await putRecord(store, name, body, { ifNoneMatch: "*", signal }).catch((error: unknown) => {
       if (!isConditionFailed(error)) throw error;
     });
   }

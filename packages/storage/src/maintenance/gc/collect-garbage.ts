@@ -11,14 +11,17 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { acceptUnsigned, INLINE_BYTES_MAX, isTombstone } from "@agarose/core/format";
-import { withNewBreaker, type WriteContext } from "../../commit/write-context.ts";
+import { batchesIn } from "../../commit/batches.ts";
+import { DEAD_MS } from "../../commit/lease.ts";
+import { majorityOf, withNewBreaker, type WriteContext } from "../../commit/write-context.ts";
 import { keyGroups, KINDS_DEFAULT, type KeyGroup } from "../../listing/key-groups.ts";
 import { commonRecord } from "../../listing/listed-object.ts";
 import { mapOrdered } from "../../listing/ordered-pool.ts";
-import { cleanBatches } from "./clean-batches.ts";
+import { readRegionClocks } from "../../listing/region-clocks.ts";
+import { askRegions } from "../../regions/ask-regions.ts";
+import { surveyAll } from "../../regions/region-survey.ts";
 import { cleanKey, uploadsOf } from "./clean-key.ts";
 import { viewKey, type ViewContext } from "./key-view.ts";
-import { readRegionClocks } from "../../listing/region-clocks.ts";
 import type { GarbageReport, GarbageSearch, Mutable } from "./search.ts";
 
 const KEYS_AT_A_TIME = 16;
@@ -95,4 +98,40 @@ async function hasOneNamedUpload(group: KeyGroup, context: WriteContext): Promis
   if (claims.length + marks.length + history.length > 0) return false;
   const record = await commonRecord(group, context);
   return record !== undefined && !isTombstone(record) && record.upload === uploads[0];
+}
+
+/**
+ * Removes the batches that are two hours old in every region, once a majority holds the generation that they claim of
+ * each of their keys, or a later one. Until then a request that is late may still write it.
+ */
+export async function cleanBatches(context: ViewContext, report: Mutable<GarbageReport>): Promise<void> {
+  const { ageOf, stores } = context;
+  if (!ageOf) return;
+  const outcomes = await askRegions(
+    stores,
+    (store, signal) => batchesIn(store, signal),
+    { enough: stores.length },
+    context,
+  );
+  const listed = outcomes.flatMap(({ value = [] }) => value);
+  for (const [name, own] of Map.groupBy(listed, (batch) => batch.name)) {
+    if (own.some((batch) => ageOf(batch) < DEAD_MS)) continue;
+    const entries = own.flatMap((batch) => [...batch.entries]);
+    if (!(await arePassed(new Map(entries.map(([key, { generation }]) => [key, generation])), context))) continue;
+    for (const { store } of own)
+      report.leftovers.push(
+        ...(await store.remove([name])).map((failure) => ({ region: store.region.name, ...failure })),
+      );
+    report.claimsRemoved++;
+  }
+}
+
+async function arePassed(generations: ReadonlyMap<string, number>, context: ViewContext): Promise<boolean> {
+  const { stores } = context;
+  for (const [key, generation] of generations) {
+    const regions = await surveyAll(key, context, stores.length);
+    const passed = regions.filter(({ record }) => (record?.generation ?? 0) >= generation).length;
+    if (passed < majorityOf(stores)) return false;
+  }
+  return true;
 }

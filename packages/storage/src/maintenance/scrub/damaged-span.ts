@@ -7,8 +7,7 @@ import type { ObjectVerdict } from "../../objects/verify-object.ts";
 import { mapOrdered } from "../../listing/ordered-pool.ts";
 import type { DeploymentParts } from "../../parts.ts";
 import { repairOne, type RepairOutcome } from "../../repair/repair-outcome.ts";
-import { lossesLeft } from "./redundancy.ts";
-import { addOutcome, type Found, type Totals } from "./totals.ts";
+import { addOutcome, lossesLeft, type Found, type Totals } from "./totals.ts";
 
 /** The record of a damaged object until its repair: no list of its stripes, which can be long. */
 export interface Damaged extends Pick<ObjectVerdict, "key" | "removed" | "beyondK" | "chunks" | "chunksSound"> {

@@ -3,8 +3,7 @@ import { access, constants } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { writeNamed } from "../../files/whole-file.ts";
-import { UNREADABLE } from "./redundancy.ts";
-import type { Totals } from "./totals.ts";
+import { UNREADABLE, type Totals } from "./totals.ts";
 
 /** When a walk ran, in milliseconds since 1970. */
 export interface WalkTimes {

@@ -7,9 +7,8 @@ import { enqueueRepair } from "../../commit/repair-queue.ts";
 import { extraChunks } from "../../objects/chunk-listing.ts";
 import type { DeploymentParts } from "../../parts.ts";
 import { settledSurvey } from "../../regions/settled.ts";
-import type { Encoder } from "../../upload/stripe-encoder.ts";
+import { uploadChunks, type Encoder } from "../../upload/upload.ts";
 import { storedSource } from "../../upload/object-source.ts";
-import { uploadChunks } from "../../upload/upload.ts";
 
 /**
  * Commits the manifest again with one extra chunk in each region of `placement`, in place of those that it has. New
@@ -53,7 +52,7 @@ export async function storeExtra(
     context,
   );
   const regions = regionsWithout.map(({ region }) => region);
-  if (regions.length > 0) await enqueueRepair({ key, generation: record.generation, missing: [], regions }, context);
+  await enqueueRepair({ key, generation: record.generation, missing: [], regions }, context);
 }
 
 /** Stores the extra chunks, and returns their hashes. */
