@@ -4,9 +4,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
+import { Agent, setGlobalDispatcher } from "undici";
 import { setClientAddress } from "./client-address.ts";
 import { DiskValues } from "./platform/disk-values.ts";
-import { useOwnConnections } from "./platform/connections.ts";
 import { lockFolder } from "./platform/folder-lock.ts";
 import { LocalObjects, type ObjectClass } from "./platform/local-objects.ts";
 
@@ -168,4 +168,13 @@ async function closeServer(server: Server, graceMs: number): Promise<void> {
 
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}
+
+/**
+ * From here on, `fetch` in this process uses its own HTTP client. The one in Node 22 to 24 ends the whole process where
+ * a server closes a connection whose answer is not read yet (nodejs/undici, issue 5360), and no code can catch that: any
+ * bucket, peer or proxy could end a PoP. This client of the same authors has the mend.
+ */
+function useOwnConnections(): void {
+  setGlobalDispatcher(new Agent());
 }

@@ -1,6 +1,6 @@
 import { offencesOf } from "@agarose/core/testing";
 import { expect, test } from "vitest";
-import { listedPage } from "./listed-page.ts";
+import { listedPage } from "./fetch-store.ts";
 
 const page = (inner: string): string => `<?xml version="1.0"?><ListBucketResult>${inner}</ListBucketResult>`;
 

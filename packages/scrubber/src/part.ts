@@ -1,6 +1,6 @@
 /** A part of a range: one step of a child, from where the part before it ended. */
 import { loadCodec } from "@agarose/ec-wasm";
-import { encoderOf } from "./codec.ts";
+import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import { Fence } from "@agarose/storage/commit/fence";
 import type { Config } from "@agarose/storage/config/config";
 import { signerOf, trustOf } from "@agarose/storage/config/signing";
@@ -117,4 +117,16 @@ class PartCursor implements Cursor<Totals> {
   async end(): Promise<void> {
     this.#isEnd = true;
   }
+}
+
+/** Encodes in place. */
+async function encoderOf(): Promise<Pick<EncoderPool, "encode">> {
+  const codec = await loadCodec();
+  return {
+    async encode(stripe, k, rows) {
+      const shardBytes = stripe.length / k;
+      const data = Array.from({ length: k }, (_, i) => stripe.subarray(i * shardBytes, (i + 1) * shardBytes));
+      return { data, parity: codec.encode(data, rows) as Uint8Array<ArrayBuffer>[] };
+    },
+  };
 }

@@ -5,7 +5,7 @@ import type { ByteRange } from "@agarose/core/http";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
 import { replacedMeanwhile } from "./commit/commit.ts";
 import { configOfFields, loadConfig } from "./config/config.ts";
-import { shownManifest } from "./encryption/opened.ts";
+import { shownManifest } from "./encryption/secrets-of.ts";
 import { verifyWithHistory } from "./history/verify-history.ts";
 import { listVersions, type Versions } from "./history/list-versions.ts";
 import { findRestorable, restoreVersion, type RestoreWish } from "./history/restore-object.ts";
@@ -18,12 +18,16 @@ import {
   type ApplyKeysOptions,
   type ApplyKeysOutcome,
   type ApplyKeysTotals,
-} from "./maintenance/apply-keys-to-objects.ts";
+} from "./maintenance/apply-keys.ts";
 import { expireObjects, type ExpireOutcome, type ExpireTotals } from "./maintenance/expire-objects.ts";
 import { collectGarbage } from "./maintenance/gc/collect-garbage.ts";
 import type { GarbageReport, GarbageSearch, GarbageUpload } from "./maintenance/gc/search.ts";
-import type { RecodeOutcome } from "./maintenance/recode-listed.ts";
-import { recodeObjects, type RecodeOptions, type RecodeTotals } from "./maintenance/recode-objects.ts";
+import {
+  recodeObjects,
+  type RecodeOptions,
+  type RecodeOutcome,
+  type RecodeTotals,
+} from "./maintenance/recode-objects.ts";
 import { repairObjects, type RepairTotals } from "./maintenance/repair-objects.ts";
 import type { DeepOptions } from "./maintenance/scrub/deep-reads.ts";
 import { scrubObjects } from "./maintenance/scrub/scrub-objects.ts";
@@ -43,8 +47,7 @@ import {
   type ReleaseOutcome,
   type ReleaseTotals,
 } from "./origin/release-objects.ts";
-import { putOverOrigin, removeOverOrigin } from "./origin/over-origin.ts";
-import { readOrAdopt } from "./origin/read-through.ts";
+import { putOverOrigin, readOrAdopt, removeOverOrigin } from "./origin/read-through.ts";
 import { handleUploads, type UploadsOptions } from "./page-uploads/handle-uploads.ts";
 import { closeParts, openParts, type DeploymentParts } from "./parts.ts";
 import type { RepairOutcome } from "./repair/repair-outcome.ts";

@@ -16,11 +16,11 @@ export {
 } from "./deployment.ts";
 export { loadConfig, parseConfig, type Config, type RegionConfig } from "./config/config.ts";
 export type { VersionEntry, Versions, VersionState } from "./history/list-versions.ts";
-export type { ApplyKeysOutcome, ApplyKeysTotals } from "./maintenance/apply-keys-to-objects.ts";
+export type { ApplyKeysOutcome, ApplyKeysTotals } from "./maintenance/apply-keys.ts";
 export type { ExpireOutcome } from "./maintenance/expire-objects.ts";
 export type { ExpireTotals } from "./maintenance/expire-objects.ts";
 export type { GarbageReport, GarbageUpload } from "./maintenance/gc/search.ts";
-export type { RecodeOutcome } from "./maintenance/recode-listed.ts";
+export type { RecodeOutcome } from "./maintenance/recode-objects.ts";
 export type { RepairTotals } from "./maintenance/repair-objects.ts";
 export type { DeepOptions } from "./maintenance/scrub/deep-reads.ts";
 export type { Totals as ScrubTotals } from "./maintenance/scrub/totals.ts";

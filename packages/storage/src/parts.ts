@@ -56,28 +56,20 @@ export function closeParts({ stores, origin }: Pick<DeploymentParts, "stores" | 
   origin?.close();
 }
 
-let codec: Promise<Codec> | undefined;
-
-/** The WASM codec, loaded on first use. A load that has failed is retried by the next caller. */
-export function loadCodec(): Promise<Codec> {
-  codec ??= import("@agarose/ec-wasm/node")
-    .then((module) => module.loadCodec())
-    .catch((error: unknown) => {
-      codec = undefined;
+/** Loads on first use. A load that has failed is retried by the next caller. */
+function lazily<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return () =>
+    (loaded ??= load().catch((error: unknown) => {
+      loaded = undefined;
       throw toAgaroseError(error);
-    });
-  return codec;
+    }));
 }
 
-let encoder: Promise<EncoderPool> | undefined;
+/** The WASM codec. */
+export const loadCodec = lazily<Codec>(async () => (await import("@agarose/ec-wasm/node")).loadCodec());
 
 /** Threads that encode. They start with the first large stripe and do not keep the process alive. */
-export function loadEncoder(): Promise<EncoderPool> {
-  encoder ??= import("@agarose/ec-wasm/encoder-pool")
-    .then((module) => module.createEncoderPool())
-    .catch((error: unknown) => {
-      encoder = undefined;
-      throw error;
-    });
-  return encoder;
-}
+export const loadEncoder = lazily<EncoderPool>(async () =>
+  (await import("@agarose/ec-wasm/encoder-pool")).createEncoderPool(),
+);

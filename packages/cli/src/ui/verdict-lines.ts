@@ -5,9 +5,11 @@ import {
   isDamage,
   isManifestDamage,
   stateOf,
+  type ChunkDamage,
+  type KeptVerdict,
+  type ObjectVerdict,
   type UnreachableRegion,
-} from "@agarose/storage/objects/verdicts";
-import type { ChunkDamage, KeptVerdict, ObjectVerdict } from "@agarose/storage/objects/verify-object";
+} from "@agarose/storage/objects/verify-object";
 import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { failedLine, formatCount, itemLine, printable } from "./output.ts";
 

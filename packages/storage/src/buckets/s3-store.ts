@@ -1,7 +1,7 @@
 /**
  * A bucket through the AWS SDK.
  */
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { crc32 } from "node:zlib";
 import { setTimeout as pause } from "node:timers/promises";
 import {
@@ -12,11 +12,11 @@ import {
   GetObjectTaggingCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  type S3Client,
   S3ServiceException,
   UploadPartCommand,
   type CompletedPart,
   type ListObjectsV2CommandInput,
+  type S3Client,
 } from "@aws-sdk/client-s3";
 import type { AgaroseError, ErrorCode, FetchedResponse } from "@agarose/core";
 import { streamOf } from "@agarose/core/async";
@@ -26,17 +26,17 @@ import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listi
 import {
   limitAnswer,
   limitCredentials,
+  mayRefuseAdditions,
   openClient,
   ORIGIN_DEFAULT,
   refusePages,
+  sendPlainly,
   statusOf,
   storeFailure,
   waitForDescriptors,
   type S3StoreOptions,
 } from "./s3-client.ts";
-import { mayRefuseAdditions, sendPlainly } from "./plain-requests.ts";
 import { SmallRequests, type SmallAnswer } from "./small-requests.ts";
-import { StreamParts } from "./stream-parts.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PresignedPut, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
@@ -216,12 +216,12 @@ export class S3Store implements Store {
     const { UploadId } = await this.#client.send(create, own);
     const upload = { ...object, UploadId };
     try {
-      const parts = new StreamParts(body);
+      const nextPart = partsOf(body);
       const Parts: CompletedPart[] = [];
       for (let at = 0; at < options.bytes; at += this.#partBytes) {
         const bytes = Math.min(this.#partBytes, options.bytes - at);
         const PartNumber = Parts.length + 1;
-        const command = new UploadPartCommand({ ...upload, PartNumber, Body: parts.next(bytes), ContentLength: bytes });
+        const command = new UploadPartCommand({ ...upload, PartNumber, Body: nextPart(bytes), ContentLength: bytes });
         const hash = this.#prepareStream(command, bytes);
         const { ETag, ChecksumCRC32, ServerSideEncryption } = await this.#client.send(command, own);
         if (hash && ServerSideEncryption === undefined) checkEtag(ETag, hash());
@@ -484,4 +484,24 @@ function webStreamOf(body: Readable): ReadableStream<Uint8Array> {
     () => parts.next(),
     () => void body.destroy(),
   );
+}
+
+/** Cuts a stream into parts of known length, which are read one after the other. It holds one buffer. */
+function partsOf(body: Readable): (bytes: number) => Readable {
+  const buffers = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let held: Buffer = Buffer.alloc(0);
+  async function* take(bytes: number): AsyncGenerator<Buffer> {
+    for (let left = bytes; left > 0;) {
+      if (held.length === 0) {
+        const { done, value } = await buffers.next();
+        if (done) throw new Error(`the stream ended ${left} bytes early`);
+        held = value;
+      }
+      const part = held.subarray(0, left);
+      held = held.subarray(part.length);
+      left -= part.length;
+      yield part;
+    }
+  }
+  return (bytes) => Readable.from(take(bytes), { objectMode: false });
 }

@@ -6,6 +6,7 @@
  * It uses parts of the SDK that its types omit, so the package depends on one exact version of it.
  */
 import type { Readable } from "node:stream";
+import { text as textOf } from "node:stream/consumers";
 import { S3ServiceException, type S3Client } from "@aws-sdk/client-s3";
 import type { RegionConfig } from "../config/config.ts";
 
@@ -188,12 +189,6 @@ function readAnswer(next: Handler<{ readonly response: Response }>, { commandNam
     });
     throw Object.assign(error, { $response: response });
   };
-}
-
-async function textOf(body: Readable): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for await (const part of body) parts.push(part as Uint8Array);
-  return Buffer.concat(parts).toString();
 }
 
 function encoded(segment: string): string {

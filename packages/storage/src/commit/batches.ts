@@ -14,7 +14,7 @@ import { askRegions, type Outcome } from "../regions/ask-regions.ts";
 import type { Survey } from "../regions/region-survey.ts";
 import { batchAfter } from "./generations.ts";
 import { FRESH_MS, instantOf, isPast, LEASE_MS, type HeldClaim, type Lease } from "./lease.ts";
-import { BATCH_PREFIX } from "./names.ts";
+import { BATCH_PREFIX, commonStart } from "./names.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
 
 /** A batch has fewer keys than a page of a listing, and they are stored while it is fresh. */
@@ -227,12 +227,6 @@ async function unchanged(
   if (listings.length < needed) return undefined;
   const etags = new Map(keys.map(({ key, etag }) => [key, etag]));
   return (key) => listings.every((found) => found.get(manifestName(key)) === etags.get(key));
-}
-
-function commonStart(a: string, b: string): string {
-  let length = 0;
-  while (length < a.length && a[length] === b[length]) length++;
-  return a.slice(0, length);
 }
 
 function valuesOf<T>(outcomes: readonly Outcome<T>[]): T[] {

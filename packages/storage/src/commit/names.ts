@@ -20,6 +20,13 @@ export const HISTORY_PREFIX = "history/";
 /** Of the objects by which the garbage collector reads the clock of a region. No name of a key begins with a `!`. */
 export const CLOCK_PREFIX = `${GARBAGE_PREFIX}!clock/`;
 
+/** The beginning that two names have in common. */
+export function commonStart(a: string, b: string): string {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length++;
+  return a.slice(0, length);
+}
+
 /** A writer's claim to generation `generation` of a key. */
 export function claimName(key: string, generation: number): string {
   return `${claimPrefix(key)}${generation}`;

@@ -7,8 +7,7 @@ import { ADMIN_TOKEN_VARIABLE } from "../pops/admin-token.ts";
 import type { Config } from "../config/config.ts";
 import { regionsByName } from "../buckets/region-names.ts";
 import { namesIn, PopClient, type HealthAnswer, type StatusAnswer } from "../pops/pop-client.ts";
-import { judge, summaryOf } from "../pops/pop-report.ts";
-import { judgePlace } from "../pops/judge-place.ts";
+import { judge, judgePlace, summaryOf } from "../pops/pop-report.ts";
 import type { Check } from "./check.ts";
 
 type Pop = Config["pops"][number];

@@ -1,6 +1,5 @@
 /** Encrypts what a put stores: the passes of the put read cells instead of the file, and need not know it. */
 import { createHash, randomBytes } from "node:crypto";
-import { AgaroseError } from "@agarose/core";
 import {
   CELL_BYTES,
   CellCipher,
@@ -11,8 +10,7 @@ import {
   type Secret,
 } from "@agarose/core/encryption";
 import type { Encryption } from "@agarose/core/format";
-import { hashFile } from "../upload/file-hash.ts";
-import type { FileHash, SourceReader } from "../upload/file-source.ts";
+import { hashFile, type FileHash, type SourceReader, hasChanged } from "../upload/file-source.ts";
 
 /** The bytes that are stored in place of a file. */
 export interface EncryptedSource {
@@ -127,9 +125,4 @@ class EncryptingReader implements SourceReader {
       this.#noted = cell + 1;
     } else if (!noted.equals(tag)) throw hasChanged(this.#key);
   }
-}
-
-function hasChanged(key: string): AgaroseError {
-  const message = `the file of ${JSON.stringify(key)} changed during the put: put it again`;
-  return new AgaroseError("FILE_UNREADABLE", message, { key });
 }

@@ -20,36 +20,33 @@ import {
   type Reading,
   type Received,
   type RemovalCondition,
+  type S3ErrorCode,
   type Uploads,
   type Validators,
   type VersionList,
   type VersionName,
 } from "@agarose/s3-server";
-import { toAgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
 import { shownBytes } from "@agarose/core/content";
 import { isTombstone, parseKey, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
 import { keepMsOf } from "../commit/history.ts";
-import { shownManifest } from "../encryption/opened.ts";
-import { secretsOf } from "../encryption/secrets-of.ts";
+import { secretsOf, shownManifest } from "../encryption/secrets-of.ts";
 import type { ListedObject as StoredObject } from "../buckets/store.ts";
 import { majorityEtag, recordOf } from "../listing/listed-object.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
+import { mapOrdered } from "../listing/adaptive-pool.ts";
 import { EarlyRead, getObject, objectBody } from "../objects/get-object.ts";
 import { readManifest, readRecord, type Consistency, type ReadHow } from "../objects/manifests.ts";
-import { putOverOrigin, removeOverOrigin } from "../origin/over-origin.ts";
-import { readOrAdopt, type UnreadAdoptions } from "../origin/read-through.ts";
+import { putOverOrigin, readOrAdopt, removeOverOrigin, type UnreadAdoptions } from "../origin/read-through.ts";
 import { copyOf } from "../objects/copy-object.ts";
 import type { PutObject } from "../objects/put-object.ts";
 import { removeObject } from "../objects/remove-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import type { KnownRegions } from "../regions/known-regions.ts";
-import { fileSource, type Source } from "../upload/file-source.ts";
+import { fileSource, partsSource, type Source } from "../upload/file-source.ts";
 import { headersOf } from "../upload/header-rules.ts";
-import { partsSource } from "../upload/parts-source.ts";
 import { describedAsStored, etagOfHeaders, headerOfEtag, headerText, MD5_HEADER } from "../upload/object-headers.ts";
 import { BUCKET } from "./bucket.ts";
-import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
 import { keysBehind, type FoundKey } from "./sorted-keys.ts";
 import type { Spool } from "./spool.ts";
 import { readVersion, versionsOf, type KeyVersion } from "./versions.ts";
@@ -67,8 +64,6 @@ export type DeploymentContext = DeploymentParts & {
 export interface BackendOptions {
   readonly uploads: Uploads;
   readonly spool: Spool;
-  /** Milliseconds since 1970. */
-  readonly nowMs: () => number;
   /** Is told of a failure; it may call `use`. */
   readonly recover: (cause: unknown) => Promise<void>;
 }
@@ -84,17 +79,15 @@ export class DeploymentBackend implements Backend {
   readonly uploads: Uploads;
   readonly recover: BackendOptions["recover"];
   readonly #spool: Spool;
-  readonly #nowMs: () => number;
   /** A deployment has no date, so the bucket is as old as the gateway. */
   readonly #startedMs: number;
   #context: DeploymentContext;
 
-  constructor(context: DeploymentContext, { uploads, spool, nowMs, recover }: BackendOptions) {
+  constructor(context: DeploymentContext, { uploads, spool, recover }: BackendOptions) {
     this.uploads = uploads;
     this.recover = recover;
     this.#spool = spool;
-    this.#nowMs = nowMs;
-    this.#startedMs = nowMs();
+    this.#startedMs = context.nowMs();
     this.#context = context;
   }
 
@@ -122,7 +115,7 @@ export class DeploymentBackend implements Backend {
 
   /** Lengths and ETags come from the manifests of the keys on a page. */
   list(_bucket: string, prefix: string, signal: AbortSignal): KeyList {
-    const reading = { ...this.#context, signal, nowMs: this.#nowMs };
+    const reading = { ...this.#context, signal };
     return {
       behind: (after) => keysBehind(after, prefix, reading),
       describe: (page: readonly FoundKey[]) => describePage(page, reading),
@@ -135,7 +128,7 @@ export class DeploymentBackend implements Backend {
   }
 
   listVersions(_bucket: string, prefix: string, signal: AbortSignal): VersionList {
-    const reading = { ...this.#context, signal, nowMs: this.#nowMs };
+    const reading = { ...this.#context, signal };
     return {
       behind: (after) => keysBehind(after, prefix, reading, true),
       async describe(page: readonly FoundKey[]) {
@@ -158,15 +151,14 @@ export class DeploymentBackend implements Backend {
       early.begin(first, () => rangeOf?.({ ...validatorsOf(first), bytes: shownBytes(first) }), context);
     };
     try {
-      const reading = { ...context, nowMs: this.#nowMs };
       const how = howOf(context);
       // The object of the origin is the version `null` as long as no region knows the key.
       const isPlain =
-        versionId === "null" && context.origin !== undefined && !(await readRecord(key, reading, how)).record;
+        versionId === "null" && context.origin !== undefined && !(await readRecord(key, context, how)).record;
       const isCurrent = versionId === undefined || isPlain;
-      const named = isCurrent ? undefined : await readVersion(key, versionId, reading, how);
+      const named = isCurrent ? undefined : await readVersion(key, versionId, context, how);
       const first = { ...how, ...(rangeOf && { onFirst }) };
-      const manifest = named?.record ?? (await readOrAdopt(key, reading, first, context.unread));
+      const manifest = named?.record ?? (await readOrAdopt(key, context, first, context.unread));
       const shown = await shownManifest(manifest, context.config);
       return {
         ...validatorsOf(manifest),
@@ -239,7 +231,7 @@ export class DeploymentBackend implements Backend {
   async #store(object: PutObject): Promise<Validators> {
     const context = this.#context;
     if (object.onlyIf) await this.#adopt(object.key);
-    const { version, modified, upload } = await putOverOrigin(object, { ...context, nowMs: this.#nowMs });
+    const { version, modified, upload } = await putOverOrigin(object, context);
     const isEncrypted = (await secretsOf(context.config).forWriting(object.key)) !== undefined;
     return {
       ...validatorsOf({ version, modified, ...(!isEncrypted && { headers: object.headers }) }),
@@ -257,7 +249,7 @@ export class DeploymentBackend implements Backend {
       if (newest && !isTombstone(newest)) onlyIf?.(currentOf(newest));
     };
     try {
-      const context = { ...this.#context, nowMs: this.#nowMs };
+      const context = this.#context;
       if (!onlyIf) await removeOverOrigin(key, context);
       else {
         await this.#adopt(key);
@@ -270,7 +262,7 @@ export class DeploymentBackend implements Backend {
 
   /** A condition is on the object that clients see, be it in the regions or at the origin. */
   async #adopt(key: string): Promise<void> {
-    const context = { ...this.#context, nowMs: this.#nowMs };
+    const context = this.#context;
     if (!context.origin) return;
     await readOrAdopt(key, context).catch((error: unknown) => {
       if (toAgaroseError(error).code !== "OBJECT_NOT_FOUND") throw error;
@@ -372,4 +364,53 @@ function withoutOwnMd5(headers: Manifest["headers"]): Manifest["headers"] {
   if (algorithms.length === 1 && headers["x-amz-checksum-type"] !== undefined) return headers;
   const { [MD5_HEADER]: _md5, ...others } = headers;
   return others;
+}
+
+const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {
+  OBJECT_NOT_FOUND: "NoSuchKey",
+  KEY_INVALID: "InvalidArgument",
+  USAGE: "InvalidArgument",
+  KEY_TOO_LONG: "KeyTooLongError",
+  RANGE_UNSATISFIABLE: "InvalidRange",
+  REPLACED_MEANWHILE: "OperationAborted",
+  // A client repeats what failed with 503, and each of these may pass.
+  ABORTED: "ServiceUnavailable",
+  DISK_FULL: "ServiceUnavailable",
+  BUSY: "ServiceUnavailable",
+  // A region refused the keys of the gateway. The client's own were right, so this is no AccessDenied.
+  CREDENTIALS_REFUSED: "ServiceUnavailable",
+  NO_QUORUM: "ServiceUnavailable",
+  NO_SOURCE: "ServiceUnavailable",
+  // As in a rotation, until this machine has the new configuration.
+  KEYS_OUTDATED: "ServiceUnavailable",
+  MANIFEST_UNTRUSTED: "ServiceUnavailable",
+  REGION_MISPLACED: "ServiceUnavailable",
+  NOT_ENOUGH_CHUNKS: "ServiceUnavailable",
+  // The origin does not answer, so it may have the key.
+  SOURCE_FAILED: "ServiceUnavailable",
+  READ_TIMEOUT: "ServiceUnavailable",
+  READ_UNCERTAIN: "ServiceUnavailable",
+  STORE_FAILED: "ServiceUnavailable",
+  WRITE_UNCERTAIN: "ServiceUnavailable",
+};
+
+/** Codes for an object that a client sends, and for a manifest that a region holds. */
+const TOO_LARGE: ReadonlySet<ErrorCode> = new Set(["CODE_INVALID", "MANIFEST_TOO_LARGE"]);
+
+/**
+ * Returns the S3Error of `cause`. Its message has our own code, which `reference/errors.md` explains.
+ *
+ * @param isRead whether the client has sent no object.
+ */
+function s3ErrorOf(cause: unknown, isRead = false): S3Error {
+  if (cause instanceof S3Error) return cause;
+  const { code, message, details } = cause instanceof AgaroseError ? cause : toAgaroseError(cause);
+  // No client retries what is too large, and a region's manifest may be right the next time.
+  const isTooLarge = TOO_LARGE.has(code) && "max" in details && !isRead;
+  return new S3Error(isTooLarge ? "EntityTooLarge" : (CODES[code] ?? "InternalError"), `${code}: ${message}`);
+}
+
+/** Whether no object can have this key, so that it is as absent as any other. */
+function isImpossibleKey(cause: unknown): boolean {
+  return cause instanceof AgaroseError && (cause.code === "KEY_INVALID" || cause.code === "KEY_TOO_LONG");
 }

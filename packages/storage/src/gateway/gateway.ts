@@ -32,7 +32,7 @@ export interface GatewayOptions extends Pick<S3ServerOptions, "pairs" | "domain"
   readonly spoolBytes: number;
   /** The folder of multipart uploads, for the next gateway to have them. Default: this one forgets them. */
   readonly uploads?: UploadFolder | undefined;
-  /** Milliseconds since 1970. Default: `Date.now`. */
+  /** Milliseconds since 1970. Default: that of `context`. */
   readonly nowMs?: () => number;
 }
 
@@ -46,11 +46,11 @@ export interface Gateway {
 
 /** Starts a gateway. Resolves when it listens. Throws USAGE without the port, or what `takeFolder` throws. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { spoolBytes, nowMs = Date.now, consistency = "strong", onRepaired } = options;
+  const { spoolBytes, nowMs = options.context.nowMs, consistency = "strong", onRepaired } = options;
   const ending = new AbortController();
   const unread = new UnreadAdoptions();
   const contextOf = (own: DeploymentParts): DeploymentContext => {
-    const shown = { ...own, signal: ending.signal };
+    const shown = { ...own, signal: ending.signal, nowMs };
     const queuing = onRepaired && { onQueued: (key: string) => turns.add(key) };
     return { ...shown, ...queuing, consistency, unread, knownRegions: new KnownRegions(shown, true) };
   };
@@ -67,13 +67,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const journal = folder && new FolderJournal(folder.dir, spool, nowMs);
   const uploads = await Uploads.open({ discard: (body) => spool.remove(body), nowMs, journal });
   spool.whenFull(() => uploads.removeIdle());
-  const reload = new Reload(nowMs, async () => {
+  const recover = reloadBy(async () => {
     if (!options.reload) return;
     current = contextOf(await options.reload());
     backend.use(current);
-  });
-  const recover = (cause: unknown): Promise<void> => reload.after(cause);
-  const backend = new DeploymentBackend(current, { uploads, spool, nowMs, recover });
+  }, nowMs);
+  const backend = new DeploymentBackend(current, { uploads, spool, recover });
   let server: S3Server;
   try {
     server = await listen({ ...options, backend, name: "agarose-gateway", cors: ["*"] });
@@ -117,34 +116,21 @@ const OUTDATED: ReadonlySet<string> = new Set([
 /** A client that a new configuration cannot help must not cause a read of it for every request. */
 const RELOAD_MS_MIN = 1_000;
 
-/** Reads the configuration again when an answer shows that it is from before. */
-class Reload {
-  readonly #nowMs: () => number;
-  readonly #run: () => Promise<void>;
-  #startedMs = Number.NEGATIVE_INFINITY;
-  #running: Promise<void> | undefined;
-
-  constructor(nowMs: () => number, run: () => Promise<void>) {
-    this.#nowMs = nowMs;
-    this.#run = run;
-  }
-
-  /** Resolves when the next request has a configuration that fits, if there is one. Does not reject. */
-  async after(error: unknown): Promise<void> {
-    if (!(error instanceof AgaroseError) || !OUTDATED.has(error.code)) return;
-    if (!this.#running && Math.abs(this.#nowMs() - this.#startedMs) < RELOAD_MS_MIN) return;
-    this.#startedMs = this.#nowMs();
-    this.#running ??= this.#once();
-    await this.#running;
-  }
-
-  async #once(): Promise<void> {
-    try {
-      await this.#run();
-    } catch {
-      // A file that is being written is reread by the next request.
-    } finally {
-      this.#running = undefined;
-    }
-  }
+/**
+ * Returns what reads the configuration again by `run` when an error shows that it is from before. It resolves when the
+ * next request has a configuration that fits, if there is one, and does not reject.
+ */
+function reloadBy(run: () => Promise<void>, nowMs: () => number): (cause: unknown) => Promise<void> {
+  let startedMs = Number.NEGATIVE_INFINITY;
+  let running: Promise<void> | undefined;
+  return async (cause) => {
+    if (!(cause instanceof AgaroseError) || !OUTDATED.has(cause.code)) return;
+    if (!running && Math.abs(nowMs() - startedMs) < RELOAD_MS_MIN) return;
+    startedMs = nowMs();
+    // A file that is being written is reread by the next request.
+    running ??= run()
+      .catch(() => {})
+      .finally(() => (running = undefined));
+    await running;
+  };
 }

@@ -3,10 +3,9 @@
  * the objects of an origin.
  */
 import { compareUtf8, type ListedKey } from "@agarose/s3-server";
-import { parseKey } from "@agarose/core/format";
 import type { DeploymentParts } from "../parts.ts";
 import type { KnownRegions } from "../regions/known-regions.ts";
-import { judgedGroups, KeyListing } from "../listing/keys.ts";
+import { judgedGroups, KeyListing, isKey } from "../listing/keys.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import type { Consistency } from "../objects/manifests.ts";
 import type { ListedObject } from "../buckets/store.ts";
@@ -59,13 +58,4 @@ export async function* keysBehind(
   }
   requireAll();
   for (; plain; plain = await nextPlain()) yield { key: plain.name, plain };
-}
-
-/** Other programs may have stored names that are no keys. */
-function isKey(name: string): boolean {
-  try {
-    return parseKey(name) === name;
-  } catch {
-    return false;
-  }
 }

@@ -14,8 +14,6 @@ import { nodeSha256 } from "../objects/sha256.ts";
 /** A version that another one, or a removal, has replaced. */
 export interface KeptVersion {
   readonly manifest: Manifest;
-  /** The regions that list a copy, by name. */
-  readonly regions: readonly string[];
   /**
    * When the last region may let go of it, in ms since 1970 by this machine's clock. Regions count by their own, from
    * which this one may differ by days.
@@ -47,11 +45,27 @@ export async function keptVersions(key: string, enough: number, context: WriteCo
   const versions = await Promise.all(
     [...copies.values()].map(async (own) => {
       const manifest = await readCopies(key, own, context, problems);
-      return manifest && { manifest, regions: regionsOf(own, context), keptUntilMs: untilMs(key, own, context) };
+      return manifest && { manifest, keptUntilMs: untilMs(key, own, context) };
     }),
   );
   const found = versions.filter((version) => version !== undefined);
   return { versions: found.toSorted((a, b) => b.manifest.generation - a.manifest.generation), problems };
+}
+
+/**
+ * The versions of a key whose time is not over, and what could not be read. Of a key without `keep`, nothing is asked.
+ * It rejects only when the caller aborts.
+ */
+export async function youngVersions(
+  key: string,
+  enough: number,
+  context: WriteContext,
+): Promise<Pick<KeptVersions, "problems"> & { readonly manifests: readonly Manifest[] }> {
+  if (keepMsOf(key, context.config) === 0) return { manifests: [], problems: [] };
+  const { versions, problems } = await keptVersions(key, enough, context);
+  context.signal.throwIfAborted();
+  const young = versions.filter(({ keptUntilMs }) => keptUntilMs > context.nowMs());
+  return { manifests: young.map(({ manifest }) => manifest), problems };
 }
 
 /**
@@ -103,10 +117,6 @@ async function readCopy(key: string, { store, name, upload }: HistoryCopy, conte
 function damaged(key: string, { region: { name } }: Store, what: string): AgaroseError {
   const message = `a copy of the history of ${JSON.stringify(key)} in ${name} ${what}`;
   return new AgaroseError("SOURCE_FAILED", message, { key, region: name });
-}
-
-function regionsOf(copies: readonly HistoryCopy[], { stores }: WriteContext): string[] {
-  return stores.filter((store) => copies.some((copy) => copy.store === store)).map(({ region }) => region.name);
 }
 
 function untilMs(key: string, copies: readonly HistoryCopy[], { config }: WriteContext): number {

@@ -4,11 +4,12 @@
  */
 import { shownBytes } from "@agarose/core/content";
 import { isTombstone, type ManifestRecord } from "@agarose/core/format";
-import type { UnreachableRegion } from "../objects/verdicts.ts";
+import { type UnreachableRegion, isDamage } from "../objects/verify-object.ts";
 import { listChunks } from "../objects/chunk-listing.ts";
 import { compareAge, surveyRegions, type RegionManifest } from "../regions/region-survey.ts";
 import type { RegionParts, WriteContext } from "../commit/write-context.ts";
 import { keptVersions, type KeptVersion } from "./kept-versions.ts";
+import { problemsOf } from "./verify-history.ts";
 
 /**
  * - `whole`: every chunk is listed with its length, or the object has none.
@@ -41,8 +42,6 @@ export interface VersionEntry {
   readonly keptUntil?: string;
 }
 
-const GONE: ReadonlySet<string> = new Set(["CHUNK_MISSING", "CHUNK_WRONG_LENGTH", "REGION_UNKNOWN"]);
-
 /** The versions of a key, and the regions that may have others. */
 export interface Versions {
   /** The newest first. */
@@ -65,7 +64,7 @@ export async function listVersions(key: string, context: WriteContext): Promise<
   return {
     versions: await entriesOf(regions, kept, context),
     unknown: unknown.map(({ store, problem }) => ({ region: store.region.name, problem: problem?.message ?? "" })),
-    historyProblems: problems.map(({ region, problem }) => ({ region, problem: problem.message })),
+    historyProblems: problemsOf(problems),
   };
 }
 
@@ -113,7 +112,7 @@ async function describe(
   const { version, k, m } = record;
   const chunks = await listChunks(record, context);
   const chunksListed = chunks.filter(({ code }) => code === undefined).length;
-  const isUnknown = chunks.some(({ code }) => code !== undefined && !GONE.has(code));
+  const isUnknown = chunks.some(({ code }) => code !== undefined && !isDamage({ code }));
   let state: VersionState = "damaged";
   if (chunksListed === chunks.length) state = "whole";
   else if (isUnknown) state = "unchecked";

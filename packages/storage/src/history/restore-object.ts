@@ -9,7 +9,7 @@ import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { listedSurvey } from "../listing/listed-object.ts";
 import type { Survey } from "../regions/region-survey.ts";
 import { settledSurvey } from "../regions/settled.ts";
-import { shownManifest } from "../encryption/opened.ts";
+import { shownManifest } from "../encryption/secrets-of.ts";
 import { asBefore, putObject, type PutObject, type PutResult } from "../objects/put-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { objectSource } from "../upload/object-source.ts";

@@ -3,21 +3,17 @@
  * missed on the day on which somebody restores one.
  */
 import { LEAF_LIST, type Manifest } from "@agarose/core/format";
-import { listChunks, storedChunks } from "../objects/chunk-listing.ts";
-import { keepMsOf } from "../commit/history.ts";
+import { storedChunks } from "../objects/chunk-listing.ts";
 import type { WriteContext } from "../commit/write-context.ts";
-import { checkLeafLists } from "../leaf-lists/leaf-lists.ts";
-import type { UnreachableRegion } from "../objects/verdicts.ts";
 import {
-  checkChunks,
-  damageOf,
-  damageOfLists,
   verifyObject,
   type ChunkDamage,
   type KeptVerdict,
   type ObjectVerdict,
+  type UnreachableRegion,
+  damageIn,
 } from "../objects/verify-object.ts";
-import { keptVersions } from "./kept-versions.ts";
+import { youngVersions, type KeptVersions } from "./kept-versions.ts";
 
 /** Findings about the history of a key. */
 export interface HistoryVerdict {
@@ -43,18 +39,9 @@ export function withHistory(verdict: ObjectVerdict, { kept, problems }: HistoryV
   };
 }
 
-/** The versions of a key whose time is not over. Of a key without `keep`, nothing is asked. */
-export async function youngVersions(
-  key: string,
-  context: WriteContext,
-): Promise<{ readonly manifests: readonly Manifest[]; readonly problems: readonly UnreachableRegion[] }> {
-  if (keepMsOf(key, context.config) === 0) return { manifests: [], problems: [] };
-  const { versions, problems } = await keptVersions(key, context.breaker.countResponsive(context.stores), context);
-  context.signal.throwIfAborted();
-  return {
-    manifests: versions.filter(({ keptUntilMs }) => keptUntilMs > context.nowMs()).map(({ manifest }) => manifest),
-    problems: problems.map(({ region, problem }) => ({ region, problem: problem.message })),
-  };
+/** The regions of problems, and what they said. */
+export function problemsOf(problems: KeptVersions["problems"]): UnreachableRegion[] {
+  return problems.map(({ region, problem }) => ({ region, problem: problem.message }));
 }
 
 /** The verdict on one kept version, given what is wrong with it. */
@@ -66,14 +53,10 @@ export function keptVerdict(manifest: Manifest, damage: readonly ChunkDamage[]):
 }
 
 async function verifyHistory(key: string, context: WriteContext, quick: boolean): Promise<HistoryVerdict> {
-  const { manifests, problems } = await youngVersions(key, context);
+  const { manifests, problems } = await youngVersions(key, context.breaker.countResponsive(context.stores), context);
   const kept: KeptVerdict[] = [];
   for (const manifest of manifests) {
-    const chunks = quick
-      ? damageOf(manifest, await listChunks(manifest, context))
-      : await checkChunks(manifest, context);
-    const lists = await checkLeafLists(manifest, quick, context);
-    kept.push(keptVerdict(manifest, [...chunks, ...damageOfLists(lists)]));
+    kept.push(keptVerdict(manifest, await damageIn(manifest, quick, context)));
   }
-  return { kept, problems };
+  return { kept, problems: problemsOf(problems) };
 }

@@ -22,7 +22,7 @@ import { readRecord } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { RegionParts } from "../commit/write-context.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
+import { mapOrdered } from "../listing/adaptive-pool.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import { SilenceLimit } from "../objects/silence.ts";
 import { ChunkStream } from "../repair/chunk-stream.ts";
@@ -179,8 +179,8 @@ function corrupt({ key }: Manifest, stripe: number): AgaroseError {
   return new AgaroseError("CHUNK_CORRUPT", message, { key, stripe });
 }
 
-/** Whether a region that answers has no sound leaf list. */
-function isRewritable({ code }: LeafListVerdict): boolean {
+/** Whether a region that answers has no sound chunk or leaf list. Others cannot be stored there. */
+export function isRewritable({ code }: Pick<LeafListVerdict, "code">): boolean {
   return code === "CHUNK_MISSING" || code === "CHUNK_WRONG_LENGTH" || code === "CHUNK_CORRUPT";
 }
 

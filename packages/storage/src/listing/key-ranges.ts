@@ -7,7 +7,8 @@ import { keyName, keyOfName } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
 import type { RegionParts } from "../commit/write-context.ts";
 import { keyGroups } from "./key-groups.ts";
-import { mapOrdered } from "./ordered-pool.ts";
+import { mapOrdered } from "./adaptive-pool.ts";
+import { commonStart } from "../commit/names.ts";
 
 /** The keys behind `after`, up to and with `until`, in order of their names in the buckets. */
 export interface KeyRange {
@@ -111,14 +112,14 @@ export async function cutKeys(
   };
   /** A text that at most one name of the piece is behind, with as much of `last` as it can have. */
   const topAbove = async (last: string, { top, until }: Piece): Promise<string> => {
-    let [low, high] = [commonLength(last, top), last.length];
+    let [low, high] = [commonStart(last, top).length, last.length];
     while (low < high) {
       const length = Math.ceil((low + high) / 2);
       const { names } = await sample(`${last.slice(0, length)}${GREATEST}`, until);
       if (names.length < 2) low = length;
       else high = length - 1;
     }
-    return low === commonLength(last, top) ? top : `${last.slice(0, low)}${GREATEST}`;
+    return low === commonStart(last, top).length ? top : `${last.slice(0, low)}${GREATEST}`;
   };
   const split = async (piece: Piece): Promise<Piece[]> => {
     const last = piece.names.at(-1)!;
@@ -158,7 +159,7 @@ export async function cutKeys(
 function objectsOf({ names, isWhole, top }: Piece): number {
   if (isWhole) return names.length;
   const [first, last] = [names[0]!, names.at(-1)!];
-  const from = commonLength(first, top);
+  const from = commonStart(first, top).length;
   const [a, b, end] = [first, last, top].map((name) => numberOf(name.slice(from))) as [number, number, number];
   if (b <= a) return OBJECTS_MAX;
   return Math.min(OBJECTS_MAX, (names.length * (end - a)) / (b - a));
@@ -166,7 +167,7 @@ function objectsOf({ names, isWhole, top }: Piece): number {
 
 /** A text between two others, near the middle. Undefined when they are too near. */
 function between(a: string, b: string): string | undefined {
-  const from = commonLength(a, b);
+  const from = commonStart(a, b).length;
   let rest = (numberOf(a.slice(from)) + numberOf(b.slice(from))) / 2;
   let middle = a.slice(0, from);
   for (let digit = 0; digit < DIGITS; digit++) {
@@ -183,10 +184,4 @@ function numberOf(text: string): number {
   let sum = 0;
   for (let at = Math.min(text.length, DIGITS) - 1; at >= 0; at--) sum = (sum + text.charCodeAt(at) - LEAST) / BASE;
   return sum;
-}
-
-function commonLength(a: string, b: string): number {
-  let at = 0;
-  while (at < a.length && a[at] === b[at]) at++;
-  return at;
 }

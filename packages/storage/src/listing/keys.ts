@@ -1,12 +1,14 @@
 /** The keys that the buckets hold: the manifests of all regions that answer, merged. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { isTombstone, parseKey } from "@agarose/core/format";
-import { keyGroups, type KeyGroup, type Kind } from "./key-groups.ts";
-import { majorityEtag, majorityRecord, mayBeTombstone, mustBeTombstone } from "./listed-object.ts";
-import { mapOrdered } from "./ordered-pool.ts";
+import { isTombstone, keyName, parseKey } from "@agarose/core/format";
+import type { Store } from "../buckets/store.ts";
 import { majorityOf, type RegionParts, type WriteContext } from "../commit/write-context.ts";
 import { readRecord, type ReadHow } from "../objects/manifests.ts";
 import { checkManifests } from "../objects/verify-object.ts";
+import { keyGroups, type KeyGroup, type Kind } from "./key-groups.ts";
+import { etagOfAll, majorityEtag, majorityRecord, mayBeTombstone, mustBeTombstone } from "./listed-object.ts";
+import { mapOrdered } from "./adaptive-pool.ts";
+import { commonStart } from "../commit/names.ts";
 
 const TOMBSTONES_AT_A_TIME = 16;
 
@@ -112,6 +114,15 @@ export function requireMajority(prefix: string, failed: readonly FailedRegion[],
       `be missing: run the command again once they answer. First error: ${failed[0]!.region}: ${failed[0]!.problem}`,
     { answered, needed: stores.length - needed + 1, regions: failed.map(({ region }) => region) },
   );
+}
+
+/** Whether a name is a key. Other programs may have stored others, and a PoP names what it was asked for. */
+export function isKey(name: string): boolean {
+  try {
+    return parseKey(name) === name;
+  } catch {
+    return false;
+  }
 }
 
 /** The keys given. Throws USAGE beside a prefix, KEY_INVALID or KEY_TOO_LONG. */
@@ -239,4 +250,55 @@ function judgedBy(
     if (haveOneTombstone(group, context)) return { group, isLive: false };
     return { group, isLive: !leavesOut(await checkManifests(group.key, context)) };
   });
+}
+
+/** Below it, looking at each key is as quick. */
+const KEYS_MIN = 10;
+/** So many others may be listed for each key. A page of a listing has a thousand. */
+const LISTED_PER_KEY = 100;
+
+/** The state of keys by listings, as it was a moment ago. */
+interface ListedKeys {
+  /** Nothing was ever stored under these: a majority of the regions does not list them. */
+  readonly absent: ReadonlySet<string>;
+  /** The ETag of the manifest that all regions list. */
+  readonly etags: ReadonlyMap<string, string>;
+}
+
+/**
+ * The state of `keys` by one request for a thousand of them, in place of one for each. It omits those that it does not know: all keys when too many regions fail, and the last ones when the
+ * listing is long.
+ */
+export async function listKeys(keys: readonly string[], context: RegionParts): Promise<ListedKeys> {
+  const { stores, clock, breaker, signal } = context;
+  const etags = new Map<string, string>();
+  if (keys.length < KEYS_MIN) return { absent: new Set(), etags };
+  const absent = new Set(keys);
+  let failures = 0;
+  let isRefused = false;
+  const onFailure = ({ region }: Store, { code }: AgaroseError): void => {
+    failures++;
+    // Keys that may not list may still write. Those that may do neither are refused by the look at a manifest.
+    if (code === "CREDENTIALS_REFUSED") isRefused = true;
+    else breaker.open(region.name);
+  };
+  let listed = 0;
+  const options = { kinds: ["manifests"], clock, onFailure } as const;
+  for await (const group of keyGroups(stores, commonPrefix(keys), signal, options)) {
+    const { key } = group;
+    const etag = etagOfAll(group, context);
+    if (absent.delete(key) && etag !== undefined) etags.set(key, etag);
+    if (++listed < LISTED_PER_KEY * keys.length) continue;
+    // Listings are in the order of the names, so nothing is known of what follows.
+    for (const one of keys) if (keyName(one) > keyName(key)) absent.delete(one);
+    break;
+  }
+  const isKnown = !isRefused && stores.length - failures >= majorityOf(stores);
+  return { absent: isKnown ? absent : new Set(), etags };
+}
+
+function commonPrefix(keys: readonly string[]): string {
+  const [first, last] = [keys.reduce((a, b) => (a < b ? a : b)), keys.reduce((a, b) => (a > b ? a : b))];
+  // Half of a surrogate pair cannot be encoded.
+  return commonStart(first, last).replace(/[\ud800-\udbff]$/, "");
 }

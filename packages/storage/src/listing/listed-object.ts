@@ -80,14 +80,14 @@ export async function listedSurvey(etag: string, key: string, context: RegionPar
   return { regions, newest: found.record, generation: found.record!.generation };
 }
 
-/** Whether an ETag is an MD5, as of stores that encrypt nothing by themselves. */
-export function namesContent(etag: string | undefined): etag is string {
-  return etag !== undefined && /^"?[\da-f]{32}"?$/i.test(etag);
+/** The MD5 in an ETag, as of stores that encrypt nothing by themselves, in lower-case hex. */
+export function md5In(etag: string | undefined): string | undefined {
+  return /^"?([\da-f]{32})"?$/i.exec(etag ?? "")?.[1]?.toLowerCase();
 }
 
 async function manifestOf(etag: string, key: string, context: RegionParts): Promise<RegionManifest | undefined> {
-  if (!namesContent(etag)) return undefined;
-  const md5 = etag.replaceAll('"', "").toLowerCase();
+  const md5 = md5In(etag);
+  if (md5 === undefined) return undefined;
   // Spread over the regions by key.
   const { stores } = context;
   const first = key.length % stores.length;

@@ -3,7 +3,7 @@ import { AgaroseError } from "@agarose/core";
 import type { RegionParts } from "../commit/write-context.ts";
 import { givenKeys, KeyListing } from "./keys.ts";
 import type { KeyGroup, Kind } from "./key-groups.ts";
-import { mapOrdered } from "./ordered-pool.ts";
+import { mapOrdered } from "./adaptive-pool.ts";
 import { WalkCursor, type Cursor } from "./walk-cursor.ts";
 
 /** Where to walk. */

@@ -19,15 +19,19 @@ import {
 import { readChecked } from "@agarose/core/sources";
 import type { Store } from "../buckets/store.ts";
 import { commitAgain } from "../commit/commit.ts";
-import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
+import { askHistory, type HistoryCopy } from "../commit/history.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type Survey } from "../regions/region-survey.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
 import { secretsOf, type EncryptionConfig } from "../encryption/secrets-of.ts";
-import { keptVersions, refuseUnread } from "../history/kept-versions.ts";
+import { refuseUnread, youngVersions } from "../history/kept-versions.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
 import { putRecord } from "../buckets/small-record.ts";
+import { signingKeyId } from "../config/signing.ts";
+import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
+import type { DeploymentParts } from "../parts.ts";
+import { addNumbers } from "./add-numbers.ts";
 
 /** Dependencies of `applyKeys`, and the doubtful manifests that it accepts. */
 export interface ApplyKeysContext extends WriteOptions {
@@ -185,13 +189,10 @@ export async function applyKeysToHistory(
 ): Promise<number> {
   const own = writeContextOf(options);
   const context = vouches ? { ...own, trust: acceptUnsigned } : own;
-  if (keepMsOf(key, context.config) === 0) return 0;
-  const kept = await keptVersions(key, context.stores.length, context);
-  context.signal.throwIfAborted();
+  const kept = await youngVersions(key, context.stores.length, context);
   refuseUnread(kept, context);
-  const young = kept.versions.filter(({ keptUntilMs }) => keptUntilMs > context.nowMs());
   const due: Manifest[] = [];
-  for (const { manifest } of young) {
+  for (const manifest of kept.manifests) {
     const current = await withFirstSecret(manifest, context.config);
     const isSigned = keyId === undefined || manifest.signature?.keyId === keyId;
     if (!isSigned || current !== manifest) due.push(current as Manifest);
@@ -247,4 +248,56 @@ async function replaceCopy(
   await putRecord(store, name, bytes, { ifMatch: etag, signal }).catch((error: unknown) => {
     if (!isConditionFailed(error)) throw error;
   });
+}
+
+/** The objects to re-sign and re-encrypt. */
+export interface ApplyKeysOptions extends WalkOptions, Pick<ApplyKeysContext, "vouches" | "dryRun"> {
+  /** With `vouches`: whether to take the newest manifest where regions hold different ones. Default: false. */
+  readonly acceptsNewest?: boolean;
+  readonly onOutcome: (outcome: ApplyKeysOutcome) => Promise<void>;
+}
+
+/** The outcome of one object. */
+export type ApplyKeysOutcome =
+  | { readonly key: string; readonly outcome: AppliedKeys }
+  | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
+
+/** How many objects came to which end. */
+export type ApplyKeysTotals = Readonly<Record<ApplyKeysOutcome["outcome"], number>>;
+
+const NONE: ApplyKeysTotals = { applied: 0, due: 0, current: 0, failed: 0 };
+const OBJECTS_AT_A_TIME = 4;
+
+/** Walks once. A failure of one object is an outcome. It throws as `walkObjects` does. */
+export async function applyKeysToObjects(
+  options: ApplyKeysOptions,
+  context: DeploymentParts,
+): Promise<ApplyKeysTotals> {
+  const { vouches = false, acceptsNewest = false, dryRun = false, onOutcome } = options;
+  const own = { ...context, vouches, acceptsNewest, dryRun, keyId: await signingKeyId(context.config) };
+  const walk: Walk<ApplyKeysOutcome, ApplyKeysTotals> = {
+    name: `keys apply${dryRun ? " dry" : ""}`,
+    options,
+    objectsAtATime: OBJECTS_AT_A_TIME,
+    act: (key) => applyToOne(key, own),
+    add: (totals, { outcome }) => addNumbers(totals, { [outcome]: 1 }),
+    onResult: onOutcome,
+  };
+  return walkObjects(walk, NONE, context);
+}
+
+/** Undefined for an object that was removed, and of which no kept version was re-signed. */
+async function applyToOne(
+  key: string,
+  context: DeploymentParts & ApplyKeysContext,
+): Promise<ApplyKeysOutcome | undefined> {
+  try {
+    const outcome = await applyKeys(key, context);
+    const copies = await applyKeysToHistory(key, context);
+    if (copies > 0) return { key, outcome: context.dryRun ? "due" : "applied" };
+    return outcome && { key, outcome };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { key, outcome: "failed", error: toAgaroseError(error) };
+  }
 }

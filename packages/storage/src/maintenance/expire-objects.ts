@@ -10,6 +10,7 @@ import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/f
 import { ClaimRemovals } from "../commit/claim-removals.ts";
 import { replacedMeanwhile } from "../commit/commit.ts";
 import { ruleOf } from "../commit/history.ts";
+import { commonStart } from "../commit/names.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import type { Config } from "../config/config.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
@@ -139,7 +140,5 @@ export async function expireObject(
 /** The longest prefix that all keys with a rule have: what is outside of it needs no listing. */
 export function commonPrefix({ expire }: Pick<Config, "expire">): string {
   const [first = "", ...others] = expire.map(({ prefix }) => prefix);
-  let length = first.length;
-  for (const other of others) while (!other.startsWith(first.slice(0, length))) length--;
-  return first.slice(0, length);
+  return others.reduce(commonStart, first);
 }

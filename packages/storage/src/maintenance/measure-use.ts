@@ -9,7 +9,7 @@ import type { WriteContext } from "../commit/write-context.ts";
 import type { Config } from "../config/config.ts";
 import { keyGroups, type KeyGroup, type RegionObject } from "../listing/key-groups.ts";
 import { commonRecord } from "../listing/listed-object.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
+import { mapOrdered } from "../listing/adaptive-pool.ts";
 import { namedUploads } from "../objects/chunk-listing.ts";
 import { newestOf, surveyAll } from "../regions/region-survey.ts";
 

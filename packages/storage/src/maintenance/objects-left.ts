@@ -3,11 +3,10 @@
  */
 import type { ManifestRecord } from "@agarose/core/format";
 import type { DeploymentParts } from "../parts.ts";
-import { keepMsOf } from "../commit/history.ts";
-import { keptVersions, refuseUnread } from "../history/kept-versions.ts";
+import { refuseUnread, youngVersions } from "../history/kept-versions.ts";
 import { checkManifests } from "../objects/verify-object.ts";
 import { keyGroups, type KeyGroup } from "../listing/key-groups.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
+import { mapOrdered } from "../listing/adaptive-pool.ts";
 
 const OBJECTS_AT_A_TIME = 16;
 
@@ -21,16 +20,14 @@ export async function objectsLeft(
   isLeft: (record: ManifestRecord) => boolean,
   context: DeploymentParts,
 ): Promise<string[]> {
-  const { stores, signal, config, nowMs } = context;
+  const { stores, signal } = context;
   const listed = keyGroups(stores, prefix, signal, { kinds: ["manifests"] });
   const look = async ({ key }: KeyGroup): Promise<string[]> => {
     const { newest } = await checkManifests(key, context);
     if (newest && isLeft(newest)) return [key];
-    if (keepMsOf(key, config) === 0) return [];
-    const kept = await keptVersions(key, stores.length, context);
+    const kept = await youngVersions(key, stores.length, context);
     refuseUnread(kept, context);
-    const young = kept.versions.filter(({ keptUntilMs }) => keptUntilMs > nowMs());
-    return young.some(({ manifest }) => isLeft(manifest)) ? [key] : [];
+    return kept.manifests.some(isLeft) ? [key] : [];
   };
   const left: string[] = [];
   for await (const keys of mapOrdered(listed, OBJECTS_AT_A_TIME, look)) left.push(...keys);

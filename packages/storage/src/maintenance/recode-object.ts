@@ -15,7 +15,7 @@ import { replacedMeanwhile } from "../commit/commit.ts";
 import { holds } from "../regions/region-survey.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
-import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
+import { isAsConfigured, shownManifest } from "../encryption/secrets-of.ts";
 import { hasDrainedLeaves, layoutOf, type ObjectLayout } from "../layout/object-layout.ts";
 import { asBefore, putObject, type PutResult } from "../objects/put-object.ts";
 import { currentNames } from "../buckets/region-names.ts";

@@ -1,15 +1,25 @@
 /** A walk that verifies objects and rewrites what is missing or damaged: first those that wait in the repair queue. */
-import { toAgaroseError } from "@agarose/core";
+import { toAgaroseError, type AgaroseError } from "@agarose/core";
+import { keyName } from "@agarose/core/format";
+import type { Store } from "../buckets/store.ts";
 import { verifyWithHistory } from "../history/verify-history.ts";
+import { keyGroups } from "../listing/key-groups.ts";
 import { isForgotten, quickKinds, quickVerdict } from "../listing/listed-verdict.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
+import { mapOrdered } from "../listing/adaptive-pool.ts";
+import { isKey, requireMajority, type FailedRegion } from "../listing/keys.ts";
+import { isInShard } from "../listing/shard.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
-import { refuseUnknown, unreachableRegions, withUnreachable, type UnreachableRegion } from "../objects/verdicts.ts";
+import {
+  refuseUnknown,
+  unreachableRegions,
+  withUnreachable,
+  type UnreachableRegion,
+} from "../objects/verify-object.ts";
 import type { DeploymentParts } from "../parts.ts";
-import { addNumbers } from "./add-numbers.ts";
-import { QueuedKeys } from "../repair/queued-keys.ts";
+import { keysBehind } from "../pops/pop-client.ts";
 import type { RepairHow, RepairReport } from "../repair/repair-object.ts";
 import { repairOne, type RepairOutcome } from "../repair/repair-outcome.ts";
+import { addNumbers } from "./add-numbers.ts";
 
 /** The objects to repair, and how. */
 export interface RepairOptions extends WalkOptions {
@@ -60,14 +70,16 @@ export async function repairObjects(options: RepairOptions, context: DeploymentP
     }
   };
   if (keys.length === 0) {
-    const queue = new QueuedKeys(prefix, context);
-    await repairWaiting(
-      queue.entries(({ region, problem }) =>
-        options.onWarning?.(`warning: the repair queue of ${region} cannot be listed: ${problem}`),
-      ),
-    );
-    await repairWaiting(queue.seenByPops());
-    queue.requireComplete();
+    const { stores, signal, breaker, shard } = context;
+    const failed: FailedRegion[] = [];
+    const onFailure = ({ region: { name: region } }: Store, { message: problem }: AgaroseError): void => {
+      breaker.open(region);
+      failed.push({ region, problem });
+      options.onWarning?.(`warning: the repair queue of ${region} cannot be listed: ${problem}`);
+    };
+    await repairWaiting(keyGroups(stores, prefix, signal, { kinds: ["repairs"], shard, onFailure }));
+    await repairWaiting(seenByPops(prefix, context));
+    requireMajority(prefix, failed, stores);
   }
   if (queued) return totals;
 
@@ -120,4 +132,14 @@ function add(totals: RepairTotals, outcome: RepairOutcome): RepairTotals {
 function sumOf(a: RepairTotals, b: RepairTotals): RepairTotals {
   const { regionsUnreachable, ...counts } = b;
   return { ...addNumbers(a, counts), regionsUnreachable: withUnreachable(a.regionsUnreachable, regionsUnreachable) };
+}
+
+/** The keys that PoPs report, which cannot write to the queue. */
+async function* seenByPops(
+  prefix: string,
+  { config, shard }: DeploymentParts,
+): AsyncGenerator<{ readonly key: string }> {
+  const isOurs = (key: string): boolean => shard === undefined || isInShard(keyName(key), shard);
+  for (const key of await keysBehind(config.pops))
+    if (key.startsWith(prefix) && isKey(key) && isOurs(key)) yield { key };
 }

@@ -9,9 +9,9 @@ import {
   stateOf,
   unreachableRegions,
   withUnreachable,
+  type ObjectVerdict,
   type UnreachableRegion,
-} from "../objects/verdicts.ts";
-import type { ObjectVerdict } from "../objects/verify-object.ts";
+} from "../objects/verify-object.ts";
 
 /** The objects to check, and how. */
 export interface VerifyOptions extends WalkOptions {

@@ -4,7 +4,7 @@
  */
 import type { Manifest, ManifestRecord } from "@agarose/core/format";
 import { replacedMeanwhile } from "../commit/commit.ts";
-import { shownManifest } from "../encryption/opened.ts";
+import { shownManifest } from "../encryption/secrets-of.ts";
 import { isChecksum, type Described } from "../upload/object-headers.ts";
 import { objectSource } from "../upload/object-source.ts";
 import type { ReadParts } from "./get-object.ts";

@@ -12,7 +12,7 @@ import {
   RegionSource,
   type LatencyEstimate,
 } from "@agarose/core/sources";
-import { openedContent } from "../encryption/opened.ts";
+import { openedContent } from "../encryption/secrets-of.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { nodeSha256 } from "./sha256.ts";
 import type { Store } from "../buckets/store.ts";

@@ -35,16 +35,21 @@ import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { encryptSource } from "../encryption/encrypted-source.ts";
-import { shownManifest } from "../encryption/opened.ts";
-import { secretsOf } from "../encryption/secrets-of.ts";
+import { secretsOf, shownManifest } from "../encryption/secrets-of.ts";
 import { hasDrainedLeaves, keptRegions, layoutOf } from "../layout/object-layout.ts";
 import { listedSurvey } from "../listing/listed-object.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { compressSource, mayCompress, type CompressionWish } from "../upload/compressed-source.ts";
 import { examineContent } from "../upload/examined-content.ts";
-import { hashFile, readWhole } from "../upload/file-hash.ts";
+import {
+  hashFile,
+  readWhole,
+  type FileHash,
+  type FileState,
+  type Source,
+  type SourceReader,
+} from "../upload/file-source.ts";
 import type { DeploymentParts } from "../parts.ts";
-import type { FileHash, FileState, Source, SourceReader } from "../upload/file-source.ts";
 import { describedAsStored, isChecksum } from "../upload/object-headers.ts";
 import { uploadChunks, type UploadedChunks, type UploadInput } from "../upload/upload.ts";
 import { checkLeafLists } from "../leaf-lists/leaf-lists.ts";

@@ -1,6 +1,6 @@
 /** Checks everything that is stored of one object: its manifest in every region, and every byte of every chunk. */
 import { createHash } from "node:crypto";
-import { toAgaroseError, type FetchedResponse } from "@agarose/core";
+import { AgaroseError, toAgaroseError, type FetchedResponse } from "@agarose/core";
 import {
   chunkBytes,
   chunkNameOf,
@@ -15,16 +15,16 @@ import {
   type Manifest,
   type ManifestRecord,
 } from "@agarose/core/format";
+import type { StripeHashes } from "@agarose/core/read";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
-import { extraChunks, findGoneChunks, listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
-import type { StripeHashes } from "@agarose/core/read";
+import { mapOrdered } from "../listing/adaptive-pool.ts";
 import { checkLeafLists, hashesOf, type LeafListVerdict } from "../leaf-lists/leaf-lists.ts";
 import type { RegionParts } from "../commit/write-context.ts";
+import { newestOf, surveyAll, type RegionManifest } from "../regions/region-survey.ts";
+import { extraChunks, findGoneChunks, listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { SilenceLimit } from "./silence.ts";
-import { newestOf, surveyAll, type RegionManifest } from "../regions/region-survey.ts";
 
 /** The stored parts of an object, and their damage. */
 export interface ObjectVerdict {
@@ -90,12 +90,17 @@ const SUSPECT_MS_MAX = 2_500;
 export async function verifyObject(key: string, context: RegionParts, quick = false): Promise<ObjectVerdict> {
   const { newest, verdicts } = await checkManifests(key, context);
   if (!newest || isTombstone(newest)) return verdictWithoutChunks(key, newest, verdicts);
-  const [damage, lists, extra] = await Promise.all([
-    quick ? listChunks(newest, context).then((listed) => damageOf(newest, listed)) : checkChunks(newest, context),
-    checkLeafLists(newest, quick, context),
-    checkExtra(newest, quick, context),
+  const [damage, extra] = await Promise.all([damageIn(newest, quick, context), checkExtra(newest, quick, context)]);
+  return verdictOfChunks(newest, verdicts, [...damage, ...extra]);
+}
+
+/** The damage of the chunks and leaf lists of a version. Rejects only when the caller aborts. */
+export async function damageIn(manifest: Manifest, quick: boolean, context: RegionParts): Promise<ChunkDamage[]> {
+  const [chunks, lists] = await Promise.all([
+    quick ? listChunks(manifest, context).then((listed) => damageOf(manifest, listed)) : checkChunks(manifest, context),
+    checkLeafLists(manifest, quick, context),
   ]);
-  return verdictOfChunks(newest, verdicts, [...damage, ...damageOfLists(lists), ...extra]);
+  return [...chunks, ...damageOfLists(lists)];
 }
 
 /** The damage of an object's extra chunks. No stripe needs them. Rejects only when the caller aborts. */
@@ -320,4 +325,87 @@ function beyondKOf({ m, pageStripes, leaves = [] }: Manifest, damage: readonly C
 
 function soundOf(manifests: readonly ManifestVerdict[]): number {
   return manifests.filter(({ state }) => state === "sound").length;
+}
+
+/**
+ * - `sound`: every manifest and every chunk is there and right.
+ * - `unchecked`: nothing is known to be damaged, but some regions did not answer.
+ * - `damaged`: something is missing or wrong; the object still reads.
+ * - `unreadable`: a stripe has fewer than k good chunks in the regions that answered.
+ */
+export type ObjectState = "sound" | "unchecked" | "damaged" | "unreadable";
+
+/** A region that did not answer for at least one manifest or chunk, and the first reason it gave. */
+export interface UnreachableRegion {
+  readonly region: string;
+  readonly problem: string;
+}
+
+const DAMAGE_CODES: ReadonlySet<string> = new Set([
+  "CHUNK_MISSING",
+  "CHUNK_WRONG_LENGTH",
+  "CHUNK_CORRUPT",
+  "REGION_UNKNOWN",
+]);
+
+/** The state of an object, from its verdict. */
+export function stateOf(verdict: ObjectVerdict): ObjectState {
+  const { sound, removed, readable, manifests, damage } = verdict;
+  if (sound) return "sound";
+  if (!readable && !removed) return "unreadable";
+  const isDamaged = damage.some(isDamage) || manifests.some(isManifestDamage) || hasKeptDamage(verdict);
+  return isDamaged ? "damaged" : "unchecked";
+}
+
+/** Whether a version that is kept has lost chunks. */
+export function hasKeptDamage({ kept = [] }: Pick<ObjectVerdict, "kept">): boolean {
+  return kept.some(({ damage }) => damage.some(isDamage));
+}
+
+/** The regions that did not answer, each once, in the order of their first appearance. */
+export function unreachableRegions(verdicts: readonly ObjectVerdict[]): UnreachableRegion[] {
+  const problems = new Map<string, string>();
+  const note = (region: string, problem: string): void => {
+    if (!problems.has(region)) problems.set(region, problem);
+  };
+  for (const { manifests, damage, kept = [], historyProblems = [] } of verdicts) {
+    for (const { region, state, problem } of manifests) if (state === "unreachable") note(region, problem ?? "");
+    const all = [damage, ...kept.map((version) => version.damage)].flat();
+    for (const chunk of all) if (!isDamage(chunk)) note(chunk.region, chunk.code);
+    for (const { region, problem } of historyProblems) note(region, problem);
+  }
+  return [...problems].map(([region, problem]) => ({ region, problem }));
+}
+
+/** Adds regions to those that are known, each once. */
+export function withUnreachable(
+  known: readonly UnreachableRegion[],
+  found: readonly UnreachableRegion[],
+): readonly UnreachableRegion[] {
+  const names = new Set(known.map(({ region }) => region));
+  return [...known, ...found.filter(({ region }) => !names.has(region))];
+}
+
+/** Throws OBJECT_NOT_FOUND when no region has a manifest of one of the objects, or it was removed. */
+export function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
+  const unknown = verdicts.find(
+    ({ removed, sound, manifests }) => (removed && sound) || manifests.every(({ state }) => state === "missing"),
+  );
+  if (!unknown) return;
+  const { key } = unknown;
+  throw new AgaroseError(
+    "OBJECT_NOT_FOUND",
+    `no region has a manifest of ${JSON.stringify(key)}: check the key with \`agarose ls\``,
+    { key },
+  );
+}
+
+/** Whether bytes are missing or wrong; else a region did not answer. */
+export function isDamage({ code }: Pick<ChunkDamage, "code">): boolean {
+  return DAMAGE_CODES.has(code);
+}
+
+/** Whether a region's manifest is missing or wrong; else the region did not answer. */
+export function isManifestDamage({ state }: ManifestVerdict): boolean {
+  return state !== "sound" && state !== "unreachable";
 }

@@ -9,7 +9,7 @@ import { isTombstone, parseKey, type ManifestRecord } from "@agarose/core/format
 import type { Origin } from "./http-origin.ts";
 import type { ListedObject } from "../buckets/store.ts";
 import { replacedMeanwhile } from "../commit/commit.ts";
-import { shownManifest } from "../encryption/opened.ts";
+import { shownManifest } from "../encryption/secrets-of.ts";
 import type { Pace } from "../listing/pace.ts";
 import { readRecord } from "../objects/manifests.ts";
 import { putObject, type PutResult } from "../objects/put-object.ts";
@@ -157,7 +157,7 @@ async function adoptOnce(
   // Later objects of the origin are younger than the object that is read here. S3 tells whole seconds.
   const asOf = new Date(Math.floor(context.nowMs() / 1000 - 1) * 1000).toISOString();
   try {
-    const copying = { signal: context.signal, pass: (bytes: number) => pace.pass(bytes) };
+    const copying = { signal: context.signal, pass: pace };
     const copy = copyOfOrigin(listed, path, origin, copying);
     const described = await copy.catch(unless(NOT_LISTED));
     if (typeof described === "string") return described;

@@ -4,11 +4,12 @@ import { AgaroseError } from "@agarose/core";
 import { S3Store } from "../buckets/s3-store.ts";
 import type { ListedObject } from "../buckets/store.ts";
 import { makeTempFolder, type OnLeftover } from "../files/owned-files.ts";
-import { Pace } from "../listing/pace.ts";
 import { isInShard } from "../listing/shard.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { adoptObject, type AdoptOutcome } from "./adopt-object.ts";
+import { paceOf } from "../listing/pace.ts";
+import { addNumbers } from "../maintenance/add-numbers.ts";
 
 /** Which objects to adopt, and how fast. */
 export interface AdoptOptions extends WalkOptions {
@@ -56,7 +57,7 @@ export async function adoptObjects(options: AdoptOptions, context: DeploymentPar
   const origin = originOf(context);
   const { endpoint, bucket } = origin.region;
   const folder = dryRun ? undefined : await makeTempFolder("adopt", { onLeftover });
-  const how = { origin, folder, pace: new Pace(rate, context) };
+  const how = { origin, folder, pace: paceOf(rate, context) };
   const walk: Walk<AdoptOutcome, AdoptTotals, ListedKey> = {
     name: `adopt${dryRun ? " dry" : ""} ${endpoint}/${bucket}`,
     options,
@@ -89,9 +90,7 @@ async function* listedKeys(
 }
 
 function add(totals: AdoptTotals, { outcome, bytes }: AdoptOutcome): AdoptTotals {
-  const sums = { ...totals, objects: totals.objects + 1, bytes: totals.bytes + bytes };
-  if (outcome === "failed") return { ...sums, failed: totals.failed + 1 };
-  if (outcome === "newer") return { ...sums, newer: totals.newer + 1 };
-  if (outcome === "known" || outcome === "gone") return sums;
-  return { ...sums, adopted: totals.adopted + 1, adoptedBytes: totals.adoptedBytes + bytes };
+  const sums = addNumbers(totals, { objects: 1, bytes });
+  if (outcome === "failed" || outcome === "newer") return addNumbers(sums, { [outcome]: 1 });
+  return outcome === "known" || outcome === "gone" ? sums : addNumbers(sums, { adopted: 1, adoptedBytes: bytes });
 }

@@ -1,14 +1,20 @@
-/** Reads of keys that the regions know nothing of: the object of the origin is adopted first. */
+/**
+ * Reads, puts and removals of keys that only the origin may have: its object is adopted first. Below a rule of `keep` it
+ * becomes a version of the history as any other.
+ */
 import { rm } from "node:fs/promises";
 import { toAgaroseError, type Clock } from "@agarose/core";
-import type { Manifest } from "@agarose/core/format";
-import type { Origin } from "./http-origin.ts";
+import { parseKey, type Manifest } from "@agarose/core/format";
+import { keepMsOf } from "../commit/history.ts";
 import { makeTempFolder } from "../files/owned-files.ts";
-import { Pace } from "../listing/pace.ts";
-import { readManifest, type ReadHow } from "../objects/manifests.ts";
+import { readManifest, readRecord, type ReadHow } from "../objects/manifests.ts";
+import { putObject, type PutObject, type PutResult } from "../objects/put-object.ts";
+import { removeObject, type RemoveHow, type RemoveResult } from "../objects/remove-object.ts";
 import type { DeploymentParts } from "../parts.ts";
+import type { Origin } from "./http-origin.ts";
 import { adoptObject } from "./adopt-object.ts";
 import { listedNow } from "./origin-object.ts";
+import { paceOf } from "../listing/pace.ts";
 
 /** One adoption for all readers of a key. It ends with the last of them, unless `UnreadAdoptions` let it continue. */
 interface Adoption {
@@ -128,7 +134,7 @@ async function adoptNow(key: string, origin: Origin, context: DeploymentParts): 
   if (!listed) return false;
   const folder = await makeTempFolder("adopt");
   try {
-    const result = await adoptObject(listed, { origin, folder, pace: new Pace(undefined, context) }, context);
+    const result = await adoptObject(listed, { origin, folder, pace: paceOf(undefined, context) }, context);
     if (result.outcome !== "failed") return true;
     // It is listed, and there is none: to readers it is as absent as any other.
     if (result.error.code === "OBJECT_NOT_FOUND") return false;
@@ -136,4 +142,45 @@ async function adoptNow(key: string, origin: Origin, context: DeploymentParts): 
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * `putObject`, over the origin. Beside what that throws: SOURCE_FAILED, READ_TIMEOUT or REPLACED_MEANWHILE where the
+ * origin does not say or give what it has, and nothing is put then.
+ */
+export async function putOverOrigin(object: PutObject, context: DeploymentParts): Promise<PutResult> {
+  const { isAbsent, claim, ...others } = object;
+  // A condition is on what the regions have, and its caller has looked at the origin.
+  const isKnown = object.onlyIf !== undefined || object.etag !== undefined || claim?.survey.newest !== undefined;
+  const isAdopted = !isKnown && (await adoptKept(object.key, isAbsent === true, context));
+  return putObject(isAdopted ? others : object, context);
+}
+
+/** `removeObject` without a condition, over the origin. It throws as `putOverOrigin` and `removeObject` do. */
+export async function removeOverOrigin(
+  key: string,
+  context: DeploymentParts,
+  how: Pick<RemoveHow, "claim"> = {},
+): Promise<RemoveResult | undefined> {
+  // A batch claims what the regions have.
+  if (!how.claim) await adoptKept(key, false, context);
+  return removeObject(key, context, how);
+}
+
+/**
+ * Adopts what only the origin has, where `keep` wants it. Returns whether the regions may know the key only since now.
+ * Costs a read of the regions, and a listing of unknown keys.
+ */
+export async function adoptKept(key: string, isAbsent: boolean, context: DeploymentParts): Promise<boolean> {
+  const { origin, config } = context;
+  parseKey(key);
+  if (!origin || keepMsOf(key, config) === 0) return false;
+  if (!isAbsent && (await mayBeKnown(key, context))) return false;
+  return adoptTogether(key, origin, context);
+}
+
+/** An unreadable object is for the writer to judge, because the origin cannot replace it. */
+async function mayBeKnown(key: string, context: DeploymentParts): Promise<boolean> {
+  const read = await readRecord(key, context, { isReadOnly: true }).catch(() => undefined);
+  return read === undefined || read.record !== undefined;
 }

@@ -5,7 +5,7 @@ import { isTombstone, type Manifest } from "@agarose/core/format";
 import type { S3Store } from "../buckets/s3-store.ts";
 import type { PutOptions } from "../buckets/store.ts";
 import { openOrigin } from "../buckets/stores.ts";
-import { shownManifest } from "../encryption/opened.ts";
+import { shownManifest } from "../encryption/secrets-of.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { commonRecord } from "../listing/listed-object.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
@@ -15,6 +15,7 @@ import type { DeploymentParts } from "../parts.ts";
 import { etagOfHeaders } from "../upload/object-headers.ts";
 import { originOf } from "./adopt-objects.ts";
 import { SHA256_MARK } from "./origin-object.ts";
+import { addNumbers } from "../maintenance/add-numbers.ts";
 
 /** Which objects to release, and where to. */
 export interface ReleaseOptions extends WalkOptions {
@@ -78,8 +79,8 @@ function openBucket(bucket: string, context: DeploymentParts): S3Store {
 }
 
 function add(totals: ReleaseTotals, { outcome, bytes }: ReleaseOutcome): ReleaseTotals {
-  if (outcome !== "released" && outcome !== "due") return { ...totals, [outcome]: totals[outcome] + 1 };
-  return { ...totals, released: totals.released + 1, releasedBytes: totals.releasedBytes + bytes };
+  const isReleased = outcome === "released" || outcome === "due";
+  return addNumbers(totals, isReleased ? { released: 1, releasedBytes: bytes } : { [outcome]: 1 });
 }
 
 /** The outcome of one object. */

@@ -30,7 +30,7 @@ import { claimGeneration, findBegun, storeBegun } from "../commit/claim.ts";
 import { LEASE_MS } from "../commit/lease.ts";
 import { secretsOf } from "../encryption/secrets-of.ts";
 import { chunksNeeded, draftOf, type Draft, type PutResult } from "../objects/put-object.ts";
-import { adoptKept, putOverOrigin } from "../origin/over-origin.ts";
+import { adoptKept, putOverOrigin } from "../origin/read-through.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { compareAge, surveyRegions } from "../regions/region-survey.ts";
 import { settledSurvey } from "../regions/settled.ts";

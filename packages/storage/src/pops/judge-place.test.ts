@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { coloNear, distanceKm } from "./colos.ts";
-import { judgePlace, type PlaceFacts, type PopPlace } from "./judge-place.ts";
+import { judgePlace, type PlaceFacts, type PopPlace } from "./pop-report.ts";
 
 const FRA: PopPlace = {
   location: "weur",

@@ -12,7 +12,7 @@ import {
 import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { findGoneChunks, listChunks, placementNow, type ListedChunk } from "../objects/chunk-listing.ts";
-import { maySeal, commitAgainIfNewest } from "../commit/commit.ts";
+import { commitAgainIfNewest, maySeal } from "../commit/commit.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { dequeueRepair } from "../commit/repair-queue.ts";
@@ -26,6 +26,7 @@ import {
   checkManifests,
   damageOf,
   damageOfLists,
+  isDamage,
   manifestVerdicts,
   verdictOfChunks,
   verdictWithoutChunks,
@@ -33,8 +34,8 @@ import {
   type ChunkDamage,
   type ObjectVerdict,
 } from "../objects/verify-object.ts";
-import { isDamage } from "../objects/verdicts.ts";
 import { SalvageReader, type SalvagePlan } from "./salvage-reader.ts";
+import { md5In } from "../listing/listed-object.ts";
 
 /** How closely a repair looks, and what it can store. */
 export interface RepairHow {
@@ -197,7 +198,7 @@ function planOf(
 ): SalvagePlan & { readonly digests: readonly number[] } {
   // Those without an MD5 in front, because reading is the only way to know them. Every run leaves others out.
   const order = present
-    .map(({ chunk, etag }) => ({ chunk, rank: (md5Of(etag) === undefined ? 0 : 1) + random() / 2 }))
+    .map(({ chunk, etag }) => ({ chunk, rank: (md5In(etag) === undefined ? 0 : 1) + random() / 2 }))
     .toSorted((a, b) => a.rank - b.rank)
     .map(({ chunk }) => chunk);
   if (quick) return { chunks: order, width: k, digests: [] };
@@ -218,7 +219,7 @@ async function hiddenDamage(
   const found = [...reader.damage].map(([chunk, damage]) => ({ chunk, region: placement[chunk]!, ...damage }));
   let reads = width;
   for (const [chunk, expected] of reader.digests()) {
-    const actual = md5Of(present.find((candidate) => candidate.chunk === chunk)?.etag);
+    const actual = md5In(present.find((candidate) => candidate.chunk === chunk)?.etag);
     if (actual === undefined || actual === expected || reader.damage.has(chunk)) continue;
     // Some encrypting stores have other ETags than the MD5, so a difference is proved where the limit allows it.
     const store = storeNamed(context.stores, placement[chunk]!)!;
@@ -232,16 +233,6 @@ async function hiddenDamage(
 function unproved(manifest: Manifest, chunk: number, { region }: Store): ChunkDamage {
   const stripes = Array.from({ length: stripeCount(manifest) }, (_, stripe) => stripe);
   return { chunk, region: region.name, code: "CHUNK_CORRUPT", stripes };
-}
-
-function md5Of(etag: string | undefined): string | undefined {
-  const hex = etag?.replaceAll('"', "").toLowerCase();
-  return hex !== undefined && /^[\da-f]{32}$/.test(hex) ? hex : undefined;
-}
-
-/** A chunk in a region that does not answer or is not configured cannot be stored there. */
-function isRewritable({ code }: ChunkDamage): boolean {
-  return code === "CHUNK_MISSING" || code === "CHUNK_WRONG_LENGTH" || code === "CHUNK_CORRUPT";
 }
 
 /** Encodes chunks from what `file` decodes, and stores them under their own names. */

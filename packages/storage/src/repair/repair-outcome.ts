@@ -1,7 +1,8 @@
 /** Repairs one object of many: a failure is a result, and the next object has its turn. */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { LEAF_LIST, type Manifest } from "@agarose/core/format";
-import { keptVerdict, withHistory, youngVersions, type HistoryVerdict } from "../history/verify-history.ts";
+import { youngVersions } from "../history/kept-versions.ts";
+import { keptVerdict, problemsOf, withHistory, type HistoryVerdict } from "../history/verify-history.ts";
 import { listChunks } from "../objects/chunk-listing.ts";
 import { damageOf, type KeptVerdict } from "../objects/verify-object.ts";
 import type { DeploymentParts } from "../parts.ts";
@@ -42,10 +43,11 @@ interface HistoryRepair {
  * repaired. No manifest is written: a copy that is rewritten would begin its time again.
  */
 async function repairHistory(key: string, context: DeploymentParts, how: RepairHow): Promise<HistoryRepair> {
-  const { manifests, problems } = await youngVersions(key, context);
+  const young = await youngVersions(key, context.breaker.countResponsive(context.stores), context);
+  const problems = problemsOf(young.problems);
   const [before, after]: [KeptVerdict[], KeptVerdict[]] = [[], []];
   let chunksWritten = 0;
-  for (const manifest of manifests) {
+  for (const manifest of young.manifests) {
     const { damage, written, lists } = await rescueOne(manifest, context, how);
     const left = damage.filter(({ chunk, region }) =>
       chunk === LEAF_LIST ? !lists.includes(region) : !written.includes(chunk),

@@ -1,11 +1,12 @@
 /** The files of a folder that a sync stores. */
 import { realpath, stat } from "node:fs/promises";
 import { relative, sep } from "node:path";
-import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { parseKey } from "@agarose/core/format";
+import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
+import { keyName, parseKey } from "@agarose/core/format";
 import { entriesBelow, type InputFile, type SkippedEntry } from "../files/folder-entries.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
-import { statusOf, type FileStatus } from "./known-equal.ts";
+import type { KeyGroup } from "../listing/key-groups.ts";
+import { mapOrdered } from "../listing/adaptive-pool.ts";
+import { statusOf, type FileStatus, type Known, type KnownEqual } from "./known-equal.ts";
 import type { SyncContext, SyncJob } from "./sync-job.ts";
 
 /** A file, its key, and what was known of it before it was read. */
@@ -77,4 +78,62 @@ export function pathBelow(folder: string, path: string): string {
 export function unreadable(path: string, cause: unknown): AgaroseError {
   const { code } = cause as NodeJS.ErrnoException;
   return new AgaroseError("FILE_UNREADABLE", `${path} cannot be read (${code})`, { path }, cause);
+}
+
+/** A file, an object, or both. */
+export interface Pair {
+  readonly key: string;
+  readonly file: LocalFile | undefined;
+  readonly group: KeyGroup | undefined;
+}
+
+/**
+ * Merges two lists that are in the order in which buckets list keys. Throws when one is not: a file would then seem to
+ * have no object, and its object no file.
+ */
+export async function* pairsOf(files: AsyncIterable<LocalFile>, groups: AsyncIterable<KeyGroup>): AsyncGenerator<Pair> {
+  const left = inOrder(files, "FILE_UNREADABLE", "the folder has changed while it was read");
+  const right = inOrder(groups, "SOURCE_FAILED", "a region does not list its objects in order of their names");
+  try {
+    let [file, group] = [await next(left), await next(right)];
+    while (file || group) {
+      const isFile = file !== undefined && (group === undefined || keyName(file.key) <= keyName(group.key));
+      const isGroup = group !== undefined && (file === undefined || keyName(group.key) <= keyName(file.key));
+      yield { key: (isFile ? file : group)!.key, file: isFile ? file : undefined, group: isGroup ? group : undefined };
+      if (isFile) file = await next(left);
+      if (isGroup) group = await next(right);
+    }
+  } finally {
+    await Promise.all([left.return(undefined), right.return(undefined)]);
+  }
+}
+
+/** Items in order of their keys, each with what the run before knows of it. */
+export async function* withKnown<T extends { readonly key: string }>(
+  items: AsyncIterable<T>,
+  known: KnownEqual,
+): AsyncGenerator<{ readonly item: T; readonly known: Known | undefined }> {
+  for await (const item of items) yield { item, known: await known.find(item.key) };
+}
+
+async function* inOrder<T extends { readonly key: string }>(
+  items: AsyncIterable<T>,
+  code: ErrorCode,
+  problem: string,
+): AsyncGenerator<T> {
+  let before = "";
+  for await (const item of items) {
+    const place = keyName(item.key);
+    if (place <= before) {
+      const message = `${problem}: ${JSON.stringify(item.key)} comes too late, and nothing more is compared: sync again`;
+      throw new AgaroseError(code, message, { key: item.key });
+    }
+    before = place;
+    yield item;
+  }
+}
+
+async function next<T>(items: AsyncGenerator<T>): Promise<T | undefined> {
+  const { done, value } = await items.next();
+  return done === true ? undefined : value;
 }

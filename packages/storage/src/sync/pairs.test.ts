@@ -7,8 +7,7 @@ import { expect, test } from "vitest";
 import { keyName } from "@agarose/core/format";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { entriesBelow } from "../files/folder-entries.ts";
-import type { LocalFile } from "./local-folder.ts";
-import { pairsOf, type Pair } from "./pairs.ts";
+import { pairsOf, type LocalFile, type Pair } from "./local-folder.ts";
 
 const inOrder = (keys: Iterable<string>): string[] =>
   [...new Set(keys)].toSorted((a, b) => (keyName(a) < keyName(b) ? -1 : 1));

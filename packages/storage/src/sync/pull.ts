@@ -9,17 +9,16 @@ import type { Manifest } from "@agarose/core/format";
 import { writeError } from "../files/file-errors.ts";
 import { isBeingWritten, partialPathOf } from "../files/owned-files.ts";
 import { writeWholeFile, type WritePart } from "../files/whole-file.ts";
-import { shownManifest } from "../encryption/opened.ts";
+import { shownManifest } from "../encryption/secrets-of.ts";
 import { getObject } from "../objects/get-object.ts";
 import { KeyListing, liveGroups } from "../listing/keys.ts";
 import { readManifest } from "../objects/manifests.ts";
-import { sha256Of } from "../upload/file-hash.ts";
+import { sha256Of } from "../upload/file-source.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
 import { commonEtag, currentManifest } from "../listing/listed-object.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
+import { mapOrdered } from "../listing/adaptive-pool.ts";
 import { areKnown, knownOf, type Known } from "./known-equal.ts";
-import { pathBelow } from "./local-folder.ts";
-import { withKnown } from "./pairs.ts";
+import { pathBelow, withKnown } from "./local-folder.ts";
 import type { SyncContext, SyncJob, SyncTotals } from "./sync-job.ts";
 
 interface Wanted {

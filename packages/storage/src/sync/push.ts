@@ -9,13 +9,12 @@ import { replacedMeanwhile } from "../commit/commit.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf } from "../commit/write-context.ts";
 import { isRemoved, KeyListing } from "../listing/keys.ts";
-import { isAsConfigured, shownManifest } from "../encryption/opened.ts";
+import { isAsConfigured, shownManifest } from "../encryption/secrets-of.ts";
 import { readRecord } from "../objects/manifests.ts";
 import type { PutResult } from "../objects/put-object.ts";
 import { removeObject } from "../objects/remove-object.ts";
-import { putOverOrigin, removeOverOrigin } from "../origin/over-origin.ts";
-import { sha256Of } from "../upload/file-hash.ts";
-import { fileSource } from "../upload/file-source.ts";
+import { putOverOrigin, removeOverOrigin } from "../origin/read-through.ts";
+import { fileSource, sha256Of } from "../upload/file-source.ts";
 import { headersOf } from "../upload/header-rules.ts";
 import type { Described } from "../upload/object-headers.ts";
 import { contentTypeOf, isDescribedAs } from "../upload/content-type.ts";
@@ -29,13 +28,12 @@ import {
   etagOfAll,
   majorityEtag,
   majorityRecord,
-  namesContent,
+  md5In,
 } from "../listing/listed-object.ts";
-import { mapOrdered } from "../listing/ordered-pool.ts";
+import { mapOrdered } from "../listing/adaptive-pool.ts";
 import { Absences } from "./absences.ts";
 import { areKnown, knownOf, signatureOf, type Known } from "./known-equal.ts";
-import { LocalFolder, unreadable, type LocalFile } from "./local-folder.ts";
-import { pairsOf, withKnown, type Pair } from "./pairs.ts";
+import { LocalFolder, pairsOf, unreadable, withKnown, type LocalFile, type Pair } from "./local-folder.ts";
 import type { SyncContext, SyncJob, SyncTotals } from "./sync-job.ts";
 
 interface Difference {
@@ -376,7 +374,7 @@ async function onlyListed(
   group: KeyGroup,
   context: SyncContext,
 ): Promise<(newest: ManifestRecord | undefined) => void> {
-  const isNamed = namesContent(majorityEtag(group, context));
+  const isNamed = md5In(majorityEtag(group, context)) !== undefined;
   const listed = isNamed ? await majorityRecord(group, context) : (await readRecord(group.key, context)).record;
   return (newest) => {
     if (newest !== undefined && newest.generation === listed?.generation) return;

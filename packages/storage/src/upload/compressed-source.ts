@@ -5,10 +5,9 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { deflateRawSync, gzip as gzipOf } from "node:zlib";
-import { AgaroseError } from "@agarose/core";
 import { STRIPE_BYTES_MAX, type Gzip } from "@agarose/core/format";
 import type { Config } from "../config/config-schema.ts";
-import type { FileHash, SourceReader } from "./file-source.ts";
+import { type FileHash, type SourceReader, hasChanged } from "./file-source.ts";
 
 /** The bytes that are stored in place of a file. */
 export interface CompressedSource {
@@ -171,9 +170,4 @@ class CompressingReader implements SourceReader {
     if ((await this.#file.read(content, start)) < content.length) throw hasChanged(this.#key);
     return content;
   }
-}
-
-function hasChanged(key: string): AgaroseError {
-  const message = `the file of ${JSON.stringify(key)} changed during the put: put it again`;
-  return new AgaroseError("FILE_UNREADABLE", message, { key });
 }

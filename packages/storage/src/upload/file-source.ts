@@ -1,4 +1,5 @@
 /** The bytes that a put stores, wherever they come from. */
+import { createHash } from "node:crypto";
 import { open, type FileHandle } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { withDescriptors } from "../files/descriptors.ts";
@@ -129,4 +130,89 @@ async function openFile(path: string): Promise<{ readonly file: FileHandle; read
   }
   await file.close();
   throw new AgaroseError("FILE_UNREADABLE", `${path} is not a file: put a file, a folder or - for stdin`, { path });
+}
+
+const BLOCK_BYTES = 1024 * 1024;
+/** A small file must not take a large block: thousands of them make the garbage collector busy. */
+const FIRST_BLOCK_BYTES = 64 * 1024;
+
+/** The error of a file that was replaced or written while it was read. */
+export function hasChanged(key: string): AgaroseError {
+  const message = `the file of ${JSON.stringify(key)} changed during the put: put it again`;
+  return new AgaroseError("FILE_UNREADABLE", message, { key });
+}
+
+/** Base64 of a small file. Throws FILE_UNREADABLE when it is not the one that was hashed. */
+export async function readWhole(file: SourceReader, key: string, { bytes, sha256 }: FileHash): Promise<string> {
+  // One byte more than expected shows a file that has grown.
+  const target = Buffer.alloc(bytes + 1);
+  const content = target.subarray(0, await file.read(target, 0));
+  const actual = createHash("sha256").update(content).digest("hex");
+  if (actual === sha256) return content.toString("base64");
+  throw new AgaroseError(
+    "FILE_UNREADABLE",
+    `the file of ${JSON.stringify(key)} changed during the put (SHA-256 ${sha256}, then ${actual}): put it again`,
+    { key, expected: sha256, actual },
+  );
+}
+
+/** The SHA-256 of the file at `path`. FILE_UNREADABLE, or the reason of an aborted `signal`. */
+export async function sha256Of(path: string, signal: AbortSignal): Promise<string> {
+  const reader = await fileSource(path).open();
+  try {
+    return (await hashFile(reader, signal, () => {})).sha256;
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Reads the whole file once. Throws FILE_UNREADABLE, or the reason of an aborted `signal`. */
+export async function hashFile(
+  file: SourceReader,
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void,
+): Promise<FileHash> {
+  const hash = createHash("sha256");
+  let block = Buffer.allocUnsafe(FIRST_BLOCK_BYTES);
+  let bytes = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const bytesRead = await file.read(block, bytes);
+    if (bytesRead === 0) return { bytes, sha256: hash.digest("hex") };
+    hash.update(block.subarray(0, bytesRead));
+    bytes += bytesRead;
+    onBytes(bytesRead);
+    if (bytesRead === FIRST_BLOCK_BYTES) block = Buffer.allocUnsafe(BLOCK_BYTES);
+  }
+}
+
+/** The bytes of files, one after the other. A read throws FILE_UNREADABLE where a file is shorter than its `bytes`. */
+export function partsSource(parts: readonly { readonly path: string; readonly bytes: number }[]): Source {
+  const read = async (target: Uint8Array, position: number): Promise<number> => {
+    let filled = 0;
+    let start = 0;
+    for (const { path, bytes } of parts) {
+      const from = position + filled - start;
+      const wanted = Math.min(bytes - from, target.length - filled);
+      if (from >= 0 && wanted > 0) {
+        await readPart(path, target.subarray(filled, filled + wanted), from);
+        filled += wanted;
+      }
+      start += bytes;
+    }
+    return filled;
+  };
+  return { open: async () => ({ read, close: async () => {} }) };
+}
+
+async function readPart(path: string, target: Uint8Array, position: number): Promise<void> {
+  const file = new FileReader(await open(path));
+  try {
+    const bytes = await file.read(target, position);
+    if (bytes === target.length) return;
+    const message = `${path} ends at ${position + bytes} bytes: nothing else may change it`;
+    throw new AgaroseError("FILE_UNREADABLE", message, { path });
+  } finally {
+    await file.close();
+  }
 }

@@ -87,3 +87,22 @@ export function etagOfHeaders(headers: Readonly<Record<string, string>>): string
   const [md5, ...parts] = headers[MD5_HEADER]?.split("-") ?? [];
   return md5 === undefined ? undefined : `"${[Buffer.from(md5, "base64").toString("hex"), ...parts].join("-")}"`;
 }
+
+/** Headers of lines `name: value`. Throws USAGE. */
+export function parseHeaders(lines: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, name = "", value = ""] = /^([^:]+):\s*(.+)$/u.exec(line) ?? [];
+      const lower = name.trim().toLowerCase();
+      if (HEADERS_ALLOWED.has(lower)) {
+        // Here already, so that no command begins with what cannot be stored.
+        return [lower, describedAsStored({ contentType: "", headers: { [lower]: value } }).headers[lower]!];
+      }
+      const allowed = [...HEADERS_ALLOWED].join(", ");
+      throw new AgaroseError(
+        "USAGE",
+        `the header ${JSON.stringify(line)} is not "name: value" with a name of: ${allowed}`,
+      );
+    }),
+  );
+}

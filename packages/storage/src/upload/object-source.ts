@@ -4,7 +4,7 @@
  */
 import type { OpenedObject } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
-import { openedContent } from "../encryption/opened.ts";
+import { openedContent } from "../encryption/secrets-of.ts";
 import { openObject, type ReadParts } from "../objects/get-object.ts";
 import type { FileHash, Source, SourceReader } from "./file-source.ts";
 

@@ -15,8 +15,7 @@ import { runTasks, type Patience, type Task } from "../regions/ask-regions.ts";
 import { pause, type WriteContext } from "../commit/write-context.ts";
 import type { LeafListUpload } from "../leaf-lists/leaf-list-upload.ts";
 import { ChunkUpload, inStep, uploadWholeChunk } from "./chunk-upload.ts";
-import { hashFile } from "./file-hash.ts";
-import type { FileState, SourceReader } from "./file-source.ts";
+import { hashFile, type FileState, type SourceReader } from "./file-source.ts";
 
 /** The chunks of `uploadChunks`, and their destinations. */
 export interface UploadInput {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Config } from "@agarose/storage/config/config";
-import { regionWarnings } from "./check-regions.ts";
+import { regionWarnings } from "./deploy.ts";
 import type { PopEnvironment } from "./deployment.ts";
 
 const EXAMPLE = { name: "frankfurt", url: "https://agarose-frankfurt.s3.eu-central-1.amazonaws.com" };

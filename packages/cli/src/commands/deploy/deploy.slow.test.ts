@@ -7,12 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { planDeployment, withNamespaceId, type PopEnvironment } from "./deployment.ts";
-import { peerSteps } from "./peers.ts";
-import { trustProblems } from "./publisher-keys.ts";
-import { runDeployment } from "./run-deployment.ts";
+import { peerSteps, planDeployment, trustProblems, withNamespaceId, type PopEnvironment } from "./deployment.ts";
+import { runDeployment, withVariables } from "./run-deployment.ts";
 import { readEnvironments, type Wrangler } from "./wrangler.ts";
-import { withVariables } from "./wrangler-file.ts";
 import { runAgarose, spawnAgarose } from "../../../test/world.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../..", import.meta.url));

@@ -3,8 +3,9 @@
  * environment of wrangler.toml. Pure.
  */
 import { AgaroseError } from "@agarose/core";
+import type { Config } from "@agarose/storage/config/config";
+import * as v from "valibot";
 import { missingPlace, type PlacedEnvironment } from "./place.ts";
-import { differs, type TrustVariables } from "./publisher-keys.ts";
 
 /** An environment of wrangler.toml, in the part that is used here. */
 export interface PopEnvironment extends PlacedEnvironment {
@@ -171,4 +172,90 @@ function checkShared(pops: readonly PopEnvironment[]): void {
 
 function invalid(problem: string): AgaroseError {
   return new AgaroseError("CONFIG_INVALID", `Wrangler's configuration ${problem}`);
+}
+
+/** A PoP and its variables in wrangler.toml. */
+interface PopVariables {
+  readonly name: string;
+  readonly vars: Readonly<Record<string, unknown>>;
+}
+
+/** The two variables as they are to be. */
+type TrustVariables = Readonly<Record<"PUBLISHER_KEYS" | "UNSIGNED", string>>;
+
+/** The variables for a configuration; undefined for one that says nothing, such as that of a local world. */
+export function trustVariables(config: Config | undefined): TrustVariables | undefined {
+  if (!config?.publicKeys && !config?.unsigned) return undefined;
+  return { PUBLISHER_KEYS: JSON.stringify(config.publicKeys ?? []), UNSIGNED: String(config.unsigned ?? false) };
+}
+
+/** Whether the variables of a PoP have to be written. */
+function differs({ vars }: PopVariables, wanted: TrustVariables): boolean {
+  return vars["PUBLISHER_KEYS"] !== wanted.PUBLISHER_KEYS || String(vars["UNSIGNED"]) !== wanted.UNSIGNED;
+}
+
+/** The problem of a PoP without public keys or unsigned mode: it would refuse every request. */
+export function trustProblems(pops: readonly PopVariables[], wanted: TrustVariables | undefined): string[] {
+  if (wanted) return [];
+  return pops.flatMap(({ name, vars }) => {
+    const hasKeys = ![undefined, "", "[]"].includes(vars["PUBLISHER_KEYS"] as string | undefined);
+    if (hasKeys !== (String(vars["UNSIGNED"]) === "true")) return [];
+    return [
+      `Wrangler's configuration needs either PUBLISHER_KEYS or UNSIGNED = "true" in [env.${name}.vars]: make a key with ` +
+        "`agarose keys new`, and deploy with the configuration that names it",
+    ];
+  });
+}
+
+type PopAddress = Config["pops"][number];
+
+/** The value of PEERS for a PoP that works alone. */
+const PEERS_OFF = "off";
+
+/**
+ * Returns the steps by which all PoPs of the configuration cooperate. PoPs with `PEERS = "off"` are left alone.
+ *
+ * @param all every environment of wrangler.toml.
+ * @param deployed names of those that are deployed.
+ * @param addresses `pops` of the configuration.
+ * @param hasKey whether PEER_KEY is among the secrets given.
+ */
+export function peerSteps(
+  all: readonly PopEnvironment[],
+  deployed: readonly string[],
+  addresses: readonly PopAddress[],
+  hasKey: boolean,
+): PeerSteps {
+  const willing = all.filter(({ vars }) => vars["PEERS"] !== PEERS_OFF);
+  const unnamed = willing.filter(({ name }) => !addresses.some((pop) => pop.name === name)).map(({ name }) => name);
+  const warnings =
+    unnamed.length > 0 && all.length > 1
+      ? [
+          `${unnamed.join(", ")} will not cooperate: add name and url to \`pops\` of agarose.config.json, and deploy again`,
+        ]
+      : [];
+  const refusing = new Set(all.filter((pop) => !willing.includes(pop)).map(({ name }) => name));
+  const pops = addresses.filter(({ name }) => !refusing.has(name)).map(({ name, url }) => ({ name, url }));
+  const named = willing.filter(({ name }) => pops.some((pop) => pop.name === name));
+  if (pops.length < 2 || named.length === 0) return { lists: [], keys: [], warnings };
+  const list = JSON.stringify(pops);
+  const lists = named
+    .filter(({ vars }) => !isSameList(vars["PEERS"], pops))
+    .map(({ name }): Step => ({ kind: "peers", pop: name, list }));
+  const names = named.map(({ name }) => name);
+  const now = names.filter((name) => deployed.includes(name));
+  const key: Step = { kind: "peer-key", pop: now.join(","), others: names.filter((name) => !now.includes(name)) };
+  return { lists, keys: hasKey || now.length === 0 ? [] : [key], warnings };
+}
+
+const PEERS_SHAPE = v.array(v.object({ name: v.string(), url: v.string() }));
+
+function isSameList(text: unknown, pops: readonly PopAddress[]): boolean {
+  try {
+    const list = v.parse(PEERS_SHAPE, JSON.parse(String(text)));
+    const line = ({ name, url }: Pick<PopAddress, "name" | "url">): string => `${name} ${url.replace(/\/+$/, "")}`;
+    return list.map(line).toSorted().join("\n") === pops.map(line).toSorted().join("\n");
+  } catch {
+    return false;
+  }
 }

@@ -9,7 +9,7 @@ import { parseRange, type ByteRange } from "@agarose/core/http";
 import { readKind, type ReadReport } from "@agarose/core/read";
 import { READING, withContext, type CommandContext } from "../../lib/context.ts";
 import { writeAll, writeNamed } from "@agarose/storage/files/whole-file";
-import { shownManifest } from "@agarose/storage/encryption/opened";
+import { shownManifest } from "@agarose/storage/encryption/secrets-of";
 import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { readOrAdopt } from "@agarose/storage/origin/read-through";

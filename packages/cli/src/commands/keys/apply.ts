@@ -2,7 +2,7 @@
  * `agarose keys apply`: has the current key sign what another one has signed, and the first secret encrypt the data
  * keys of encrypted objects, kept versions included. The chunks stay where they are.
  */
-import { applyKeysToObjects, type ApplyKeysOutcome } from "@agarose/storage/maintenance/apply-keys-to-objects";
+import { applyKeysToObjects, type ApplyKeysOutcome } from "@agarose/storage/maintenance/apply-keys";
 import { withReport, WRITING } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, failedLine, formatCount, itemLine, logLine } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";

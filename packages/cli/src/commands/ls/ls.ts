@@ -4,13 +4,13 @@ import { shownBytes } from "@agarose/core/content";
 import { isTombstone } from "@agarose/core/format";
 import { READING, withReport, type CommandContext } from "../../lib/context.ts";
 import { KeyListing, liveGroups } from "@agarose/storage/listing/keys";
-import { shownManifest } from "@agarose/storage/encryption/opened";
+import { shownManifest } from "@agarose/storage/encryption/secrets-of";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { readManifest, type ReadHow } from "@agarose/storage/objects/manifests";
 import { EXIT_OK, formatBytes, logLine, printable } from "../../ui/output.ts";
 import { modifiedOf, type KeyGroup } from "@agarose/storage/listing/key-groups";
 import { majorityRecord } from "@agarose/storage/listing/listed-object";
-import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
+import { mapOrdered } from "@agarose/storage/listing/adaptive-pool";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 

@@ -7,19 +7,20 @@
  * 3. `--finish` omits the regions that are empty.
  */
 import { dirname, resolve } from "node:path";
-import { AgaroseError } from "@agarose/core";
-import { confirm } from "../../ui/confirm.ts";
-import { loadConfig } from "@agarose/storage/config/config";
-import { configPath } from "../../lib/config-path.ts";
-import { READING, withConfig, WRITING } from "../../lib/context.ts";
-import { readFields, writeFields } from "../../lib/files/config-fields.ts";
-import { EXIT_OK, printResult } from "../../ui/output.ts";
-import { checkRate } from "../recode/recode.ts";
-import { reportRecode, type RecodeReportOptions } from "../recode/recode-report.ts";
-import { checkDeployed } from "./deployed.ts";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { regionsByName } from "@agarose/storage/buckets/region-names";
+import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { checkFinished, checkSettled } from "@agarose/storage/maintenance/migrate/finished";
 import { renameControl } from "@agarose/storage/maintenance/rename";
 import { transitionOf, type ConfigFile, type Transition } from "@agarose/storage/maintenance/migrate/transition";
+import { PopClient } from "@agarose/storage/pops/pop-client";
+import { confirm } from "../../ui/confirm.ts";
+import { configPath } from "../../lib/config-path.ts";
+import { READING, withConfig, WRITING } from "../../lib/context.ts";
+import { readFields, writeFields } from "../../lib/files/config-fields.ts";
+import { EXIT_OK, logLine, printResult } from "../../ui/output.ts";
+import { checkRate } from "../recode/recode.ts";
+import { reportRecode, type RecodeReportOptions } from "../recode/recode-report.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -107,4 +108,35 @@ async function readConfigFile(path: string): Promise<ConfigFile> {
 
 function listed(what: string, names: readonly string[]): string {
   return names.length === 0 ? "" : `; ${what}: ${names.join(", ")}`;
+}
+
+/**
+ * Throws USAGE where a PoP answers without one of the regions: its readers would miss the chunks there. A PoP that
+ * cannot be asked is a warning.
+ */
+async function checkDeployed({ pops, regions }: Pick<Config, "pops" | "regions">): Promise<void> {
+  const found = await Promise.all(pops.map(async (pop) => ({ pop: pop.name, known: await knownRegions(pop) })));
+  for (const { pop, known } of found) {
+    if (typeof known === "string") {
+      logLine(`warning: whether ${pop} knows the regions is not known: ${known}`);
+      continue;
+    }
+    const missing = regionsByName(regions).flatMap(({ name }) => (known.includes(name) ? [] : [name]));
+    if (missing.length === 0) continue;
+    throw new AgaroseError(
+      "USAGE",
+      `PoP ${pop} knows ${known.length} regions, and not ${missing.join(", ")}: deploy it, wait for its next period, and ` +
+        "run --move again",
+      { pop, missing },
+    );
+  }
+}
+
+/** The regions that a PoP has measured, or why it cannot be asked. */
+async function knownRegions(pop: Config["pops"][number]): Promise<readonly string[] | string> {
+  try {
+    return (await new PopClient(pop).status()).answer.regions.map(({ name }) => name);
+  } catch (error) {
+    return toAgaroseError(error, "SOURCE_FAILED").message;
+  }
 }

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "@agarose/storage/config/config";
 import { spawnAgarose } from "../../../test/world.ts";
 import { parseAddress } from "../../ui/units.ts";
-import { readVariables } from "./variables.ts";
+import { readVariables } from "./pop.ts";
 
 const AGAROSE = fileURLToPath(new URL("../../../bin/agarose.js", import.meta.url));
 const REGIONS = JSON.stringify([{ name: "r0", url: "http://127.0.0.1:9/r0" }]);

@@ -1,6 +1,10 @@
 /** A walk that stores objects again, as it is printed: `recode`, and the second step of `migrate`. */
-import { recodeObjects, type RecodeOptions, type RecodeTotals } from "@agarose/storage/maintenance/recode-objects";
-import type { RecodeOutcome } from "@agarose/storage/maintenance/recode-listed";
+import {
+  recodeObjects,
+  type RecodeOptions,
+  type RecodeOutcome,
+  type RecodeTotals,
+} from "@agarose/storage/maintenance/recode-objects";
 import type { CommandContext } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLine } from "../../ui/output.ts";
 import { reportWalk, type ReportOptions } from "../../ui/report-stream.ts";

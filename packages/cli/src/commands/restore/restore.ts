@@ -1,9 +1,9 @@
 /** `agarose restore`: brings a version back that `keep` keeps. */
+import { findRestorable, restoreVersion, type Restorable } from "@agarose/storage/history/restore-object";
+import type { PutResult } from "@agarose/storage/objects/put-object";
 import { withContext, WRITING } from "../../lib/context.ts";
-import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
-import { printResult } from "../../ui/output.ts";
+import { formatBytes, itemLine, printable, printResult } from "../../ui/output.ts";
 import { startProgress } from "../../ui/progress.ts";
-import { dueLine, dueOf, reportOf, restoredLine } from "./restore-report.ts";
 import { warnOfLacks } from "../../ui/leftovers.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
@@ -29,4 +29,40 @@ export async function restore({ key, version, dryRun = false, ...options }: Valu
       progress.stop();
     }
   });
+}
+
+/** The new version, and the kept one that it repeats. */
+export interface RestoreReport extends Omit<PutResult, "outcome"> {
+  /** Others than `restored`: the object is as the kept version was, and this is what came of the put. */
+  readonly outcome: "restored" | Exclude<PutResult["outcome"], "stored">;
+  readonly restored: { readonly generation: number; readonly version: string; readonly modified: string };
+}
+
+/** The kept version that a dry run would bring back. */
+export interface RestoreDue {
+  readonly key: string;
+  readonly outcome: "due";
+  readonly restored: RestoreReport["restored"];
+}
+
+/** Describes what a restore would bring back. */
+export function dueOf({ kept: { key, generation, version, modified } }: Restorable): RestoreDue {
+  return { key, outcome: "due", restored: { generation, version, modified } };
+}
+
+/** One line for people. */
+export function dueLine({ key, restored: { generation, modified } }: RestoreDue): string {
+  return `would be restored  ${printable(key)}  generation ${generation} of ${modified}`;
+}
+
+/** Describes a restore that was done. */
+export function reportOf({ kept: { generation, version, modified } }: Restorable, put: PutResult): RestoreReport {
+  const outcome = put.outcome === "stored" ? "restored" : put.outcome;
+  return { ...put, outcome, restored: { generation, version, modified } };
+}
+
+/** One line for people. */
+export function restoredLine({ outcome, key, bytes, generation, restored }: RestoreReport): string {
+  const from = `generation ${restored.generation} of ${restored.modified}`;
+  return itemLine(outcome, key, formatBytes(bytes), `${from}, now generation ${generation}`);
 }

@@ -5,23 +5,15 @@ import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
 import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
-import { listKeys } from "@agarose/storage/listing/list-keys";
-import { removableKeys } from "@agarose/storage/listing/keys";
+import { listKeys, removableKeys } from "@agarose/storage/listing/keys";
 import { Batches } from "@agarose/storage/upload/batches-of-keys";
 import { isRemovable, type RemoveResult } from "@agarose/storage/objects/remove-object";
-import { removeOverOrigin } from "@agarose/storage/origin/over-origin";
+import { removeOverOrigin } from "@agarose/storage/origin/read-through";
 import { EXIT_FAILED, EXIT_OK, failedLine, formatCount, itemLine, logLine, printable } from "../../ui/output.ts";
 import { printResults } from "../../ui/report-stream.ts";
 import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
-import { mapOrdered } from "@agarose/storage/listing/ordered-pool";
-import {
-  dueLine,
-  dueOf,
-  reportOf,
-  restoredLine,
-  type RestoreDue,
-  type RestoreReport,
-} from "../restore/restore-report.ts";
+import { mapOrdered } from "@agarose/storage/listing/adaptive-pool";
+import { dueLine, dueOf, reportOf, restoredLine, type RestoreDue, type RestoreReport } from "../restore/restore.ts";
 import { warnOfLacks } from "../../ui/leftovers.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";

@@ -13,10 +13,11 @@ import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
 import { sleep } from "@agarose/storage/commit/write-context";
 import { heats, HotObjects, type HotOutcome, type HotTotals } from "@agarose/storage/maintenance/scrub/hot-objects";
 import { checkMetricsPath, writeMetrics } from "@agarose/storage/maintenance/scrub/metrics";
-import { redundancyLines, type Totals } from "@agarose/storage/maintenance/scrub/totals";
+import { type Totals, UNREADABLE } from "@agarose/storage/maintenance/scrub/totals";
 import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
+import { tableLines } from "../../ui/table.ts";
 
 type Options = Values<typeof args>;
 
@@ -66,7 +67,7 @@ async function walkOnce(options: Options, report: ReportStream, context: Command
   if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
   const { objects: checked, ...counts } = totals;
   await report.end({ checked, ...counts, ...(heat && { hot: heat }) }, [
-    ...redundancyLines(totals.found, totals.left),
+    ...redundancyLines(totals),
     ...totals.regionsUnreachable.map(unreachableLine),
     ...readLines(totals),
     ...(heat ? [heatLine(heat)] : []),
@@ -106,4 +107,16 @@ function readLines({ readBytes, readUsd, unread }: Totals): string[] {
 function summaryOf({ objects, repaired, damaged, failed, unchecked }: Totals): string {
   const rest = unchecked > 0 ? `, ${unchecked} not checked in full because a region did not answer` : "";
   return `${formatCount(objects, "object")}, ${repaired} repaired, ${damaged} still damaged, ${failed} failed${rest}`;
+}
+
+/** Chunks beyond k, objects as they were found, and as they are after repairs. */
+function redundancyLines({ found, left }: Totals): string[] {
+  const names = [...new Set([...Object.keys(found), ...Object.keys(left)])].toSorted(compareNames);
+  const rows = names.map((name) => [name, String(found[name] ?? 0), String(left[name] ?? 0)]);
+  return tableLines([["chunks beyond k", "objects found", "after repairs"], ...rows], (column) => column > 0);
+}
+
+function compareNames(a: string, b: string): number {
+  if (a === UNREADABLE || b === UNREADABLE) return a === UNREADABLE ? -1 : 1;
+  return Number(a) - Number(b);
 }

@@ -1,7 +1,7 @@
 /** `agarose stat`: what the manifest of an object says. */
 import { systemClock } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
-import { shownManifest } from "@agarose/storage/encryption/opened";
+import { shownManifest } from "@agarose/storage/encryption/secrets-of";
 import { readOrAdopt } from "@agarose/storage/origin/read-through";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { Values } from "../../command.ts";

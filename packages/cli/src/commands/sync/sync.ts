@@ -4,7 +4,6 @@ import { isFirst } from "@agarose/storage/commit/generations";
 import type { SkippedEntry } from "@agarose/storage/files/folder-entries";
 import { prefixOf, syncFolder } from "@agarose/storage/sync/sync-folder";
 import type { SyncEnd, SyncOutcome, SyncRemoval, SyncTotals } from "@agarose/storage/sync/sync-job";
-import { parseHeaders } from "@agarose/storage/upload/put-options";
 import { errorInFlags, inFlags, type Values } from "../../command.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { purgePops } from "../../lib/purge-pops.ts";
@@ -14,6 +13,7 @@ import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, l
 import { startProgress, type ProgressReport } from "../../ui/progress.ts";
 import { ReportStream } from "../../ui/report-stream.ts";
 import { args } from "./index.ts";
+import { parseHeaders } from "@agarose/storage/upload/object-headers";
 
 /** How often each outcome came, and how many bytes were stored or fetched. */
 type Counts = Record<"stored" | "fetched" | "removed" | "kept" | "failed" | "bytes", number>;

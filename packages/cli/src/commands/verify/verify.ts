@@ -1,12 +1,11 @@
 /** `agarose verify`: reads every stored byte of objects and says what is damaged and what still reads. */
 import { inventoriesOf } from "@agarose/storage/listing/inventory";
 import { verifyObjects, type VerifyTotals } from "@agarose/storage/maintenance/verify-objects";
-import { stateOf } from "@agarose/storage/objects/verdicts";
+import { stateOf, type ObjectVerdict } from "@agarose/storage/objects/verify-object";
 import { READING, withReport } from "../../lib/context.ts";
 import { refuseIdleInventory } from "../../ui/args.ts";
 import { unreachableLine, verdictLines } from "../../ui/verdict-lines.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../ui/output.ts";
-import type { ObjectVerdict } from "@agarose/storage/objects/verify-object";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { DOWN, startTestWorld, type World } from "../../world.ts";
-import { completeLate } from "@agarose/storage/repair/late-regions";
+import { completeLate } from "@agarose/storage/upload/transfers";
 
 let world: World;
 beforeEach(async () => void (world = await startTestWorld()));

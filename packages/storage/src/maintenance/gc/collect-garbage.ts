@@ -16,7 +16,7 @@ import { DEAD_MS } from "../../commit/lease.ts";
 import { majorityOf, withNewBreaker, type WriteContext } from "../../commit/write-context.ts";
 import { keyGroups, KINDS_DEFAULT, type KeyGroup } from "../../listing/key-groups.ts";
 import { commonRecord } from "../../listing/listed-object.ts";
-import { mapOrdered } from "../../listing/ordered-pool.ts";
+import { mapOrdered } from "../../listing/adaptive-pool.ts";
 import { readRegionClocks } from "../../listing/region-clocks.ts";
 import { askRegions } from "../../regions/ask-regions.ts";
 import { surveyAll } from "../../regions/region-survey.ts";

@@ -9,7 +9,7 @@ import { checkManifests } from "../../objects/verify-object.ts";
 import { hasFormerName } from "../../buckets/region-names.ts";
 import { keyGroups, type KeyGroup } from "../../listing/key-groups.ts";
 import { requireMajority, type FailedRegion } from "../../listing/keys.ts";
-import { mapOrdered } from "../../listing/ordered-pool.ts";
+import { mapOrdered } from "../../listing/adaptive-pool.ts";
 
 const OBJECTS_AT_A_TIME = 16;
 const SHOWN_MAX = 100;

@@ -2,9 +2,8 @@
  * The damaged objects of a part of the walk. They are repaired together, the most endangered first, and only then does
  * the cursor pass them: after a kill in between, the next run finds them again.
  */
-import { stateOf, type ObjectState } from "../../objects/verdicts.ts";
-import type { ObjectVerdict } from "../../objects/verify-object.ts";
-import { mapOrdered } from "../../listing/ordered-pool.ts";
+import { stateOf, type ObjectState, type ObjectVerdict } from "../../objects/verify-object.ts";
+import { mapOrdered } from "../../listing/adaptive-pool.ts";
 import type { DeploymentParts } from "../../parts.ts";
 import { repairOne, type RepairOutcome } from "../../repair/repair-outcome.ts";
 import { addOutcome, lossesLeft, type Found, type Totals } from "./totals.ts";

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
 import type { WriteContext } from "../../commit/write-context.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
-import { Pace } from "../../listing/pace.ts";
+import { paceOf, type Pace } from "../../listing/pace.ts";
 
 /** The objects to read in full. Without a share and an age, none. */
 export interface DeepOptions {
@@ -56,7 +56,7 @@ export class DeepReads {
       );
     }
     this.#options = options;
-    this.#pace = new Pace(options.bytesPerSecond, context);
+    this.#pace = paceOf(options.bytesPerSecond, context);
     this.#context = context;
     this.#prices = new Map(regions.map(({ name, egressUsdPerGb = 0 }) => [name, egressUsdPerGb]));
     const { ageMs, everyMs = DAY_MS } = options;
@@ -82,7 +82,7 @@ export class DeepReads {
 
   /** Runs `read` when those before it have ended, and the bandwidth has room. Rejects when the walk is aborted. */
   run<T>({ bytes }: ReadCost, read: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(() => this.#pace.pass(bytes)).then(read);
+    const result = this.#last.then(() => this.#pace(bytes)).then(read);
     this.#last = result.catch(() => {});
     return result;
   }

@@ -1,7 +1,7 @@
 /** One walk of a scrub: it looks at every object by listings, reads those in full whose turn it is, and repairs. */
 import type { DeploymentParts } from "../../parts.ts";
 import { verifyWithHistory } from "../../history/verify-history.ts";
-import { hasKeptDamage } from "../../objects/verdicts.ts";
+import { hasKeptDamage } from "../../objects/verify-object.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
 import { quickKinds, quickVerdict } from "../../listing/listed-verdict.ts";
 import type { Cursor } from "../../listing/walk-cursor.ts";

@@ -1,7 +1,6 @@
 /** Findings and actions of a scrub so far. It is kept in the cursor file, so it is plain JSON. */
 import * as v from "valibot";
-import { stateOf, unreachableRegions, withUnreachable } from "../../objects/verdicts.ts";
-import type { ObjectVerdict } from "../../objects/verify-object.ts";
+import { stateOf, unreachableRegions, withUnreachable, type ObjectVerdict } from "../../objects/verify-object.ts";
 import type { RepairOutcome } from "../../repair/repair-outcome.ts";
 import { addNumbers } from "../add-numbers.ts";
 import type { ReadCost } from "./deep-reads.ts";
@@ -124,19 +123,4 @@ function countRedundancy(counts: Redundancy, beyondK: number, by: 1 | -1): Redun
 export function lossesLeft({ beyondK, manifests }: ObjectVerdict): number {
   if (beyondK < 0) return Number.MAX_SAFE_INTEGER;
   return Math.min(beyondK, manifests.filter(({ state }) => state === "sound").length - 1);
-}
-
-/** A table for people: chunks beyond k, objects as they were found, and as they are after repairs. */
-export function redundancyLines(found: Redundancy, left: Redundancy): string[] {
-  const names = [...new Set([...Object.keys(found), ...Object.keys(left)])].toSorted(compareNames);
-  const header = ["chunks beyond k", "objects found", "after repairs"];
-  const rows = names.map((name) => [name, String(found[name] ?? 0), String(left[name] ?? 0)]);
-  return [header, ...rows].map((row) =>
-    row.map((cell, at) => (at === 0 ? cell.padEnd(header[at]!.length) : cell.padStart(header[at]!.length))).join("  "),
-  );
-}
-
-function compareNames(a: string, b: string): number {
-  if (a === UNREADABLE || b === UNREADABLE) return a === UNREADABLE ? -1 : 1;
-  return Number(a) - Number(b);
 }

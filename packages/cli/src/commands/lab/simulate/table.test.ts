@@ -1,6 +1,6 @@
 import { parseScenario, simulate } from "@agarose/solver/simulator";
 import { expect, test } from "vitest";
-import { tableOf } from "./table.ts";
+import { tableOf } from "./simulate.ts";
 
 const PEERS = [
   { name: "p", peerLatencyMs: { q: 20 } },
