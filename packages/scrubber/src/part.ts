@@ -49,16 +49,26 @@ export async function scrubPart(
   { position: from, until, behind, startMs, ranges, usd = 0 }: Task,
 ): Promise<{ readonly position: Position; readonly requests: number }> {
   const { context, requests } = contextOf(config);
-  const cursor = new PartCursor(from);
+  /** Where the next part begins. */
+  const reached: { after?: string; isEnd: boolean } = {
+    ...(from.after !== undefined && { after: from.after }),
+    isEnd: false,
+  };
+  const cursor: Cursor<Totals> = {
+    after: from.after,
+    totals: from.totals,
+    pass: async (key) => void (reached.after = key),
+    end: async () => void (reached.isEnd = true),
+  };
   const { bytesPerSecond } = deep;
   const totals = await scrubObjects(
     {
-      ...(prefix !== undefined && { prefix }),
+      prefix,
       deep: {
         ...deep,
         startMs,
-        ...(deep.usd !== undefined && { usd }),
-        ...(bytesPerSecond !== undefined && { bytesPerSecond: bytesPerSecond / Math.min(ranges, concurrency) }),
+        usd: deep.usd === undefined ? undefined : usd,
+        bytesPerSecond: bytesPerSecond === undefined ? undefined : bytesPerSecond / Math.min(ranges, concurrency),
       },
       part: {
         cursor,
@@ -83,40 +93,7 @@ export async function scrubPart(
       widths: new Set(),
     },
   );
-  return { position: { ...cursor.position, totals }, requests: requests() };
-}
-
-/** A cursor in memory. */
-class PartCursor implements Cursor<Totals> {
-  readonly #from: Position;
-  #after: string | undefined;
-  #isEnd = false;
-
-  constructor(from: Position) {
-    this.#from = from;
-    this.#after = from.after;
-  }
-
-  get after(): string | undefined {
-    return this.#from.after;
-  }
-
-  get totals(): Totals {
-    return this.#from.totals;
-  }
-
-  /** Where the next part begins. */
-  get position(): Pick<Position, "after" | "isEnd"> {
-    return { ...(this.#after !== undefined && { after: this.#after }), isEnd: this.#isEnd };
-  }
-
-  async pass(key: string): Promise<void> {
-    this.#after = key;
-  }
-
-  async end(): Promise<void> {
-    this.#isEnd = true;
-  }
+  return { position: { ...reached, totals }, requests: requests() };
 }
 
 /** Encodes in place. */

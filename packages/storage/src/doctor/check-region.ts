@@ -11,6 +11,7 @@ import type { RegionConfig } from "../config/config.ts";
 import type { Check, Remedy } from "./check.ts";
 import { publicReadPolicy } from "../buckets/public-read.ts";
 import { HEADERS_TO_EXPOSE } from "./merge-settings.ts";
+import { namesIn } from "../pops/pop-client.ts";
 
 /** AWS refuses signatures that are more than 15 minutes off. */
 const SKEW_MS_FAIL = 15 * 60_000;
@@ -207,45 +208,24 @@ class RegionCheck {
   }
 
   async preflight(): Promise<void> {
-    const response = await this.#fetch("preflight", {
-      method: "OPTIONS",
-      headers: {
-        origin: this.#origin,
-        "access-control-request-method": "GET",
-        "access-control-request-headers": "range",
-      },
-    });
+    const response = await this.#askBefore("preflight", "GET", ["range"]);
     if (!response) return;
-    await response.body?.cancel();
-    const allowed = (response.headers.get("access-control-allow-headers") ?? "").toLowerCase();
-    const sound = response.ok && this.#allowsOrigin(response) && (allowed.includes("range") || allowed.includes("*"));
     // A single range is a safelisted header in today's browsers, so reads work without this too.
-    if (sound) this.#add("preflight", "ok", "the Range header is allowed");
-    else {
-      const message = `the Range header is not allowed (${response.status}): add it to AllowedHeaders`;
-      this.#add("preflight", "warn", message, "set CORS");
-    }
+    if (this.#allows(response, "headers", ["range"]))
+      return this.#add("preflight", "ok", "the Range header is allowed");
+    const message = `the Range header is not allowed (${response.status}): add it to AllowedHeaders`;
+    this.#add("preflight", "warn", message, "set CORS");
   }
 
   /** The preflight of a browser before it sends a chunk to its signed address. */
   async preflightPut(): Promise<void> {
     const { endpoint, bucket } = this.#store.region;
     const asked = ["cache-control", "content-type", "if-none-match"];
-    const headers = {
-      origin: this.#origin,
-      "access-control-request-method": "PUT",
-      "access-control-request-headers": asked.join(),
-    };
-    const response = await this.#fetch("uploads", { method: "OPTIONS", headers }, `${endpoint}/${bucket}`);
+    const response = await this.#askBefore("uploads", "PUT", asked, `${endpoint}/${bucket}`);
     if (!response) return;
-    await response.body?.cancel();
-    const allows = (list: string, names: readonly string[]): boolean => {
-      const allowed = (response.headers.get(`access-control-allow-${list}`) ?? "").toLowerCase();
-      return allowed.includes("*") || names.every((name) => allowed.includes(name));
-    };
-    const isSound =
-      response.ok && this.#allowsOrigin(response) && allows("methods", ["put"]) && allows("headers", asked);
-    if (isSound) return this.#add("uploads", "ok", `pages of ${this.#origin} may store chunks`);
+    if (this.#allows(response, "methods", ["put"]) && this.#allows(response, "headers", asked)) {
+      return this.#add("uploads", "ok", `pages of ${this.#origin} may store chunks`);
+    }
     const rule = { AllowedOrigins: [this.#options.origin ?? "*"], AllowedMethods: ["PUT"], AllowedHeaders: asked };
     const message = `pages may not store chunks (${response.status}): add the CORS rule ${JSON.stringify(rule)}`;
     this.#add("uploads", "fail", message);
@@ -314,8 +294,7 @@ class RegionCheck {
       return;
     }
     this.#add("cors", "ok", `${this.#origin} may read`);
-    const exposed = (response.headers.get("access-control-expose-headers") ?? "").toLowerCase();
-    const names = new Set(exposed.split(",").map((name) => name.trim()));
+    const names = namesIn(response.headers.get("access-control-expose-headers"));
     const hidden = names.has("*") ? [] : HEADERS_TO_EXPOSE.filter((name) => !names.has(name));
     if (hidden.length === 0) this.#add("exposed headers", "ok", HEADERS_TO_EXPOSE.join(", "));
     else {
@@ -337,6 +316,25 @@ class RegionCheck {
       "set this machine's clock, as by NTP: requests are refused once before they are signed by the server's time, " +
       "and gc and expire delete nothing";
     this.#add("clock", state, `this machine is ${skew} (${times}): ${remedy}`);
+  }
+
+  /** The answer to the preflight of a browser. */
+  async #askBefore(name: string, method: string, names: string[], base?: string): Promise<Response | undefined> {
+    const headers = {
+      origin: this.#origin,
+      "access-control-request-method": method,
+      "access-control-request-headers": names.join(),
+    };
+    const response = await this.#fetch(name, { method: "OPTIONS", headers }, base);
+    await response?.body?.cancel();
+    return response;
+  }
+
+  #allows(response: Response, list: "headers" | "methods", names: readonly string[]): boolean {
+    const allowed = namesIn(response.headers.get(`access-control-allow-${list}`));
+    return (
+      response.ok && this.#allowsOrigin(response) && (allowed.has("*") || names.every((name) => allowed.has(name)))
+    );
   }
 
   #allowsOrigin(response: Response): boolean {

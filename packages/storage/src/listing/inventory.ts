@@ -66,20 +66,15 @@ interface Opened {
   readonly data: v.InferOutput<typeof MANIFEST>["files"];
 }
 
-/** The newest inventory of a region. */
-export class Inventory {
-  readonly #place: InventoryPlace;
-  readonly #store: Store;
-  readonly #context: WriteContext;
-  readonly #onWarning: (line: string) => void;
-  #opened: Promise<Opened> | undefined;
-
-  constructor(place: InventoryPlace, store: Store, context: WriteContext, onWarning: (line: string) => void) {
-    this.#place = place;
-    this.#store = store;
-    this.#context = context;
-    this.#onWarning = onWarning;
-  }
+/** The newest inventory of a region, which is read once something is listed. */
+function inventoryIn(
+  place: InventoryPlace,
+  store: Store,
+  context: WriteContext,
+  onWarning: (line: string) => void,
+): Pick<Store, "list"> {
+  let opened: Promise<Opened> | undefined;
+  return { list };
 
   /**
    * As `Store.list`, without what other programs or other shards have. It reads all files before the first object, and
@@ -87,9 +82,9 @@ export class Inventory {
    *
    * @throws INVENTORY_INVALID, CREDENTIALS_REFUSED or SOURCE_FAILED, and DISK_FULL where the names cannot be sorted.
    */
-  async *list(prefix: string, signal: AbortSignal, after = ""): AsyncGenerator<ListedObject> {
+  async function* list(prefix: string, signal: AbortSignal, after = ""): AsyncGenerator<ListedObject> {
     let last: ListedObject | undefined;
-    for await (const line of sorted(this.#lines(prefix, after, signal), signal)) {
+    for await (const line of sorted(linesBelow(prefix, after, signal), signal)) {
       const [name, modified, bytes, etag] = line.split("\t") as [string, string, string, string];
       // Of rows with one name, the youngest comes last.
       if (last && last.name !== name) yield last;
@@ -98,20 +93,20 @@ export class Inventory {
     if (last) yield last;
   }
 
-  async *#lines(prefix: string, after: string, signal: AbortSignal): AsyncGenerator<string> {
-    const { shard, config } = this.#context;
-    const { bucket } = this.#store.region;
-    const files = openBucketBeside(this.#store.region, this.#place.bucket, config);
+  async function* linesBelow(prefix: string, after: string, signal: AbortSignal): AsyncGenerator<string> {
+    const { shard, config } = context;
+    const { bucket } = store.region;
+    const files = openBucketBeside(store.region, place.bucket, config);
     try {
-      const { columns, data } = await (this.#opened ??= this.#open(files, signal));
+      const { columns, data } = await (opened ??= open(files, signal));
       let isWhole = false;
       for (const file of data) {
-        for await (const row of this.#rows(file, columns, files, signal)) {
+        for await (const row of rowsOf(file, columns, files, signal)) {
           const { IsLatest = "true", IsDeleteMarker = "false" } = row;
           if (IsLatest !== "true" || IsDeleteMarker !== "false") continue;
           const read = parseRow(row);
-          if (!read) throw this.#invalid(`has a row in ${file.key} that is none of its schema: ${JSON.stringify(row)}`);
-          if (read.Bucket !== bucket) throw this.#invalid(`has a row of the bucket ${read.Bucket} in ${file.key}`);
+          if (!read) throw invalid(`has a row in ${file.key} that is none of its schema: ${JSON.stringify(row)}`);
+          if (read.Bucket !== bucket) throw invalid(`has a row of the bucket ${read.Bucket} in ${file.key}`);
           const { Key: name } = read;
           isWhole ||= name === CONTROL_NAME;
           if (!name.startsWith(prefix) || name <= after || !OWN_NAME.test(name)) continue;
@@ -121,43 +116,43 @@ export class Inventory {
         }
       }
       // A filter has one prefix, and this name shares none with those of objects.
-      if (!isWhole) throw this.#invalid(`lacks ${CONTROL_NAME}: it must be of the whole bucket, without a prefix`);
+      if (!isWhole) throw invalid(`lacks ${CONTROL_NAME}: it must be of the whole bucket, without a prefix`);
     } finally {
       files.close();
     }
   }
 
   /** Reads the manifest, and says how old it is. */
-  async #open(files: Store, signal: AbortSignal): Promise<Opened> {
-    const { path } = this.#place;
-    const { nowMs } = this.#context;
+  async function open(files: Store, signal: AbortSignal): Promise<Opened> {
+    const { path } = place;
+    const { nowMs } = context;
     const name = path.endsWith(".json") ? path : await newestManifest(files, path, signal);
-    if (name === undefined) throw this.#invalid("has no manifest.json: AWS writes the first one within two days");
+    if (name === undefined) throw invalid("has no manifest.json: AWS writes the first one within two days");
     const read = v.safeParse(MANIFEST, jsonOf(await recordText(files, name, "inventory", signal, MANIFEST_BYTES_MAX)));
-    if (!read.success) throw this.#invalid(`has no manifest in ${name}: ${read.issues[0].message}`);
+    if (!read.success) throw invalid(`has no manifest in ${name}: ${read.issues[0].message}`);
     const { sourceBucket, creationTimestamp, fileFormat, fileSchema, files: data } = read.output;
-    const { bucket, name: region } = this.#store.region;
-    if (sourceBucket !== bucket) throw this.#invalid(`is of the bucket ${sourceBucket}, not of ${bucket}`);
-    if (fileFormat !== "CSV") throw this.#invalid(`has files of the format ${fileFormat}: choose CSV for it`);
+    const { bucket, name: region } = store.region;
+    if (sourceBucket !== bucket) throw invalid(`is of the bucket ${sourceBucket}, not of ${bucket}`);
+    if (fileFormat !== "CSV") throw invalid(`has files of the format ${fileFormat}: choose CSV for it`);
     const columns = fileSchema.split(/\s*,\s*/);
     const missing = Object.keys(ROW.entries).filter((column) => !columns.includes(column));
-    if (missing.length > 0) throw this.#invalid(`lacks ${missing.join(", ")}: choose the size, date and ETag for it`);
+    if (missing.length > 0) throw invalid(`lacks ${missing.join(", ")}: choose the size, date and ETag for it`);
     const date = new Date(creationTimestamp).toISOString();
     const days = (nowMs() - creationTimestamp) / (24 * 3_600_000);
     if (nowMs() - creationTimestamp > AGE_MS_MAX)
-      throw this.#invalid(`is of ${date}, ${days.toFixed()} days ago: at most 30 are allowed`);
-    this.#onWarning(`warning: ${region} is not listed: its inventory of ${date} does not have what was stored since`);
+      throw invalid(`is of ${date}, ${days.toFixed()} days ago: at most 30 are allowed`);
+    onWarning(`warning: ${region} is not listed: its inventory of ${date} does not have what was stored since`);
     return { columns, data };
   }
 
-  async *#rows(
+  async function* rowsOf(
     { key, MD5checksum: expected }: Opened["data"][number],
     columns: string[],
     files: Store,
     signal: AbortSignal,
   ): AsyncGenerator<Readonly<Record<string, string>>> {
     const { status, body } = await files.get(key, { signal });
-    if (status !== 200 || !body) throw this.#invalid(`names ${key}, for which the bucket answers ${status}`);
+    if (status !== 200 || !body) throw invalid(`names ${key}, for which the bucket answers ${status}`);
     const md5 = createHash("md5");
     const parts = async function* (): AsyncGenerator<Uint8Array> {
       for await (const part of body) {
@@ -169,15 +164,15 @@ export class Inventory {
       yield* connect(parts, createGunzip(), parse({ columns }), () => {}) as AsyncIterable<Record<string, string>>;
     } catch (error) {
       signal.throwIfAborted();
-      throw this.#invalid(`has ${key}, which cannot be read: ${(error as Error).message}`, error);
+      throw invalid(`has ${key}, which cannot be read: ${(error as Error).message}`, error);
     }
     const actual = md5.digest("hex");
     if (actual !== expected)
-      throw this.#invalid(`has ${key} with the MD5 ${actual}, and ${expected} is that of its manifest`);
+      throw invalid(`has ${key} with the MD5 ${actual}, and ${expected} is that of its manifest`);
   }
 
-  #invalid(problem: string, cause?: unknown): AgaroseError {
-    const { region, bucket, path } = this.#place;
+  function invalid(problem: string, cause?: unknown): AgaroseError {
+    const { region, bucket, path } = place;
     const message = `the inventory of ${region} in s3://${bucket}/${path} ${problem}`;
     return new AgaroseError("INVENTORY_INVALID", message, { region, bucket, path }, cause);
   }
@@ -188,15 +183,15 @@ export function inventoriesOf(
   places: readonly InventoryPlace[],
   context: WriteContext,
   onWarning: (line: string) => void,
-): ReadonlyMap<Store, Inventory> {
-  const inventories = new Map<Store, Inventory>();
+): ReadonlyMap<Store, Pick<Store, "list">> {
+  const inventories = new Map<Store, Pick<Store, "list">>();
   for (const place of places) {
     const { region } = place;
     const store = context.stores.find((one) => one.region.name === region);
     if (!store) throw new AgaroseError("REGION_UNKNOWN", `region ${region} is not configured`, { region });
     if (inventories.has(store))
       throw new AgaroseError("USAGE", `region ${region} has two inventories: give one`, { region });
-    inventories.set(store, new Inventory(place, store, context, onWarning));
+    inventories.set(store, inventoryIn(place, store, context, onWarning));
   }
   return inventories;
 }

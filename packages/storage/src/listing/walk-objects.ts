@@ -10,7 +10,7 @@ import { WalkCursor, type Cursor } from "./walk-cursor.ts";
 export interface WalkOptions {
   /** Default: all keys that begin with the prefix. */
   readonly keys?: readonly string[];
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   readonly cursor?: string;
   /** Objects at a time, in place of those of the walk. */
   readonly jobs?: number;

@@ -89,13 +89,13 @@ export interface PutObject {
   /** A batch's claim to its key. Default: it looks at the key, and claims a generation of it. */
   readonly claim?: BatchClaim | undefined;
   /** Rejects when the content is not to be stored any more. It is called right before a manifest of it is written. */
-  readonly beforeCommit?: () => Promise<void>;
+  readonly beforeCommit?: (() => Promise<void>) | undefined;
   /** When its content was read, by ISO 8601, of what others may have replaced since. Default: when it is claimed. */
-  readonly asOf?: string;
+  readonly asOf?: string | undefined;
   /** Whether to compress it. Default: as the configuration says. */
   readonly compress?: Config["compress"];
   /** Receives counts of file bytes hashed and of chunk bytes uploaded. */
-  readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
+  readonly onBytes?: ((pass: "hash" | "upload", bytes: number) => void) | undefined;
 }
 
 /** A version that is rewritten stays compressed where `put --compress` has asked for it. */
@@ -163,13 +163,7 @@ export async function putObject(given: PutObject, context: PutParts): Promise<Pu
     const copies = object.onlyIf !== undefined || object.survey !== undefined;
     const { onBytes } = given;
     const { asOf, beforeCommit } = object;
-    const storing = {
-      copies,
-      claim: copies ? undefined : object.claim,
-      ...(asOf && { asOf }),
-      ...(beforeCommit && { beforeCommit }),
-      ...(onBytes && { onBytes }),
-    };
+    const storing = { copies, claim: copies ? undefined : object.claim, asOf, beforeCommit, onBytes };
     const onHashed = (bytes: number): void => onBytes?.("hash", bytes);
     const unread = secret ? undefined : await stateOfUnstored(file, object, newest, context);
     if (unread) {

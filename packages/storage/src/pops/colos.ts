@@ -47,58 +47,34 @@ XFN 32 112, XIY 34 109, XNH 31 46, XNN 37 102, YHZ 45 -64, YOW 45 -76, YUL 45 -7
 YXE 52 -107, YYC 51 -114, YYZ 44 -80, ZAG 46 16, ZDM 32 35, ZGN 23 113, ZRH 47 9`;
 
 const COLOS: ReadonlyMap<string, readonly [latitude: number, longitude: number]> = new Map(
-  DEGREES.trim()
-    .split(/,\s+/)
-    .map((entry) => {
-      const [code, latitude, longitude] = entry.split(" ");
-      return [code!, [Number(latitude), Number(longitude)]];
-    }),
+  rowsOf(DEGREES).map(([code, latitude, longitude]) => [code!, [Number(latitude), Number(longitude)]]),
 );
 
 /** By what follows `aws:` in a placement. Zaragoza has no data center of Cloudflare: Madrid is the nearest. */
-const AWS_REGIONS: Readonly<Record<string, string>> = {
-  "af-south-1": "CPT",
-  "ap-east-1": "HKG",
-  "ap-east-2": "TPE",
-  "ap-northeast-1": "NRT",
-  "ap-northeast-2": "ICN",
-  "ap-northeast-3": "KIX",
-  "ap-south-1": "BOM",
-  "ap-south-2": "HYD",
-  "ap-southeast-1": "SIN",
-  "ap-southeast-2": "SYD",
-  "ap-southeast-3": "CGK",
-  "ap-southeast-4": "MEL",
-  "ap-southeast-5": "KUL",
-  "ap-southeast-6": "AKL",
-  "ap-southeast-7": "BKK",
-  "ca-central-1": "YUL",
-  "ca-west-1": "YYC",
-  "eu-central-1": "FRA",
-  "eu-central-2": "ZRH",
-  "eu-north-1": "ARN",
-  "eu-south-1": "MXP",
-  "eu-south-2": "MAD",
-  "eu-west-1": "DUB",
-  "eu-west-2": "LHR",
-  "eu-west-3": "CDG",
-  "il-central-1": "TLV",
-  "me-central-1": "DXB",
-  "me-south-1": "BAH",
-  "mx-central-1": "QRO",
-  "sa-east-1": "GRU",
-  "us-east-1": "IAD",
-  "us-east-2": "CMH",
-  "us-west-1": "SFO",
-  "us-west-2": "PDX",
-};
+const NEAREST = `
+af-south-1 CPT, ap-east-1 HKG, ap-east-2 TPE, ap-northeast-1 NRT, ap-northeast-2 ICN,
+ap-northeast-3 KIX, ap-south-1 BOM, ap-south-2 HYD, ap-southeast-1 SIN, ap-southeast-2 SYD,
+ap-southeast-3 CGK, ap-southeast-4 MEL, ap-southeast-5 KUL, ap-southeast-6 AKL, ap-southeast-7 BKK,
+ca-central-1 YUL, ca-west-1 YYC, eu-central-1 FRA, eu-central-2 ZRH, eu-north-1 ARN,
+eu-south-1 MXP, eu-south-2 MAD, eu-west-1 DUB, eu-west-2 LHR, eu-west-3 CDG, il-central-1 TLV,
+me-central-1 DXB, me-south-1 BAH, mx-central-1 QRO, sa-east-1 GRU, us-east-1 IAD, us-east-2 CMH,
+us-west-1 SFO, us-west-2 PDX`;
+
+const AWS_REGIONS: ReadonlyMap<string, string> = new Map(rowsOf(NEAREST).map(([region, code]) => [region!, code!]));
+
+function rowsOf(table: string): string[][] {
+  return table
+    .trim()
+    .split(/,\s+/)
+    .map((row) => row.split(" "));
+}
 
 const EARTH_RADIUS_KM = 6_371;
 
 /** Returns the data center at a placement such as `aws:eu-central-1`; undefined for other clouds and for hosts. */
 export function coloNear(placement: string): string | undefined {
   const [, region] = /^aws:(.+)$/.exec(placement) ?? [];
-  return region !== undefined && Object.hasOwn(AWS_REGIONS, region) ? AWS_REGIONS[region] : undefined;
+  return AWS_REGIONS.get(region ?? "");
 }
 
 /** Returns kilometres between two data centers, right to some 100 km; undefined where one is not in the table. */

@@ -17,7 +17,7 @@ import { writeRecord } from "../commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "../regions/region-survey.ts";
 import { dequeueRepair } from "../commit/repair-queue.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
-import { checkLeafLists, restoreLeafLists } from "../leaf-lists/leaf-lists.ts";
+import { isRewritable, checkLeafLists, restoreLeafLists } from "../leaf-lists/leaf-lists.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { uploadChunks } from "../upload/upload.ts";
 import {

@@ -31,7 +31,7 @@ import {
   md5In,
 } from "../listing/listed-object.ts";
 import { mapOrdered } from "../listing/adaptive-pool.ts";
-import { Absences } from "./absences.ts";
+import { readAbsences, type Absences } from "./absences.ts";
 import { areKnown, knownOf, signatureOf, type Known } from "./known-equal.ts";
 import { LocalFolder, pairsOf, unreadable, withKnown, type LocalFile, type Pair } from "./local-folder.ts";
 import type { SyncContext, SyncJob, SyncTotals } from "./sync-job.ts";
@@ -63,7 +63,7 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncTota
   const folder = new LocalFolder(job, context);
   const difference = await compare(job, folder, context);
   const { changed, extra, isComplete } = difference;
-  const absences = job.deleteAfter > 0 ? await Absences.read(job.prefix, context) : undefined;
+  const absences = job.deleteAfter > 0 ? await readAbsences(job.prefix, context) : undefined;
   const isDue = (group: KeyGroup): boolean => absences?.isDue(group, job.deleteAfter) ?? true;
   const due = extra.filter(isDue);
   if (job.delete && !job.dryRun && isComplete && due.length > 0 && folder.count > 0) {

@@ -70,7 +70,7 @@ export async function uploadChunks(input: UploadInput): Promise<UploadedChunks> 
   let ofPass = input;
   for (let pass = 1; ; pass++) {
     const stored = chunks.length - missing.size;
-    const { uploads, sha256 } = await new UploadPass(ofPass, pending, needed - stored).run();
+    const { uploads, sha256 } = await uploadPass(ofPass, pending, needed - stored);
     for (const { chunk, error } of uploads) if (!error) missing.delete(chunk);
     const hasList = ofPass.list?.isEnough ?? true;
     const { list: _stored, ...further } = ofPass;
@@ -94,114 +94,102 @@ interface FinishedUpload {
   readonly error?: AgaroseError | undefined;
 }
 
-class UploadPass {
-  readonly #input: UploadInput;
-  readonly #chunks: readonly number[];
-  readonly #stripes: number;
-  /** How long to wait for what: with enough chunks stored before, nothing is worth waiting for. */
-  readonly #patience: Patience;
-  readonly #fileHash = createHash("sha256");
-  #sha256 = "";
+/**
+ * One pass over the file, which is to store `needed` of `chunks` or more. Returns the uploads, and the SHA-256 of the
+ * file in hex.
+ */
+async function uploadPass(
+  input: UploadInput,
+  chunks: readonly number[],
+  needed: number,
+): Promise<{ uploads: readonly FinishedUpload[]; sha256: string }> {
+  const { file, layout, expected, stores, encoder, context, onBytes, onHashed, list } = input;
+  const stripes = stripeCount(layout);
+  // With enough chunks stored before, nothing is worth waiting for.
+  const limitMs = needed > 0 ? Number.POSITIVE_INFINITY : LATE_PASS_MS;
+  const patience: Patience = { enough: Math.max(1, needed), limitMs };
+  const hash = createHash("sha256");
+  let sha256 = "";
+  const nameOf = (chunk: number): string => chunkName(input.key, input.upload, chunk);
 
-  constructor(input: UploadInput, chunks: readonly number[], needed: number) {
-    this.#input = input;
-    this.#chunks = chunks;
-    this.#stripes = stripeCount(input.layout);
-    this.#patience = { enough: Math.max(1, needed), limitMs: needed > 0 ? Number.POSITIVE_INFINITY : LATE_PASS_MS };
-  }
-
-  /** Returns the uploads, and the SHA-256 of the file in hex. */
-  async run(): Promise<{ uploads: readonly FinishedUpload[]; sha256: string }> {
-    const { list } = this.#input;
-    list?.begin();
-    try {
-      const uploads = await (this.#stripes === 1 ? this.#runWhole() : this.#runStreamed());
-      return { uploads, sha256: this.#sha256 };
-    } catch (error) {
-      list?.giveUp(toAgaroseError(error));
-      throw error;
-    }
-  }
+  /** The shards to upload, and where a leaf list is made, the hashes of the blocks of all n. */
+  const encode = async (stripe: number): Promise<{ shards: Map<number, Uint8Array>; leaves: Uint8Array[] }> => {
+    const wanted = list ? [...stores.keys()] : chunks;
+    const shards = await encodeStripe(file, layout, stripe, wanted, encoder, hash);
+    if (typeof expected !== "string") onHashed?.(stripeShape(layout, stripe).dataBytes);
+    if (stripe === stripes - 1) sha256 = await checkedHash(input, hash);
+    if (!list) return { shards, leaves: [] };
+    const leaves = await Promise.all(
+      wanted.map((chunk) => hashBlocks(shards.get(chunk)!, layout.blockBytes, nodeSha256)),
+    );
+    return { shards: new Map(chunks.map((chunk) => [chunk, shards.get(chunk)!])), leaves };
+  };
 
   /** One stripe: every chunk is one shard. */
-  async #runWhole(): Promise<readonly FinishedUpload[]> {
-    const { stores, onBytes, list, context } = this.#input;
-    const { shards, leaves } = await this.#encode(0);
-    await this.#checkFile();
+  const uploadWhole = async (): Promise<readonly FinishedUpload[]> => {
+    const { shards, leaves } = await encode(0);
     const tasks = [...shards].map(([chunk, shard]): Task<void> => {
       const store = stores[chunk]!;
-      return { store, run: (signal) => uploadWholeChunk(store, this.#name(chunk), shard, signal) };
+      return { store, run: (signal) => uploadWholeChunk(store, nameOf(chunk), shard, signal) };
     });
     const added = list?.add(leaves).then(() => list.finish());
-    const [outcomes] = await Promise.all([runTasks(tasks, { ...this.#patience, tries: true }, context), added]);
+    const [outcomes] = await Promise.all([runTasks(tasks, { ...patience, tries: true }, context), added]);
     return [...shards].map(([chunk, shard], index) => {
       const { error } = outcomes[index]!;
       if (!error) onBytes(shard.length);
       return { chunk, error };
     });
-  }
+  };
 
-  async #runStreamed(): Promise<readonly FinishedUpload[]> {
-    const { context, layout, stores, onBytes, list } = this.#input;
+  const uploadStreamed = async (): Promise<readonly FinishedUpload[]> => {
     const bytes = chunkBytes(layout);
-    const uploads = this.#chunks.map((chunk) => new ChunkUpload(chunk, stores[chunk]!, this.#name(chunk), bytes));
+    const uploads = chunks.map((chunk) => new ChunkUpload(chunk, stores[chunk]!, nameOf(chunk), bytes));
     try {
-      const step = { ...this.#patience, isAnswered: false };
-      for (let stripe = 0; stripe < this.#stripes; stripe++) {
+      const step = { ...patience, isAnswered: false };
+      for (let stripe = 0; stripe < stripes; stripe++) {
         context.signal.throwIfAborted();
-        const { shards, leaves } = await this.#encode(stripe);
-        if (stripe === this.#stripes - 1) await this.#checkFile();
+        const { shards, leaves } = await encode(stripe);
         await Promise.all([
           inStep(uploads, (upload) => upload.write(shards.get(upload.chunk)!), step, context),
           list?.add(leaves),
         ]);
         for (const shard of shards.values()) onBytes(shard.length);
       }
-      await Promise.all([inStep(uploads, (upload) => upload.finish(), this.#patience, context), list?.finish()]);
+      await Promise.all([inStep(uploads, (upload) => upload.finish(), patience, context), list?.finish()]);
       context.signal.throwIfAborted();
       return uploads;
     } catch (error) {
       for (const upload of uploads) upload.giveUp(toAgaroseError(error));
       throw error;
     }
-  }
+  };
 
-  /** The shards to upload, and where a leaf list is made, the hashes of the blocks of all n. */
-  async #encode(stripe: number): Promise<{ shards: Map<number, Uint8Array>; leaves: Uint8Array[] }> {
-    const { file, layout, encoder, expected, onHashed, list, stores } = this.#input;
-    const wanted = list ? [...stores.keys()] : this.#chunks;
-    const shards = await encodeStripe(file, layout, stripe, wanted, encoder, this.#fileHash);
-    if (typeof expected !== "string") onHashed?.(stripeShape(layout, stripe).dataBytes);
-    if (!list) return { shards, leaves: [] };
-    const leaves = await Promise.all(
-      wanted.map((chunk) => hashBlocks(shards.get(chunk)!, layout.blockBytes, nodeSha256)),
-    );
-    return { shards: new Map(this.#chunks.map((chunk) => [chunk, shards.get(chunk)!])), leaves };
+  list?.begin();
+  try {
+    const uploads = await (stripes === 1 ? uploadWhole() : uploadStreamed());
+    return { uploads, sha256 };
+  } catch (error) {
+    list?.giveUp(toAgaroseError(error));
+    throw error;
   }
+}
 
-  /** Throws FILE_UNREADABLE when the file is not the expected one. */
-  async #checkFile(): Promise<void> {
-    const { key, file, layout, expected, context } = this.#input;
-    const sha256 = this.#fileHash.digest("hex");
-    this.#sha256 = sha256;
-    let [before, now] = [sha256, sha256];
-    if (typeof expected === "string") before = expected;
-    else if ((await file.state!()).mark !== expected.mark) {
-      // A new name or another owner changes the file's times, too. So its bytes decide.
-      const found = await hashFile(file, context.signal, () => {});
-      now = found.bytes === layout.bytes ? found.sha256 : `${found.sha256} of ${found.bytes} bytes`;
-    }
-    if (before === now) return;
-    throw new AgaroseError(
-      "FILE_UNREADABLE",
-      `the file of ${JSON.stringify(key)} changed during the put (SHA-256 ${before}, then ${now}): put it again`,
-      { key, expected: before, actual: now },
-    );
+/** The SHA-256 of a file that was read to its end. Throws FILE_UNREADABLE when it is not the expected one. */
+async function checkedHash({ key, file, layout, expected, context }: UploadInput, hash: Hash): Promise<string> {
+  const sha256 = hash.digest("hex");
+  let [before, now] = [sha256, sha256];
+  if (typeof expected === "string") before = expected;
+  else if ((await file.state!()).mark !== expected.mark) {
+    // A new name or another owner changes the file's times, too. So its bytes decide.
+    const found = await hashFile(file, context.signal, () => {});
+    now = found.bytes === layout.bytes ? found.sha256 : `${found.sha256} of ${found.bytes} bytes`;
   }
-
-  #name(chunk: number): string {
-    return chunkName(this.#input.key, this.#input.upload, chunk);
-  }
+  if (before === now) return sha256;
+  throw new AgaroseError(
+    "FILE_UNREADABLE",
+    `the file of ${JSON.stringify(key)} changed during the put (SHA-256 ${before}, then ${now}): put it again`,
+    { key, expected: before, actual: now },
+  );
 }
 
 /** The copies of a leaf list that an object cannot do without are too few. */

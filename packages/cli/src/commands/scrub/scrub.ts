@@ -44,13 +44,7 @@ export async function scrub(options: Options): Promise<number> {
 
 async function walkOnce(options: Options, report: ReportStream, context: CommandContext): Promise<number> {
   const { sample, age, every, bandwidth, budget, metrics } = options;
-  const deep = {
-    ...(sample !== undefined && { share: sample }),
-    ...(age !== undefined && { ageMs: age }),
-    ...(every !== undefined && { everyMs: every }),
-    ...(bandwidth !== undefined && { bytesPerSecond: bandwidth }),
-    ...(budget !== undefined && { usd: budget }),
-  };
+  const deep = { share: sample, ageMs: age, everyMs: every, bytesPerSecond: bandwidth, usd: budget };
   const startMs = Date.now();
   const hot = hotObjects(options, context);
   const see = hot && { onGroup: (group: KeyGroup) => hot.see(group) };

@@ -3,7 +3,7 @@ import type { Clock } from "@agarose/core";
 import { expect, test } from "vitest";
 import type { Config } from "../../config/config.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
-import { DeepReads, type DeepOptions } from "./deep-reads.ts";
+import { deepReads, type DeepOptions } from "./deep-reads.ts";
 
 const DAY_MS = 86_400_000;
 const KEYS = Array.from({ length: 3_000 }, (_, index) => `object-${index}`);
@@ -28,7 +28,7 @@ function groupOf(key: string, bytes = 1_000): KeyGroup {
 
 function readsAt(ms: number, options: DeepOptions, clock: Clock = new WaitedTime(), signal = AbortSignal.any([])) {
   const config = { regions: [{ name: "tokyo", egressUsdPerGb: 1_000 }] } as unknown as Config;
-  return new DeepReads(options, { config, clock, random: () => 0.5, nowMs: () => ms, signal });
+  return deepReads(options, { config, clock, random: () => 0.5, nowMs: () => ms, signal });
 }
 
 test("each object has its turn once within the age, whichever day it begins, and about as many each day", () => {

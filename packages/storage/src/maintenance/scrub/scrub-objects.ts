@@ -7,7 +7,7 @@ import { quickKinds, quickVerdict } from "../../listing/listed-verdict.ts";
 import type { Cursor } from "../../listing/walk-cursor.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../listing/walk-objects.ts";
 import { DamagedSpan, type SpanOptions } from "./damaged-span.ts";
-import { DeepReads, type DeepOptions } from "./deep-reads.ts";
+import { deepReads, type DeepOptions } from "./deep-reads.ts";
 import { keysBehind } from "../../pops/pop-client.ts";
 import { addFound, NO_TOTALS, type Found, type Totals } from "./totals.ts";
 
@@ -51,7 +51,7 @@ const OBJECTS_AT_A_TIME = 16;
  */
 export async function scrubObjects(options: ScrubOptions, context: DeploymentParts): Promise<Totals> {
   const { dryRun = false, part, onDamaged, onRepair, chunkBytesMax } = options;
-  const deep = new DeepReads(options.deep ?? {}, context);
+  const deep = deepReads(options.deep ?? {}, context);
   const span = new DamagedSpan(
     { dryRun, onDamaged, onRepair, chunkBytesMax, ...(part && { width: part.width }) },
     context,
