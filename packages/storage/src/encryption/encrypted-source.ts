@@ -40,7 +40,7 @@ export async function encryptSource(
   const owner = { key, bytes: encryptedBytes(plain.bytes) };
   const dataKey = randomBytes(DATA_KEY_BYTES);
   const cipher = new CellCipher(dataKey, owner);
-  const reader = new EncryptingReader(file, plain.bytes, cipher, key);
+  const reader = encryptingReader(file, plain.bytes, cipher, key);
   const hash = await hashFile(reader, signal, () => {});
   if (reader.plainSha256() !== plain.sha256) throw hasChanged(key);
   const properties = { contentType, headers, sha256 };
@@ -57,72 +57,57 @@ export async function encryptSource(
  * first pass sends nothing and notes the tag of each cell. No later pass gets a cell with another one, be it to send
  * what failed again, what a region has lost, or what is inline.
  */
-class EncryptingReader implements SourceReader {
-  readonly #file: SourceReader;
-  readonly #plainBytes: number;
-  readonly #cipher: CellCipher;
-  readonly #key: string;
-  readonly #hash = createHash("sha256");
-  readonly #tags: Buffer;
-  #hashedBytes = 0;
+function encryptingReader(file: SourceReader, plainBytes: number, cipher: CellCipher, key: string) {
+  const bytes = encryptedBytes(plainBytes);
+  const hash = createHash("sha256");
+  const tags = Buffer.alloc(Math.ceil(bytes / CELL_BYTES) * TAG_BYTES);
+  let hashedBytes = 0;
   /** How many cells have a tag. */
-  #noted = 0;
+  let tagged = 0;
 
-  constructor(file: SourceReader, plainBytes: number, cipher: CellCipher, key: string) {
-    this.#file = file;
-    this.#plainBytes = plainBytes;
-    this.#cipher = cipher;
-    this.#key = key;
-    this.#tags = Buffer.alloc(Math.ceil(encryptedBytes(plainBytes) / CELL_BYTES) * TAG_BYTES);
-  }
-
-  async read(target: Uint8Array, position: number): Promise<number> {
-    const end = Math.min(position + target.length, encryptedBytes(this.#plainBytes));
-    if (position >= end) return 0;
-    const first = Math.floor(position / CELL_BYTES);
-    const cells = await this.#cells(first, Math.ceil(end / CELL_BYTES));
-    for (const [i, cell] of cells.entries()) {
-      const start = (first + i) * CELL_BYTES;
-      const wanted = cell.subarray(Math.max(0, position - start), end - start);
-      target.set(wanted, Math.max(0, start - position));
-    }
-    return end - position;
-  }
-
-  close(): Promise<void> {
-    return this.#file.close();
-  }
-
-  /** Of the plain bytes, after the first pass. */
-  plainSha256(): string {
-    return this.#hash.digest("hex");
-  }
+  /** A tag is as good as a hash here: who does not have the data key cannot find another content with the same one. */
+  const checkTag = (cell: number, tag: Uint8Array): void => {
+    const noted = tags.subarray(cell * TAG_BYTES, (cell + 1) * TAG_BYTES);
+    if (cell >= tagged) {
+      noted.set(tag);
+      tagged = cell + 1;
+    } else if (!noted.equals(tag)) throw hasChanged(key);
+  };
 
   /** The cells `first` to `end` - 1. */
-  async #cells(first: number, end: number): Promise<Uint8Array[]> {
+  const cellsBetween = async (first: number, end: number): Promise<Uint8Array[]> => {
     const start = first * PLAIN_BYTES;
-    const plain = new Uint8Array(Math.min(end * PLAIN_BYTES, this.#plainBytes) - start);
-    if ((await this.#file.read(plain, start)) < plain.length) throw hasChanged(this.#key);
+    const plain = new Uint8Array(Math.min(end * PLAIN_BYTES, plainBytes) - start);
+    if ((await file.read(plain, start)) < plain.length) throw hasChanged(key);
     // Later passes read again what the first one has hashed.
-    const unhashed = plain.subarray(Math.max(0, this.#hashedBytes - start));
-    if (unhashed.length > 0) this.#hash.update(unhashed);
-    this.#hashedBytes += unhashed.length;
+    const unhashed = plain.subarray(Math.max(0, hashedBytes - start));
+    if (unhashed.length > 0) hash.update(unhashed);
+    hashedBytes += unhashed.length;
     const encrypted: Promise<Uint8Array>[] = [];
     for (let cell = first; cell < end; cell++) {
       const from = (cell - first) * PLAIN_BYTES;
-      encrypted.push(this.#cipher.encrypt(cell, plain.subarray(from, from + PLAIN_BYTES)));
+      encrypted.push(cipher.encrypt(cell, plain.subarray(from, from + PLAIN_BYTES)));
     }
     const cells = await Promise.all(encrypted);
-    for (const [i, cell] of cells.entries()) this.#checkTag(first + i, cell.subarray(-TAG_BYTES));
+    for (const [i, cell] of cells.entries()) checkTag(first + i, cell.subarray(-TAG_BYTES));
     return cells;
-  }
+  };
 
-  /** A tag is as good as a hash here: who does not have the data key cannot find another content with the same one. */
-  #checkTag(cell: number, tag: Uint8Array): void {
-    const noted = this.#tags.subarray(cell * TAG_BYTES, (cell + 1) * TAG_BYTES);
-    if (cell >= this.#noted) {
-      noted.set(tag);
-      this.#noted = cell + 1;
-    } else if (!noted.equals(tag)) throw hasChanged(this.#key);
-  }
+  return {
+    async read(target: Uint8Array, position: number): Promise<number> {
+      const end = Math.min(position + target.length, bytes);
+      if (position >= end) return 0;
+      const first = Math.floor(position / CELL_BYTES);
+      const cells = await cellsBetween(first, Math.ceil(end / CELL_BYTES));
+      for (const [i, cell] of cells.entries()) {
+        const start = (first + i) * CELL_BYTES;
+        const wanted = cell.subarray(Math.max(0, position - start), end - start);
+        target.set(wanted, Math.max(0, start - position));
+      }
+      return end - position;
+    },
+    close: () => file.close(),
+    /** Of the plain bytes, after the first pass. */
+    plainSha256: () => hash.digest("hex"),
+  };
 }

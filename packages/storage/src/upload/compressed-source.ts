@@ -2,7 +2,7 @@
  * Compresses what a put stores, where that is worth it: the passes of the put read segments of gzip instead of the
  * file, and need not know it (docs/reference/format.md, "Compression").
  */
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { promisify } from "node:util";
 import { deflateRawSync, gzip as gzipOf } from "node:zlib";
 import { STRIPE_BYTES_MAX, type Gzip } from "@agarose/core/format";
@@ -72,7 +72,7 @@ export async function compressSource(
   if (!mayCompress(wish, bytes) || !(await looksCompressible(file, bytes, wish))) return undefined;
   let segmentBytes = bytes <= stripeBytes ? bytes : SEGMENT_BYTES;
   while (bytes > segmentBytes * SEGMENTS_MAX) segmentBytes *= 2;
-  const reader = new CompressingReader(file, bytes, segmentBytes, key);
+  const reader = compressingReader(file, bytes, segmentBytes, key);
   const hash = createHash("sha256");
   const plainHash = createHash("sha256");
   for (let start = 0; start < bytes; start += segmentBytes) {
@@ -111,63 +111,54 @@ async function looksCompressible(
  * Reads the segments of a file. It keeps the last one and compresses others again: of equal bytes, one program makes
  * equal segments. An upload checks the SHA-256 of what it reads.
  */
-class CompressingReader implements SourceReader {
-  readonly segments: number[] = [];
-  readonly #file: SourceReader;
-  readonly #bytes: number;
-  readonly #segmentBytes: number;
-  readonly #key: string;
-  #last: { readonly index: number; readonly stored: Uint8Array } | undefined;
+function compressingReader(file: SourceReader, bytes: number, segmentBytes: number, key: string) {
+  const segments: number[] = [];
+  let last: { readonly index: number; readonly stored: Uint8Array } | undefined;
 
-  constructor(file: SourceReader, bytes: number, segmentBytes: number, key: string) {
-    this.#file = file;
-    this.#bytes = bytes;
-    this.#segmentBytes = segmentBytes;
-    this.#key = key;
-  }
-
-  /** Compresses the next segment of the first pass. `hash` gets the content. */
-  async next(hash: { update(content: Uint8Array): unknown }): Promise<Uint8Array> {
-    const index = this.segments.length;
-    const content = await this.#content(index);
-    hash.update(content);
-    const stored = await compress(content);
-    this.segments.push(stored.length);
-    this.#last = { index, stored };
-    return stored;
-  }
-
-  async read(target: Uint8Array, position: number): Promise<number> {
-    let filled = 0;
-    let start = 0;
-    for (const [index, length] of this.segments.entries()) {
-      const from = position + filled - start;
-      if (from < length && filled < target.length) {
-        const part = (await this.#stored(index)).subarray(from, from + target.length - filled);
-        target.set(part, filled);
-        filled += part.length;
-      }
-      start += length;
-    }
-    return filled;
-  }
-
-  close(): Promise<void> {
-    return this.#file.close();
-  }
-
-  async #stored(index: number): Promise<Uint8Array> {
-    if (this.#last?.index === index) return this.#last.stored;
-    const stored = await compress(await this.#content(index));
-    if (stored.length !== this.segments[index]) throw hasChanged(this.#key);
-    this.#last = { index, stored };
-    return stored;
-  }
-
-  async #content(index: number): Promise<Uint8Array> {
-    const start = index * this.#segmentBytes;
-    const content = Buffer.allocUnsafe(Math.min(this.#segmentBytes, this.#bytes - start));
-    if ((await this.#file.read(content, start)) < content.length) throw hasChanged(this.#key);
+  const contentOf = async (index: number): Promise<Uint8Array> => {
+    const start = index * segmentBytes;
+    const content = Buffer.allocUnsafe(Math.min(segmentBytes, bytes - start));
+    if ((await file.read(content, start)) < content.length) throw hasChanged(key);
     return content;
-  }
+  };
+
+  const storedOf = async (index: number): Promise<Uint8Array> => {
+    if (last?.index === index) return last.stored;
+    const stored = await compress(await contentOf(index));
+    if (stored.length !== segments[index]) throw hasChanged(key);
+    last = { index, stored };
+    return stored;
+  };
+
+  return {
+    /** Their lengths, once the first pass has compressed them. */
+    segments,
+
+    /** Compresses the next segment of the first pass. `hash` gets the content. */
+    async next(hash: Hash): Promise<Uint8Array> {
+      const index = segments.length;
+      const content = await contentOf(index);
+      hash.update(content);
+      const stored = await compress(content);
+      segments.push(stored.length);
+      last = { index, stored };
+      return stored;
+    },
+
+    async read(target: Uint8Array, position: number): Promise<number> {
+      let filled = 0;
+      let start = 0;
+      for (const [index, length] of segments.entries()) {
+        const from = position + filled - start;
+        if (from < length && filled < target.length) {
+          const part = (await storedOf(index)).subarray(from, from + target.length - filled);
+          target.set(part, filled);
+          filled += part.length;
+        }
+        start += length;
+      }
+      return filled;
+    },
+    close: () => file.close(),
+  };
 }

@@ -62,13 +62,13 @@ export function fileSource(path: string): Source {
   return {
     async open() {
       const { file, bytes } = await openFile(path);
-      const reader = new FileReader(file);
+      const reader = readerOf(file);
       return bytes <= HELD_BYTES_MAX ? hold(reader, bytes) : reader;
     },
   };
 }
 
-async function hold(file: FileReader, bytes: number): Promise<SourceReader> {
+async function hold(file: SourceReader, bytes: number): Promise<SourceReader> {
   try {
     const content = Buffer.allocUnsafe(bytes + 1);
     const bytesRead = await file.read(content, 0);
@@ -82,36 +82,25 @@ async function hold(file: FileReader, bytes: number): Promise<SourceReader> {
   }
 }
 
-class FileReader implements SourceReader {
-  readonly #file: FileHandle;
-
-  constructor(file: FileHandle) {
-    this.#file = file;
-  }
-
-  async read(target: Uint8Array, position: number): Promise<number> {
-    let filled = 0;
-    while (filled < target.length) {
-      const bytesRead = await this.#readOnce(target, filled, position + filled);
-      if (bytesRead === 0) break;
-      filled += bytesRead;
-    }
-    return filled;
-  }
-
-  async state(): Promise<FileState> {
-    const { size, mtimeNs, ctimeNs } = await this.#file.stat({ bigint: true }).catch(failRead);
-    const mark = `${size} ${mtimeNs} ${ctimeNs}`;
-    return { bytes: Number(size), modifiedMs: Number(mtimeNs / 1_000_000n), mark };
-  }
-
-  close(): Promise<void> {
-    return this.#file.close();
-  }
-
-  async #readOnce(target: Uint8Array, offset: number, position: number): Promise<number> {
-    return (await this.#file.read(target, offset, target.length - offset, position).catch(failRead)).bytesRead;
-  }
+function readerOf(file: FileHandle): SourceReader {
+  return {
+    async read(target, position) {
+      let filled = 0;
+      while (filled < target.length) {
+        const left = target.length - filled;
+        const { bytesRead } = await file.read(target, filled, left, position + filled).catch(failRead);
+        if (bytesRead === 0) break;
+        filled += bytesRead;
+      }
+      return filled;
+    },
+    async state() {
+      const { size, mtimeNs, ctimeNs } = await file.stat({ bigint: true }).catch(failRead);
+      const mark = `${size} ${mtimeNs} ${ctimeNs}`;
+      return { bytes: Number(size), modifiedMs: Number(mtimeNs / 1_000_000n), mark };
+    },
+    close: () => file.close(),
+  };
 }
 
 function failRead(error: Error): never {
@@ -206,7 +195,7 @@ export function partsSource(parts: readonly { readonly path: string; readonly by
 }
 
 async function readPart(path: string, target: Uint8Array, position: number): Promise<void> {
-  const file = new FileReader(await open(path));
+  const file = readerOf(await open(path));
   try {
     const bytes = await file.read(target, position);
     if (bytes === target.length) return;

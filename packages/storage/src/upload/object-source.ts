@@ -6,88 +6,79 @@ import type { OpenedObject } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import { openedContent } from "../encryption/secrets-of.ts";
 import { openObject, type ReadParts } from "../objects/get-object.ts";
-import type { FileHash, Source, SourceReader } from "./file-source.ts";
+import type { Source, SourceReader } from "./file-source.ts";
 
 /**
  * The plain content of the version that `manifest` names. Opening it throws as `openedContent` does, and reading it
  * as `openObject` does.
  */
 export function objectSource(manifest: Manifest, context: ReadParts): Source {
-  return { open: async () => new ObjectReader(manifest, await openedContent(manifest, context.config), context) };
+  return { open: async () => objectReader(manifest, await openedContent(manifest, context.config), context) };
 }
 
 /** The stored bytes of the version that `manifest` names: its cells or segments, where it has them. */
 export function storedSource(manifest: Manifest, context: ReadParts): Source {
-  return { open: async () => new ObjectReader(manifest, undefined, context) };
+  return { open: async () => objectReader(manifest, undefined, context) };
 }
 
 /** One read from the start to the end. Any other position begins another one, but a small object is kept. */
-class ObjectReader implements SourceReader {
-  readonly known: FileHash;
-  readonly #manifest: Manifest;
-  readonly #opened: OpenedObject | undefined;
-  readonly #context: ReadParts;
-  #stop = new AbortController();
-  #parts: AsyncIterator<Uint8Array, unknown> | undefined;
-  #rest: Uint8Array = new Uint8Array();
-  #position = 0;
-  #whole: Buffer | undefined;
+function objectReader(manifest: Manifest, opened: OpenedObject | undefined, context: ReadParts): SourceReader {
+  const { bytes, sha256 } = opened?.shown ?? manifest;
+  let stop = new AbortController();
+  let parts: AsyncIterator<Uint8Array, unknown> | undefined;
+  let rest: Uint8Array = new Uint8Array();
+  let reached = 0;
+  let whole: Buffer | undefined;
 
-  constructor(manifest: Manifest, opened: OpenedObject | undefined, context: ReadParts) {
-    const { bytes, sha256 } = opened?.shown ?? manifest;
-    this.known = { bytes, sha256 };
-    this.#manifest = manifest;
-    this.#opened = opened;
-    this.#context = context;
-  }
+  const close = async (): Promise<void> => {
+    stop.abort();
+    // A body that is not read to its end would hold its requests.
+    await parts?.return?.().catch(() => {});
+    parts = undefined;
+  };
 
-  async read(target: Uint8Array, position: number): Promise<number> {
-    const { bytes } = this.known;
-    if (bytes > this.#manifest.stripeBytes) return this.#read(target, position);
-    if (!this.#whole) {
-      const whole = Buffer.alloc(bytes);
-      this.#whole = whole.subarray(0, await this.#read(whole, 0));
-    }
-    return this.#whole.subarray(position).copy(target);
-  }
+  const begin = async (position: number): Promise<AsyncIterator<Uint8Array, unknown>> => {
+    await close();
+    stop = new AbortController();
+    const wanted = { start: position, end: bytes };
+    const signal = AbortSignal.any([context.signal, stop.signal]);
+    const range = opened?.stored(wanted) ?? (position > 0 ? wanted : undefined);
+    const { body } = await openObject(manifest, range, { ...context, signal });
+    rest = new Uint8Array();
+    reached = position;
+    return (opened?.content(wanted, body) ?? body)[Symbol.asyncIterator]();
+  };
 
-  async #read(target: Uint8Array, position: number): Promise<number> {
-    const wanted = Math.max(0, Math.min(target.length, this.known.bytes - position));
+  const readOn = async (target: Uint8Array, position: number): Promise<number> => {
+    const wanted = Math.max(0, Math.min(target.length, bytes - position));
     if (wanted === 0) return 0;
-    if (!this.#parts || position !== this.#position) await this.#begin(position);
+    if (!parts || position !== reached) parts = await begin(position);
     let filled = 0;
     while (filled < wanted) {
-      if (this.#rest.length === 0) {
-        const { done, value } = await this.#parts!.next();
+      if (rest.length === 0) {
+        const { done, value } = await parts.next();
         if (done) break;
-        this.#rest = value;
+        rest = value;
       }
-      const part = this.#rest.subarray(0, wanted - filled);
+      const part = rest.subarray(0, wanted - filled);
       target.set(part, filled);
       filled += part.length;
-      this.#rest = this.#rest.subarray(part.length);
+      rest = rest.subarray(part.length);
     }
-    this.#position = position + filled;
+    reached = position + filled;
     return filled;
-  }
+  };
 
-  async close(): Promise<void> {
-    this.#stop.abort();
-    // A body that is not read to its end would hold its requests.
-    await this.#parts?.return?.().catch(() => {});
-    this.#parts = undefined;
-  }
-
-  async #begin(position: number): Promise<void> {
-    await this.close();
-    this.#stop = new AbortController();
-    const wanted = { start: position, end: this.known.bytes };
-    const signal = AbortSignal.any([this.#context.signal, this.#stop.signal]);
-    const opened = this.#opened;
-    const range = opened?.stored(wanted) ?? (position > 0 ? wanted : undefined);
-    const { body } = await openObject(this.#manifest, range, { ...this.#context, signal });
-    this.#parts = (opened?.content(wanted, body) ?? body)[Symbol.asyncIterator]();
-    this.#rest = new Uint8Array();
-    this.#position = position;
-  }
+  return {
+    known: { bytes, sha256 },
+    async read(target, position) {
+      if (bytes > manifest.stripeBytes) return readOn(target, position);
+      if (!whole) {
+        const content = Buffer.alloc(bytes);
+        whole = content.subarray(0, await readOn(content, 0));
+      }
+      return whole.subarray(position).copy(target);
+    },
+    close,
+  };
 }
