@@ -6,13 +6,12 @@ import type { S3StoreOptions } from "./buckets/s3-client.ts";
 import { replacedMeanwhile } from "./commit/commit.ts";
 import { configOfFields, loadConfig } from "./config/config.ts";
 import { shownManifest } from "./encryption/secrets-of.ts";
-import { verifyWithHistory } from "./history/verify-history.ts";
+import { verifyWithHistory } from "./history/kept-versions.ts";
 import { listVersions, type Versions } from "./history/list-versions.ts";
 import { findRestorable, restoreVersion, type RestoreWish } from "./history/restore-object.ts";
 import { modifiedOf } from "./listing/key-groups.ts";
 import { KeyListing, liveGroups } from "./listing/keys.ts";
 import type { Shard } from "./listing/shard.ts";
-import { outcomesOf } from "./listing/outcomes.ts";
 import {
   applyKeysToObjects,
   type ApplyKeysOptions,
@@ -398,4 +397,33 @@ function sourceOf(content: Content): Source {
   if (typeof content === "string") return bytesSource(new TextEncoder().encode(content));
   if (content instanceof Uint8Array) return bytesSource(content);
   return "file" in content ? fileSource(content.file) : content;
+}
+
+/**
+ * Passes on what `run` gives to `emit`, and returns what it resolves to. It waits for the reader after each item. A
+ * reader who leaves aborts the signal of the context that `run` gets, and the walk has ended once the reader continues.
+ */
+export async function* outcomesOf<T, R, C extends { readonly signal: AbortSignal }>(
+  context: C,
+  run: (emit: (item: T) => Promise<void>, context: C) => Promise<R>,
+): AsyncGenerator<T, R, undefined> {
+  const left = new AbortController();
+  const { readable, writable } = new TransformStream<T, T>();
+  const writer = writable.getWriter();
+  const ended = run((item) => writer.write(item), {
+    ...context,
+    signal: AbortSignal.any([context.signal, left.signal]),
+  });
+  const closed = ended.then(
+    () => writer.close(),
+    (error: unknown) => writer.abort(error),
+  );
+  closed.catch(() => {});
+  try {
+    yield* readable;
+    return await ended;
+  } finally {
+    left.abort(new AgaroseError("ABORTED", "the reader of the outcomes left"));
+    await ended.catch(() => {});
+  }
 }

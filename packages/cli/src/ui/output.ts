@@ -1,5 +1,7 @@
 /** The output of a command: its result on stdout, everything else on stderr, and its exit code. */
 import { toAgaroseError, type AgaroseError, type ErrorCode } from "@agarose/core";
+import type { PutResult } from "@agarose/storage";
+import { formatCount } from "@agarose/storage/maintenance/amounts";
 
 export { formatBytes, formatCount } from "@agarose/storage/maintenance/amounts";
 
@@ -84,4 +86,39 @@ export function printableText(text: string): string {
 
 function escapeControl(character: string): string {
   return `\\u{${character.codePointAt(0)!.toString(16)}}`;
+}
+
+/** For the `onLeftover` of functions that write files. */
+export function logLeftover(path: string): void {
+  logLine(`removed ${path}, which an interrupted run left behind`);
+}
+
+/** Says on stderr what of a put could not be stored. */
+export function warnOfLacks({
+  key,
+  regionsWithoutManifest,
+  missing,
+}: Pick<PutResult, "key" | "regionsWithoutManifest" | "missing">): void {
+  for (const { region, problem } of regionsWithoutManifest) {
+    logLine(`warning: ${region} did not take the manifest of ${printable(key)}: ${printable(problem)}`);
+  }
+  if (missing.length === 0) return;
+  const chunks = formatCount(missing.length, "chunk");
+  logLine(`warning: ${chunks} of ${printable(key)} could not be stored: run \`agarose repair\` later`);
+}
+
+/** Tables for people. */
+
+/**
+ * Returns a line for each row, with cells as wide as their column. Numbers stand at the right: `isNumber` says where.
+ */
+export function tableLines(
+  rows: readonly (readonly string[])[],
+  isNumber: (column: number) => boolean = () => false,
+): string[] {
+  const widths: number[] = [];
+  for (const row of rows) row.forEach((cell, at) => (widths[at] = Math.max(widths[at] ?? 0, cell.length)));
+  const padded = (cell: string, at: number): string =>
+    isNumber(at) ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!);
+  return rows.map((row) => row.map(padded).join("  ").trimEnd());
 }

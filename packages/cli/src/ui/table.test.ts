@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { tableLines } from "./table.ts";
+import { tableLines } from "./output.ts";
 
 test("columns are as wide as their widest cell, numbers stand at the right, and no line ends in spaces", () => {
   const rows = [

@@ -79,12 +79,16 @@ export function openClient(region: RegionConfig, options: S3StoreOptions): S3Cli
 export function waitForDescriptors(client: S3Client, onThrottle: () => void = () => {}): void {
   client.middlewareStack.add(
     (next) => (args) => {
-      const { body } = args.request as { readonly body?: unknown };
-      if (body instanceof Readable || body instanceof ReadableStream) return next(args);
-      return withDescriptors(() => next(args), onThrottle);
+      return isStreamed(args.request) ? next(args) : withDescriptors(() => next(args), onThrottle);
     },
     { step: "deserialize", priority: "low", name: "waitForDescriptors" },
   );
+}
+
+/** Whether the body of a request is gone once it was sent. */
+function isStreamed(request: unknown): boolean {
+  const { body } = request as { readonly body?: unknown };
+  return body instanceof Readable || body instanceof ReadableStream;
 }
 
 /** A clock that is wrong by less is no reason for a refusal: S3 allows 15 minutes. */
@@ -106,15 +110,20 @@ function followClock(client: S3Client): void {
           readonly $metadata?: { httpStatusCode?: number; clockSkewCorrected?: boolean };
         };
         if ($metadata) $metadata.clockSkewCorrected = false;
-        const { body } = args.request as { readonly body?: unknown };
-        const isGone = body instanceof Readable || body instanceof ReadableStream;
         const isSkewed = Math.abs(client.config.systemClockOffset - signedBy) > SKEW_MS_MAX;
-        if (isGone || !isSkewed || $metadata?.httpStatusCode !== 403) throw error;
+        if (isStreamed(args.request) || !isSkewed || $metadata?.httpStatusCode !== 403) throw error;
         return next(args);
       }
     };
   const place = { relation: "before", toMiddleware: "httpSigningMiddleware", name: "followClock" } as const;
   client.middlewareStack.addRelativeTo(follow, place);
+}
+
+/** What middleware sees of an answer. */
+interface Answer {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  body?: unknown;
 }
 
 /**
@@ -125,11 +134,7 @@ export function refusePages(client: S3Client): void {
   client.middlewareStack.add(
     (next) => async (args) => {
       const result = await next(args);
-      const { statusCode, headers, body } = result.response as {
-        readonly statusCode: number;
-        readonly headers: Readonly<Record<string, string | undefined>>;
-        readonly body?: unknown;
-      };
+      const { statusCode, headers, body } = result.response as Answer;
       const type = headers["content-type"] ?? "";
       // S3 names its errors in XML, and in nothing where it answers HEAD.
       const isPage = statusCode >= 500 && type !== "" && !/xml|octet-stream/i.test(type);
@@ -178,11 +183,7 @@ export function limitAnswer(client: S3Client, bytesMax: number): void {
     (next, { commandName }) =>
       async (args) => {
         const result = await next(args);
-        const response = result.response as {
-          readonly statusCode: number;
-          readonly headers: Readonly<Record<string, string | undefined>>;
-          body?: unknown;
-        };
+        const response = result.response as Answer;
         const isWhole = commandName !== "GetObjectCommand" || response.statusCode >= 300;
         // Node sends no byte on that is beyond the length stated.
         const { "content-length": stated } = response.headers;

@@ -34,7 +34,7 @@ import { keepMsOf } from "../commit/history.ts";
 import { secretsOf, shownManifest } from "../encryption/secrets-of.ts";
 import type { ListedObject as StoredObject } from "../buckets/store.ts";
 import { majorityEtag, recordOf } from "../listing/listed-object.ts";
-import { mapOrdered } from "../listing/adaptive-pool.ts";
+import { mapOrdered, allOf } from "../listing/adaptive-pool.ts";
 import { EarlyRead, getObject, objectBody } from "../objects/get-object.ts";
 import { readManifest, readRecord, type Consistency, type ReadHow } from "../objects/manifests.ts";
 import { putOverOrigin, readOrAdopt, removeOverOrigin, type UnreadAdoptions } from "../origin/read-through.ts";
@@ -132,13 +132,11 @@ export class DeploymentBackend implements Backend {
     return {
       behind: (after) => keysBehind(after, prefix, reading, true),
       async describe(page: readonly FoundKey[]) {
-        const versions: ListedVersion[] = [];
         const described = mapOrdered(page, MANIFESTS_AT_A_TIME, async ({ key, plain }): Promise<ListedVersion[]> => {
           if (plain) return [{ ...describedPlain(plain), key, versionId: "null", isLatest: true }];
           return (await versionsOf(key, reading, howOf(reading))).map(listedVersion);
         });
-        for await (const own of described) versions.push(...own);
-        return versions;
+        return (await allOf(described)).flat();
       },
     };
   }
@@ -279,7 +277,6 @@ export class DeploymentBackend implements Backend {
  * majority. Objects that only the origin has are described by its listing.
  */
 async function describePage(page: readonly FoundKey[], reading: DeploymentContext): Promise<readonly ListedObject[]> {
-  const objects: ListedObject[] = [];
   const isEventual = reading.consistency === "eventual";
   const described = mapOrdered(page, MANIFESTS_AT_A_TIME, async (found): Promise<ListedObject | undefined> => {
     const { key, group, plain } = found;
@@ -295,8 +292,7 @@ async function describePage(page: readonly FoundKey[], reading: DeploymentContex
       throw error;
     }
   });
-  for await (const object of described) if (object) objects.push(object);
-  return objects;
+  return (await allOf(described)).filter((object) => object !== undefined);
 }
 
 function describedPlain({ bytes, modifiedMs, etag = '""' }: StoredObject): CurrentObject {

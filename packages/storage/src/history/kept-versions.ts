@@ -3,13 +3,33 @@
  * that a trusted publisher has signed.
  */
 import { AgaroseError } from "@agarose/core";
-import { isTombstone, parseManifest, refuseTooLarge, type Manifest } from "@agarose/core/format";
+import {
+  isTombstone,
+  LEAF_LIST,
+  parseManifest,
+  refuseTooLarge,
+  type Manifest,
+  type ManifestRecord,
+} from "@agarose/core/format";
 import { readChecked } from "@agarose/core/sources";
 import type { Store } from "../buckets/store.ts";
+import { mapOrdered, allOf } from "../listing/adaptive-pool.ts";
+import { keyGroups, type KeyGroup } from "../listing/key-groups.ts";
+import { storedChunks } from "../objects/chunk-listing.ts";
 import { runTasks } from "../regions/ask-regions.ts";
 import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
 import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
+import {
+  checkManifests,
+  damageIn,
+  verifyObject,
+  type ChunkDamage,
+  type KeptVerdict,
+  type ObjectVerdict,
+  type UnreachableRegion,
+} from "../objects/verify-object.ts";
+import type { DeploymentParts } from "../parts.ts";
 
 /** A version that another one, or a removal, has replaced. */
 export interface KeptVersion {
@@ -127,4 +147,74 @@ function untilMs(key: string, copies: readonly HistoryCopy[], { config }: WriteC
 /** The generation that replaced the copy: the end of its name. */
 function replacedBy({ name }: HistoryCopy): number {
   return Number(name.slice(name.lastIndexOf(".") + 1));
+}
+
+/** Findings about the history of a key. */
+export interface HistoryVerdict {
+  readonly kept: readonly KeptVerdict[];
+  /** Regions that did not say what they keep. */
+  readonly problems: readonly UnreachableRegion[];
+}
+
+/** `verifyObject`, and the same for the versions that are kept of the key. Throws only when the caller aborts. */
+export async function verifyWithHistory(key: string, context: WriteContext, quick = false): Promise<ObjectVerdict> {
+  const [verdict, history] = await Promise.all([verifyObject(key, context, quick), verifyHistory(key, context, quick)]);
+  return withHistory(verdict, history);
+}
+
+/** Adds what was found of a history to the verdict on its key. */
+export function withHistory(verdict: ObjectVerdict, { kept, problems }: HistoryVerdict): ObjectVerdict {
+  const isSound = problems.length === 0 && kept.every(({ damage }) => damage.length === 0);
+  return {
+    ...verdict,
+    sound: verdict.sound && isSound,
+    ...(kept.length > 0 && { kept }),
+    ...(problems.length > 0 && { historyProblems: problems }),
+  };
+}
+
+/** The regions of problems, and what they said. */
+export function problemsOf(problems: KeptVersions["problems"]): UnreachableRegion[] {
+  return problems.map(({ region, problem }) => ({ region, problem: problem.message }));
+}
+
+/** The verdict on one kept version, given what is wrong with it. */
+export function keptVerdict(manifest: Manifest, damage: readonly ChunkDamage[]): KeptVerdict {
+  const { generation, version } = manifest;
+  const chunks = storedChunks(manifest).length;
+  const chunksSound = chunks - damage.filter(({ chunk }) => chunk !== LEAF_LIST).length;
+  return { generation, version, chunks, chunksSound, damage };
+}
+
+async function verifyHistory(key: string, context: WriteContext, quick: boolean): Promise<HistoryVerdict> {
+  const { manifests, problems } = await youngVersions(key, context.breaker.countResponsive(context.stores), context);
+  const kept: KeptVerdict[] = [];
+  for (const manifest of manifests) {
+    kept.push(keptVerdict(manifest, await damageIn(manifest, quick, context)));
+  }
+  return { kept, problems: problemsOf(problems) };
+}
+
+const OBJECTS_AT_A_TIME = 16;
+
+/**
+ * Keys below `prefix` of which `isLeft` says so: for the newest record, or for a version whose time is not over.
+ *
+ * @throws what a region answers that cannot be listed or read: only there may an object be.
+ */
+export async function objectsLeft(
+  prefix: string,
+  isLeft: (record: ManifestRecord) => boolean,
+  context: DeploymentParts,
+): Promise<string[]> {
+  const { stores, signal } = context;
+  const listed = keyGroups(stores, prefix, signal, { kinds: ["manifests"] });
+  const look = async ({ key }: KeyGroup): Promise<string[]> => {
+    const { newest } = await checkManifests(key, context);
+    if (newest && isLeft(newest)) return [key];
+    const kept = await youngVersions(key, stores.length, context);
+    refuseUnread(kept, context);
+    return kept.manifests.some(isLeft) ? [key] : [];
+  };
+  return (await allOf(mapOrdered(listed, OBJECTS_AT_A_TIME, look))).flat().toSorted();
 }

@@ -4,12 +4,11 @@
  */
 import { shownBytes } from "@agarose/core/content";
 import { isTombstone, type ManifestRecord } from "@agarose/core/format";
-import { type UnreachableRegion, isDamage } from "../objects/verify-object.ts";
+import { isDamage, type UnreachableRegion } from "../objects/verify-object.ts";
 import { listChunks } from "../objects/chunk-listing.ts";
 import { compareAge, surveyRegions, type RegionManifest } from "../regions/region-survey.ts";
 import type { RegionParts, WriteContext } from "../commit/write-context.ts";
-import { keptVersions, type KeptVersion } from "./kept-versions.ts";
-import { problemsOf } from "./verify-history.ts";
+import { keptVersions, problemsOf, type KeptVersion } from "./kept-versions.ts";
 
 /**
  * - `whole`: every chunk is listed with its length, or the object has none.

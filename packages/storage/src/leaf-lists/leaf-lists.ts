@@ -22,7 +22,7 @@ import { readRecord } from "../buckets/small-record.ts";
 import type { Store } from "../buckets/store.ts";
 import { runTasks, type Task } from "../regions/ask-regions.ts";
 import type { RegionParts } from "../commit/write-context.ts";
-import { mapOrdered } from "../listing/adaptive-pool.ts";
+import { mapOrdered, allOf } from "../listing/adaptive-pool.ts";
 import { nodeSha256 } from "../objects/sha256.ts";
 import { SilenceLimit } from "../objects/silence.ts";
 import { ChunkStream } from "../repair/chunk-stream.ts";
@@ -46,10 +46,7 @@ export async function checkLeafLists(
 ): Promise<LeafListVerdict[]> {
   const leaves = currentNames(manifest.leaves ?? [], regionsOf(context.stores));
   if (quick) return headLeafLists(manifest, leaves, context);
-  const verdicts: LeafListVerdict[] = [];
-  const judged = mapOrdered(leaves, LISTS_AT_A_TIME, (region) => readLeafList(manifest, region, context));
-  for await (const verdict of judged) verdicts.push(verdict);
-  return verdicts;
+  return allOf(mapOrdered(leaves, LISTS_AT_A_TIME, (region) => readLeafList(manifest, region, context)));
 }
 
 async function headLeafLists(

@@ -129,3 +129,10 @@ export async function* mapOrdered<T, R>(
     await Promise.allSettled(running);
   }
 }
+
+/** All items, in their order. */
+export async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { outcomesOf } from "./outcomes.ts";
+import { outcomesOf } from "../deployment.ts";
 
 type Context = Pick<AbortController, "signal">;
 

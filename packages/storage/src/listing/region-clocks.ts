@@ -9,6 +9,7 @@ import type { WriteContext } from "../commit/write-context.ts";
 import { boundedNames } from "./bounded-names.ts";
 import type { Store } from "../buckets/store.ts";
 import { putRecord } from "../buckets/small-record.ts";
+import { allOf } from "./adaptive-pool.ts";
 
 /** Milliseconds since an object was stored, by the clock of its region. */
 export type AgeOf = (object: { readonly store: Store; readonly modifiedMs: number }) => number;
@@ -69,8 +70,7 @@ async function readClock(store: Store, { nowMs, clock, newUpload, signal }: Writ
   await putRecord(store, name, "{}", { signal });
   const localMs = (beforeMs + nowMs()) / 2;
   const readAtMs = clock.now();
-  const probes: { readonly name: string; readonly modifiedMs: number }[] = [];
-  for await (const probe of boundedNames(store, CLOCK_PREFIX, signal)) probes.push(probe);
+  const probes = await allOf(boundedNames(store, CLOCK_PREFIX, signal));
   const regionMs = probes.find((probe) => probe.name === name)?.modifiedMs;
   const isOver = (probe: (typeof probes)[number]): boolean =>
     probe.name === name || (regionMs !== undefined && regionMs - probe.modifiedMs > ABANDONED_MS);

@@ -2,7 +2,7 @@
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { keyName } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
-import { verifyWithHistory } from "../history/verify-history.ts";
+import { verifyWithHistory } from "../history/kept-versions.ts";
 import { keyGroups } from "../listing/key-groups.ts";
 import { isForgotten, quickKinds, quickVerdict } from "../listing/listed-verdict.ts";
 import { mapOrdered } from "../listing/adaptive-pool.ts";

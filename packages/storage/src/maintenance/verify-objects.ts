@@ -1,6 +1,6 @@
 /** A walk that checks objects, and says of each what is damaged and whether it still reads. */
 import type { WriteContext } from "../commit/write-context.ts";
-import { verifyWithHistory } from "../history/verify-history.ts";
+import { verifyWithHistory } from "../history/kept-versions.ts";
 import { isForgotten, quickKinds, quickVerdict } from "../listing/listed-verdict.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../listing/walk-objects.ts";
 import {

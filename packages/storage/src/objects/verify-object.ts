@@ -18,7 +18,7 @@ import {
 import type { StripeHashes } from "@agarose/core/read";
 import { storeNamed } from "../buckets/region-names.ts";
 import type { Store } from "../buckets/store.ts";
-import { mapOrdered } from "../listing/adaptive-pool.ts";
+import { mapOrdered, allOf } from "../listing/adaptive-pool.ts";
 import { checkLeafLists, hashesOf, type LeafListVerdict } from "../leaf-lists/leaf-lists.ts";
 import type { RegionParts } from "../commit/write-context.ts";
 import { newestOf, surveyAll, type RegionManifest } from "../regions/region-survey.ts";
@@ -186,9 +186,7 @@ export async function checkChunks(
     if (store) return checkChunk(manifest, chunk, store, context, hashes);
     return { chunk, region, code: "REGION_UNKNOWN", stripes: allStripes(manifest) };
   });
-  const damaged: ChunkDamage[] = [];
-  for await (const damage of judged) if (damage) damaged.push(damage);
-  return damaged;
+  return (await allOf(judged)).filter((damage) => damage !== undefined);
 }
 
 /** Reads the manifest of every region. The newest trusted one, or a tombstone, is what the object should be. */

@@ -1,8 +1,7 @@
 /** Repairs one object of many: a failure is a result, and the next object has its turn. */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { LEAF_LIST, type Manifest } from "@agarose/core/format";
-import { youngVersions } from "../history/kept-versions.ts";
-import { keptVerdict, problemsOf, withHistory, type HistoryVerdict } from "../history/verify-history.ts";
+import { keptVerdict, problemsOf, withHistory, youngVersions, type HistoryVerdict } from "../history/kept-versions.ts";
 import { listChunks } from "../objects/chunk-listing.ts";
 import { damageOf, type KeptVerdict } from "../objects/verify-object.ts";
 import type { DeploymentParts } from "../parts.ts";

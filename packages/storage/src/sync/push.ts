@@ -4,7 +4,6 @@ import { stat } from "node:fs/promises";
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import type { BatchClaim } from "../commit/batches.ts";
-import { ClaimRemovals } from "../commit/claim-removals.ts";
 import { replacedMeanwhile } from "../commit/commit.ts";
 import { enqueueRepair } from "../commit/repair-queue.ts";
 import { majorityOf } from "../commit/write-context.ts";
@@ -15,10 +14,8 @@ import type { PutResult } from "../objects/put-object.ts";
 import { removeObject } from "../objects/remove-object.ts";
 import { putOverOrigin, removeOverOrigin } from "../origin/read-through.ts";
 import { fileSource, sha256Of } from "../upload/file-source.ts";
-import { headersOf } from "../upload/header-rules.ts";
+import { contentTypeOf, headersOf, isDescribedAs } from "../upload/header-rules.ts";
 import type { Described } from "../upload/object-headers.ts";
-import { contentTypeOf, isDescribedAs } from "../upload/content-type.ts";
-import { Batches } from "../upload/batches-of-keys.ts";
 import { storeFiles, type KnownKey, type StoreOutcome } from "../upload/transfers.ts";
 import { checkManifests } from "../objects/verify-object.ts";
 import type { KeyGroup } from "../listing/key-groups.ts";
@@ -35,6 +32,7 @@ import { readAbsences, type Absences } from "./absences.ts";
 import { areKnown, knownOf, signatureOf, type Known } from "./known-equal.ts";
 import { LocalFolder, pairsOf, unreadable, withKnown, type LocalFile, type Pair } from "./local-folder.ts";
 import type { SyncContext, SyncJob, SyncTotals } from "./sync-job.ts";
+import { withBatches } from "../upload/batches-of-keys.ts";
 
 interface Difference {
   /** Files without an object, or with another one. */
@@ -327,33 +325,26 @@ async function storeSettled(file: LocalFile, known: KnownKey, job: SyncJob, cont
 }
 
 async function removeAll(job: SyncJob, groups: readonly KeyGroup[], context: SyncContext): Promise<void> {
-  const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
   // A condition is looked at under its own claim.
   const claimed = job.dryRun || job.deleteAfter > 0 ? [] : groups;
   const keys = claimed.map((group) => ({ key: group.key, etag: etagOfAll(group, context) }));
-  const batches = new Batches(
-    keys.filter(({ etag }) => etag !== undefined),
-    context,
-  );
-  const removing = mapOrdered(groups, REMOVED_AT_A_TIME, async (group) => {
-    const { key } = group;
-    try {
-      if (!job.dryRun) await batches.write(key, (claim) => removeOne(group, job, parts, claim));
-      await context.report({ key, outcome: "removed" });
-    } catch (error) {
-      context.signal.throwIfAborted();
-      const known = toAgaroseError(error);
-      // A writer that has stored it in the meantime wants it.
-      if (job.deleteAfter > 0 && known.code === "REPLACED_MEANWHILE") return;
-      await context.report({ key, outcome: "failed", error: known });
-    }
-  });
-  try {
+  const listed = keys.filter(({ etag }) => etag !== undefined);
+  await withBatches(listed, context, async (batches, parts) => {
+    const removing = mapOrdered(groups, REMOVED_AT_A_TIME, async (group) => {
+      const { key } = group;
+      try {
+        if (!job.dryRun) await batches.write(key, (claim) => removeOne(group, job, parts, claim));
+        await context.report({ key, outcome: "removed" });
+      } catch (error) {
+        context.signal.throwIfAborted();
+        const known = toAgaroseError(error);
+        // A writer that has stored it in the meantime wants it.
+        if (job.deleteAfter > 0 && known.code === "REPLACED_MEANWHILE") return;
+        await context.report({ key, outcome: "failed", error: known });
+      }
+    });
     for await (const _ of removing);
-  } finally {
-    await batches.end();
-    await parts.claimRemovals.flush();
-  }
+  });
 }
 
 async function removeOne(

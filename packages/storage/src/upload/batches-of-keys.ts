@@ -11,6 +11,8 @@ import {
 import type { WriteContext } from "../commit/write-context.ts";
 import { listedSurvey } from "../listing/listed-object.ts";
 import { emptySurvey } from "../regions/region-survey.ts";
+import { ClaimRemovals } from "../commit/claim-removals.ts";
+import type { DeploymentParts } from "../parts.ts";
 
 /** With fewer keys, a claim to each takes no more requests. */
 const BATCH_KEYS_MIN = 10;
@@ -87,6 +89,22 @@ export class Batches {
       return keys.length === 0 ? undefined : claimBatch(keys, this.#context);
     };
     return (slice.claimed ??= claim().catch(() => undefined));
+  }
+}
+
+/** Runs `work` with batches of `keys`, and with parts that remove claims many at a time. */
+export async function withBatches<R, C extends DeploymentParts>(
+  keys: readonly ListedKey[],
+  context: C,
+  work: (batches: Batches, parts: C) => Promise<R>,
+): Promise<R> {
+  const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
+  const batches = new Batches(keys, context);
+  try {
+    return await work(batches, parts);
+  } finally {
+    await batches.end();
+    await parts.claimRemovals.flush();
   }
 }
 

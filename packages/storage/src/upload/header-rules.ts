@@ -1,7 +1,9 @@
 /** The response headers that a configuration gives to keys, such as `immutable` for the hashed files of a build. */
+import mime from "mime";
 import type { Minimatch } from "minimatch";
 import type { Config } from "../config/config.ts";
 import { matches, patternOf } from "../sync/filter.ts";
+import { isChecksum, type Described } from "./object-headers.ts";
 
 type Rules = Config["headers"];
 interface CompiledRule {
@@ -27,4 +29,19 @@ export function headersOf(
   }
   const own = known.filter(({ pattern }) => matches(pattern, key)).map(({ headers }) => headers);
   return Object.assign({}, ...own, given) as Record<string, string>;
+}
+
+/** The content type that the extension of a key stands for. */
+export function contentTypeOf(key: string): string {
+  return mime.getType(key) ?? "application/octet-stream";
+}
+
+/** Whether an object is described as a put of `wanted` would describe it. Checksums follow from its bytes. */
+export function isDescribedAs(stored: Described, wanted: Described): boolean {
+  const textOf = ({ contentType, headers }: Described): string => {
+    const own = Object.entries(headers).filter(([name]) => !isChecksum(name));
+    // A put adds the character set where it finds it.
+    return JSON.stringify([contentType.replace(/; charset=utf-8$/, ""), own.toSorted(([a], [b]) => (a < b ? -1 : 1))]);
+  };
+  return textOf(stored) === textOf(wanted);
 }

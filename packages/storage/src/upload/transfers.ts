@@ -1,6 +1,5 @@
 /** Many files at a time: as many as the stores take, or as the caller says. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
-import { ClaimRemovals } from "../commit/claim-removals.ts";
 import { withNewBreaker } from "../commit/write-context.ts";
 import { freeDescriptors } from "../files/descriptors.ts";
 import { layoutOf } from "../layout/object-layout.ts";
@@ -8,7 +7,7 @@ import { AdaptiveWidth, mapAdaptive } from "../listing/adaptive-pool.ts";
 import type { PutObject, PutResult } from "../objects/put-object.ts";
 import type { DeploymentParts } from "../parts.ts";
 import { repairOne } from "../repair/repair-outcome.ts";
-import { Batches } from "./batches-of-keys.ts";
+import { withBatches } from "./batches-of-keys.ts";
 
 /** Receives counts of bytes: how many there are to do, and how many are done. */
 export interface TransferProgress {
@@ -82,30 +81,23 @@ export async function storeFiles<T extends { readonly key: string }>(
     const { k, placement } = layoutOf(context.config, file.key, bytes);
     progress.addTotal(Math.round(bytes * (1 + placement.length / k)));
   }
-  const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
   const isSmall = (file: T): boolean => (bytesOf(file) ?? Infinity) <= context.config.stripeBytes;
   const keys = files.filter(isSmall).flatMap((file) => {
     const known = { key: file.key, etag: etagOf(file) };
     return known.etag !== undefined || isAbsent(file) ? [known] : [];
   });
-  const batches = new Batches(keys, context);
-  const storeOne = async (file: T): Promise<StoreOutcome> => {
-    const known = { isAbsent: isAbsent(file), etag: etagOf(file) };
-    const stored = batches.write(file.key, (claim) => store(file, parts, { ...known, claim }));
-    const outcome = await stored.catch((error: unknown) => {
-      if (context.signal.aborted) throw error;
-      return { key: file.key, outcome: "failed" as const, error: toAgaroseError(error) };
-    });
-    await onOutcome?.(outcome);
-    return outcome;
-  };
-  let outcomes: StoreOutcome[];
-  try {
-    outcomes = await transfer(files, bytesOf, storeOne);
-  } finally {
-    await batches.end();
-  }
-  await parts.claimRemovals.flush();
+  const outcomes = await withBatches(keys, context, (batches, parts) =>
+    transfer(files, bytesOf, async (file): Promise<StoreOutcome> => {
+      const known = { isAbsent: isAbsent(file), etag: etagOf(file) };
+      const stored = batches.write(file.key, (claim) => store(file, parts, { ...known, claim }));
+      const outcome = await stored.catch((error: unknown) => {
+        if (context.signal.aborted) throw error;
+        return { key: file.key, outcome: "failed" as const, error: toAgaroseError(error) };
+      });
+      await onOutcome?.(outcome);
+      return outcome;
+    }),
+  );
   const complete = await completeLate(
     outcomes.filter((outcome) => outcome.outcome !== "failed"),
     context,

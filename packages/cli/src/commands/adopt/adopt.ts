@@ -2,8 +2,7 @@
 import type { AdoptOutcome } from "@agarose/storage/origin/adopt-object";
 import { adoptObjects, type AdoptTotals } from "@agarose/storage/origin/adopt-objects";
 import { withReport, WRITING } from "../../lib/context.ts";
-import { logLeftover } from "../../ui/leftovers.ts";
-import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLeftover } from "../../ui/output.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 

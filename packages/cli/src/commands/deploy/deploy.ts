@@ -156,9 +156,9 @@ export function regionWarnings(pops: readonly PopEnvironment[], config: Config |
 }
 
 /** The regions in REGIONS that can be read. The Worker refuses the others. */
-function regionsOf(text: unknown): { name: string; url: string }[] {
+function regionsOf(variable: unknown): { name: string; url: string }[] {
   try {
-    const list: unknown = JSON.parse(String(text));
+    const list: unknown = JSON.parse(String(variable));
     if (!Array.isArray(list)) return [];
     return list.flatMap((region: unknown) => {
       if (!isRecord(region) || !isText(region["name"]) || !isText(region["url"])) return [];

@@ -1,8 +1,7 @@
 /** `agarose du`: what objects take in the buckets, and what that costs. */
 import { READING, withContext } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, tableLines } from "../../ui/output.ts";
 import { printResults } from "../../ui/report-stream.ts";
-import { tableLines } from "../../ui/table.ts";
 import { measureUse, type RegionUse, type Use } from "@agarose/storage/maintenance/measure-use";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";

@@ -13,9 +13,8 @@ import { shownManifest } from "@agarose/storage/encryption/secrets-of";
 import { EarlyRead, getObject } from "@agarose/storage/objects/get-object";
 import { KnownRegions } from "@agarose/storage/regions/known-regions";
 import { readOrAdopt } from "@agarose/storage/origin/read-through";
-import { formatBytes, printResult } from "../../ui/output.ts";
+import { formatBytes, logLeftover, printResult } from "../../ui/output.ts";
 import { startProgress } from "../../ui/progress.ts";
-import { logLeftover } from "../../ui/leftovers.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 

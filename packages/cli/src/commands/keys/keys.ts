@@ -2,14 +2,16 @@
  * `agarose keys`: the key pair by which a publisher signs manifests, and the secrets that encrypt objects. Keys are
  * Ed25519: PEM for the private, `ed25519:…` for the public.
  */
-import { loadConfig } from "@agarose/storage/config/config";
-import { configPath } from "../../lib/config-path.ts";
-import type { GlobalOptions } from "../../lib/context.ts";
-import { printResult } from "../../ui/output.ts";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { putInForce as putKeysInForce, type KeysStep } from "@agarose/storage/commit/fence";
+import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configuredPublicKey, newKeyPair } from "@agarose/storage/config/signing";
 import { writeNewSecret } from "@agarose/storage/files/whole-file";
+import { configPath } from "../../lib/config-path.ts";
+import { withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { logLine, printResult } from "../../ui/output.ts";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
-import { tryPutInForce } from "./in-force.ts";
+import { formatCount } from "@agarose/storage/maintenance/amounts";
 
 /** Makes a key pair, and configures it where there is none. */
 export async function create(file: string, { config: given, ...options }: GlobalOptions): Promise<void> {
@@ -58,4 +60,42 @@ export async function createKey(file: string): Promise<string> {
   const { privateKey, publicKey } = newKeyPair();
   await writeNewSecret(file, privateKey);
   return publicKey;
+}
+
+/** Every kind of machine that writes, and so needs the configuration of a step. */
+export const WRITERS =
+  "every machine that writes needs this configuration and its keys: people, CI and cron jobs that run put, sync, rm, " +
+  "restore, recode, expire, repair, scrub, gc or keys; gateways; and Workers that scrub";
+
+/** The change that a step puts into force, and its configuration. */
+export interface InForce extends KeysStep {
+  readonly config: Config;
+}
+
+/** It throws as `putInForce` of the storage library does. */
+export function putInForce({ config, ...step }: InForce, options: GlobalOptions): Promise<void> {
+  return withConfig(config, options, WRITING, (context) => putKeysInForce(step, context));
+}
+
+/** `putInForce`, with a warning where the buckets cannot be asked, as before they are made, or have other keys. */
+export async function tryPutInForce(step: InForce, options: GlobalOptions): Promise<void> {
+  try {
+    await putInForce(step, options);
+  } catch (cause) {
+    const error = toAgaroseError(cause);
+    if (!(error instanceof AgaroseError) || error.code === "REGION_MISPLACED" || error.code === "ABORTED") throw error;
+    const problem = `${error.code}: ${error.message}`;
+    logLine(
+      error.code === "KEYS_OUTDATED"
+        ? `warning: ${problem}`
+        : `warning: the buckets were not told (${problem}): run \`agarose doctor --fix\` once they are there`,
+    );
+  }
+}
+
+/** Throws USAGE where a step would make objects, or versions of them, unreadable. `next` says what to do first. */
+export function refuseLeft(left: readonly string[], next: string): void {
+  if (left.length === 0) return;
+  const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
+  throw new AgaroseError("USAGE", `${message}: run \`agarose keys apply\`${next} first`, { keys: left.slice(0, 100) });
 }

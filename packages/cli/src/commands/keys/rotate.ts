@@ -8,17 +8,16 @@
  */
 import { existsSync } from "node:fs";
 import { AgaroseError } from "@agarose/core";
-import { keyIdOf, rawPublicKey } from "@agarose/core/format";
+import { keyIdOf, rawPublicKey, type ManifestRecord } from "@agarose/core/format";
 import { confirm, sampleOf } from "../../ui/confirm.ts";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
 import { READING, withContext } from "../../lib/context.ts";
-import { formatCount, printResult } from "../../ui/output.ts";
+import { printResult } from "../../ui/output.ts";
 import { configuredPublicKey } from "@agarose/storage/config/signing";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
-import { putInForce, WRITERS } from "./in-force.ts";
-import { createKey } from "./keys.ts";
-import { objectsLeft } from "@agarose/storage/maintenance/objects-left";
+import { createKey, putInForce, WRITERS, refuseLeft } from "./keys.ts";
+import { objectsLeft } from "@agarose/storage/history/kept-versions";
 import type { Values } from "../../command.ts";
 import type { rotateArgs } from "./index.ts";
 
@@ -96,7 +95,7 @@ async function finish(file: string, config: Config, options: Options): Promise<S
   const publicKey = await trustedKeyOf(file, publicKeys);
   if ((await configuredPublicKey(signing!)) !== publicKey) throw usage(`${file} does not sign yet: use --sign first`);
   const keyId = await keyIdOf(rawPublicKey(publicKey));
-  await refuseLeft(file, keyId, options);
+  await refuseOld(file, keyId, options);
   const step: Step = {
     publicKeys: [publicKey],
     lines: [`3 of 3: only ${publicKey} is trusted`, PUBLISH, "then destroy the old private key"],
@@ -107,19 +106,14 @@ async function finish(file: string, config: Config, options: Options): Promise<S
   if (options.dryRun) return step;
   await putInForce({ config, change: { signers: [keyId], signer: keyId }, waits: true }, options);
   // Manifests that the old key has signed since the first look, and acknowledged in time.
-  await refuseLeft(file, keyId, options);
+  await refuseOld(file, keyId, options);
   return step;
 }
 
-async function refuseLeft(file: string, keyId: string, options: Options): Promise<void> {
-  const left = await withContext(options, READING, (context) =>
-    objectsLeft("", ({ signature }) => signature?.keyId !== keyId, context),
-  );
-  if (left.length === 0) return;
-  const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
-  throw new AgaroseError("USAGE", `${message}: run \`agarose keys apply\`, which signs them with ${file}, first`, {
-    keys: left.slice(0, 100),
-  });
+async function refuseOld(file: string, keyId: string, options: Options): Promise<void> {
+  const isLeft = ({ signature }: ManifestRecord): boolean => signature?.keyId !== keyId;
+  const left = await withContext(options, READING, (context) => objectsLeft("", isLeft, context));
+  refuseLeft(left, `, which signs them with ${file},`);
 }
 
 async function trustedKeyOf(file: string, publicKeys: readonly string[]): Promise<string> {

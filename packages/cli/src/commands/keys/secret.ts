@@ -7,7 +7,7 @@
  * 3. The old one is dropped.
  */
 import { randomBytes } from "node:crypto";
-import { isAbsolute, relative, dirname, resolve } from "node:path";
+import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { openSecret } from "@agarose/core/encryption";
 import { isTombstone, type ManifestRecord } from "@agarose/core/format";
@@ -17,11 +17,11 @@ import { configPath } from "../../lib/config-path.ts";
 import type { Config, SecretLocation } from "@agarose/storage/config/config-schema";
 import { readSecret } from "@agarose/storage/encryption/secrets-of";
 import { READING, withContext } from "../../lib/context.ts";
-import { formatCount, printResult } from "../../ui/output.ts";
+import { printResult } from "../../ui/output.ts";
 import { writeNewSecret } from "@agarose/storage/files/whole-file";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
-import { putInForce, tryPutInForce, WRITERS, type InForce } from "./in-force.ts";
-import { objectsLeft } from "@agarose/storage/maintenance/objects-left";
+import { putInForce, tryPutInForce, WRITERS, type InForce, refuseLeft } from "./keys.ts";
+import { objectsLeft } from "@agarose/storage/history/kept-versions";
 import { checkDryRun } from "./rotate.ts";
 import type { Values } from "../../command.ts";
 import type { secretArgs } from "./index.ts";
@@ -54,7 +54,7 @@ export async function makeSecret(file: string, options: Values<typeof secretArgs
   }
   const others = rules.filter((one) => one !== rule);
   await writeFields(path, { ...(await readFields(path)), encryption: [...others, { prefix, secrets }] });
-  const { id } = await openSecret(await readSecret({ file }));
+  const id = await idOf({ file });
   printResult(options, { file, prefix, secret: id, config: path }, lines(id));
 }
 
@@ -78,9 +78,9 @@ async function addNew(
   options: StepOptions,
 ): Promise<Step> {
   if (present.length > 1) throw usage("the prefix has two secrets: end that replacement with --encrypt and --finish");
-  await writeSecret(file);
+  await writeNewSecret(file, `aes256:${randomBytes(SECRET_BYTES).toString("base64")}\n`);
   const own = options.rules.find(({ prefix }) => prefix === options.prefix)?.secrets ?? [];
-  const ids = await Promise.all([...own, { file }].map(async (one) => (await openSecret(await readSecret(one))).id));
+  const ids = await Promise.all([...own, { file }].map(idOf));
   await tryPutInForce(inForce(ids, options), options);
   const [old] = present;
   if (!old) {
@@ -119,8 +119,8 @@ async function dropOld(
   options: StepOptions,
 ): Promise<Step> {
   if (!first || !isSame(first, place)) throw usage(`${file} does not encrypt yet: use --encrypt first`);
-  const { id: own } = await openSecret(await readSecret({ file }));
-  await refuseLeft(own, options);
+  const own = await idOf({ file });
+  await refuseOthers(own, options);
   const lines = (id: string) => [
     `3 of 3: only ${id} encrypts and decrypts`,
     "then: take the old secret from the readers, and destroy it",
@@ -130,26 +130,16 @@ async function dropOld(
   if (options.dryRun) return { secrets: [place], lines };
   await putInForce({ ...inForce([own], options), waits: true }, options);
   // Objects that were encrypted by the old one since the first look, and acknowledged in time.
-  await refuseLeft(own, options);
+  await refuseOthers(own, options);
   return { secrets: [place], lines };
 }
 
-async function refuseLeft(id: string, options: StepOptions): Promise<void> {
-  const left = await encryptedByOthers(id, options);
-  if (left.length === 0) return;
-  const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
-  throw new AgaroseError("USAGE", `${message}: run \`agarose keys apply\` first`, { keys: left.slice(0, 100) });
-}
-
-/** Keys of objects that the rules cannot decrypt any more once this prefix has the secret `id` alone. */
-async function encryptedByOthers(id: string, options: StepOptions): Promise<string[]> {
+/** Throws USAGE where the rules cannot decrypt objects any more once this prefix has the secret `id` alone. */
+async function refuseOthers(id: string, options: StepOptions): Promise<void> {
   const { prefix, rules } = options;
   const others = rules.filter((rule) => rule.prefix !== prefix);
   const known = await Promise.all(
-    others.map(async (rule) => {
-      const ids = await Promise.all(rule.secrets.map(async (place) => (await openSecret(await readSecret(place))).id));
-      return { prefix: rule.prefix, ids };
-    }),
+    others.map(async (rule) => ({ prefix: rule.prefix, ids: await Promise.all(rule.secrets.map(idOf)) })),
   );
   const after = [...known, { prefix, ids: [id] }];
   const isLeft = (record: ManifestRecord): boolean => {
@@ -157,12 +147,12 @@ async function encryptedByOthers(id: string, options: StepOptions): Promise<stri
     if (secret === undefined) return false;
     return !after.some((rule) => record.key.startsWith(rule.prefix) && rule.ids.includes(secret));
   };
-  return withContext(options, READING, (context) => objectsLeft(prefix, isLeft, context));
+  refuseLeft(await withContext(options, READING, (context) => objectsLeft(prefix, isLeft, context)), "");
 }
 
-/** Writes a new secret that only its owner may read. Throws USAGE. */
-async function writeSecret(file: string): Promise<void> {
-  await writeNewSecret(file, `aes256:${randomBytes(SECRET_BYTES).toString("base64")}\n`);
+/** The name of a secret. */
+async function idOf(place: SecretLocation): Promise<string> {
+  return (await openSecret(await readSecret(place))).id;
 }
 
 function isSame(a: SecretLocation, b: SecretLocation): boolean {

@@ -1,8 +1,8 @@
 /** `agarose lab solve FILE`: the exact multiple-choice knapsack on an instance from a file. */
 import { readFile } from "node:fs/promises";
 import { text as textOf } from "node:stream/consumers";
+import * as v from "valibot";
 import { AgaroseError } from "@agarose/core";
-import { isRecord } from "@agarose/core/format";
 import { fileUnreadable } from "@agarose/dev-world/scenario-file";
 import { solveKnapsack, type KnapsackInstance, type KnapsackSolution } from "@agarose/solver/knapsack";
 import { printResult } from "../../ui/output.ts";
@@ -42,42 +42,38 @@ function solveMeasured(instance: KnapsackInstance, timeLimitMs?: number): Measur
   return { ...(last.optimal ? last : first), firstMs: first.ms ?? 0 };
 }
 
+const NUMBERS = v.array(v.number());
+const INSTANCE = v.object({
+  capacity: v.number(),
+  objects: v.array(
+    v.pipe(
+      v.object({ weights: NUMBERS, values: NUMBERS }),
+      v.check(({ weights, values }) => weights.length === values.length, "has not as many values as weights"),
+    ),
+  ),
+});
+
 /** Checks the shape of the file; the numbers themselves are the solver's to check. */
-export function parseInstance(text: string): KnapsackInstance {
+function parseInstance(text: string): KnapsackInstance {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (error) {
     throw invalid(`the file is not JSON: ${(error as Error).message}`);
   }
-  if (!isRecord(json) || typeof json["capacity"] !== "number" || !Array.isArray(json["objects"])) {
-    throw invalid('the file must hold {"capacity": number, "objects": [{"weights": […], "values": […]}, …]}');
+  const read = v.safeParse(INSTANCE, json);
+  if (!read.success) {
+    const [issue] = read.issues;
+    const field = v.getDotPath(issue) ?? "the file";
+    const shape = '{"capacity": number, "objects": [{"weights": […], "values": […]}, …]}';
+    throw invalid(`${field}: ${issue.message}: ${shape} is expected`, { field });
   }
-  const objects: unknown[] = json["objects"];
+  const { capacity, objects } = read.output;
   const start = new Uint32Array(objects.length + 1);
-  const weights: number[] = [];
-  const values: number[] = [];
-  for (const [i, object] of objects.entries()) {
-    const listed = isRecord(object) ? { weights: object["weights"], values: object["values"] } : {};
-    if (!Array.isArray(listed.weights) || !Array.isArray(listed.values)) {
-      throw invalid(`object ${i} needs two lists, "weights" and "values"`, { object: i });
-    }
-    if (listed.weights.length !== listed.values.length) {
-      throw invalid(`object ${i} has ${listed.weights.length} weights but ${listed.values.length} values`, {
-        object: i,
-      });
-    }
-    for (const [j, weight] of listed.weights.entries()) {
-      const value: unknown = listed.values[j];
-      if (typeof weight !== "number" || typeof value !== "number") {
-        throw invalid(`object ${i}, option ${j}: weight and value must be numbers`, { object: i, option: j });
-      }
-      weights.push(weight);
-      values.push(value);
-    }
-    start[i + 1] = weights.length;
-  }
-  return { capacity: json["capacity"], start, weights: Float64Array.from(weights), values: Float64Array.from(values) };
+  for (const [i, { weights }] of objects.entries()) start[i + 1] = start[i]! + weights.length;
+  const all = (name: "weights" | "values"): Float64Array =>
+    Float64Array.from(objects.flatMap((object) => object[name]));
+  return { capacity, start, weights: all("weights"), values: all("values") };
 }
 
 function toJson({ choice, ...rest }: KnapsackSolution): object {

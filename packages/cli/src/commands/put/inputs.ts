@@ -10,7 +10,7 @@ import { entriesBelow, type InputFile, type SkippedEntry } from "@agarose/storag
 import { tempError, unreadable } from "@agarose/storage/files/file-errors";
 import { makeTempFolder } from "@agarose/storage/files/owned-files";
 import { inFlags } from "../../command.ts";
-import { logLeftover } from "../../ui/leftovers.ts";
+import { logLeftover } from "../../ui/output.ts";
 import { args } from "./index.ts";
 
 /** The result of `collectInputs`. */

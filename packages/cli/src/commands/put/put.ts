@@ -2,7 +2,16 @@
 import { stat } from "node:fs/promises";
 import { isTombstone, parseKey } from "@agarose/core/format";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, logLine, printable } from "../../ui/output.ts";
+import {
+  EXIT_FAILED,
+  EXIT_OK,
+  failedLine,
+  formatBytes,
+  formatCount,
+  logLine,
+  printable,
+  warnOfLacks,
+} from "../../ui/output.ts";
 import { printResults, type ReportOptions } from "../../ui/report-stream.ts";
 import { startProgress, type Progress } from "../../ui/progress.ts";
 import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.ts";
@@ -14,13 +23,11 @@ import { putOverOrigin } from "@agarose/storage/origin/read-through";
 import { isFirst } from "@agarose/storage/commit/generations";
 import { listKeys } from "@agarose/storage/listing/keys";
 import type { DeploymentParts } from "@agarose/storage/parts";
-import { contentTypeOf, isDescribedAs } from "@agarose/storage/upload/content-type";
+import { contentTypeOf, headersOf, isDescribedAs } from "@agarose/storage/upload/header-rules";
 import { fileSource, sha256Of } from "@agarose/storage/upload/file-source";
 import { checkManifests } from "@agarose/storage/objects/verify-object";
-import { mapOrdered } from "@agarose/storage/listing/adaptive-pool";
-import { headersOf } from "@agarose/storage/upload/header-rules";
+import { mapOrdered, allOf } from "@agarose/storage/listing/adaptive-pool";
 import { storeFiles, withTransfers, type KnownKey, type StoreOutcome } from "@agarose/storage/upload/transfers";
-import { warnOfLacks } from "../../ui/leftovers.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 import { parseHeaders } from "@agarose/storage/upload/object-headers";
@@ -93,9 +100,8 @@ async function planPuts(
   options: Omit<Options, "paths">,
   context: CommandContext,
 ): Promise<number> {
-  const plans: Plan[] = [];
   const look = (file: InputFile): Promise<Plan> => planPut(file, headers, options, context);
-  for await (const plan of mapOrdered(files, PLANNED_AT_A_TIME, look)) plans.push(plan);
+  const plans = await allOf(mapOrdered(files, PLANNED_AT_A_TIME, look));
   const lineOf = ({ key, outcome, generation }: Plan): string =>
     `would be ${outcome.padEnd(9)}  ${printable(key)}${generation === undefined ? "" : `  generation ${generation}`}`;
   const summary = { dryRun: true, ...(skipped.length > 0 && { skipped }) };

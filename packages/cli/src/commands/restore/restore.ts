@@ -2,9 +2,8 @@
 import { findRestorable, restoreVersion, type Restorable } from "@agarose/storage/history/restore-object";
 import type { PutResult } from "@agarose/storage/objects/put-object";
 import { withContext, WRITING } from "../../lib/context.ts";
-import { formatBytes, itemLine, printable, printResult } from "../../ui/output.ts";
+import { formatBytes, itemLine, printable, printResult, warnOfLacks } from "../../ui/output.ts";
 import { startProgress } from "../../ui/progress.ts";
-import { warnOfLacks } from "../../ui/leftovers.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -14,7 +13,7 @@ export async function restore({ key, version, dryRun = false, ...options }: Valu
     const found = await findRestorable(key, version === undefined ? {} : { version }, context);
     if (dryRun) {
       const due = dueOf(found);
-      printResult(context, { ...due, dryRun }, [dueLine(due)]);
+      printResult(context, { ...due, dryRun }, [restoredLine(due)]);
       return;
     }
     const progress = startProgress("restore", context);
@@ -50,11 +49,6 @@ export function dueOf({ kept: { key, generation, version, modified } }: Restorab
   return { key, outcome: "due", restored: { generation, version, modified } };
 }
 
-/** One line for people. */
-export function dueLine({ key, restored: { generation, modified } }: RestoreDue): string {
-  return `would be restored  ${printable(key)}  generation ${generation} of ${modified}`;
-}
-
 /** Describes a restore that was done. */
 export function reportOf({ kept: { generation, version, modified } }: Restorable, put: PutResult): RestoreReport {
   const outcome = put.outcome === "stored" ? "restored" : put.outcome;
@@ -62,7 +56,9 @@ export function reportOf({ kept: { generation, version, modified } }: Restorable
 }
 
 /** One line for people. */
-export function restoredLine({ outcome, key, bytes, generation, restored }: RestoreReport): string {
+export function restoredLine(report: RestoreReport | RestoreDue): string {
+  const { key, restored } = report;
   const from = `generation ${restored.generation} of ${restored.modified}`;
-  return itemLine(outcome, key, formatBytes(bytes), `${from}, now generation ${generation}`);
+  if (report.outcome === "due") return `would be restored  ${printable(key)}  ${from}`;
+  return itemLine(report.outcome, key, formatBytes(report.bytes), `${from}, now generation ${report.generation}`);
 }

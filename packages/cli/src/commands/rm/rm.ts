@@ -3,18 +3,25 @@ import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
 import { withContext, WRITING, type CommandContext } from "../../lib/context.ts";
-import { ClaimRemovals } from "@agarose/storage/commit/claim-removals";
 import { findRestorable, restoreVersion } from "@agarose/storage/history/restore-object";
 import { listKeys, removableKeys } from "@agarose/storage/listing/keys";
-import { Batches } from "@agarose/storage/upload/batches-of-keys";
+import { Batches, withBatches } from "@agarose/storage/upload/batches-of-keys";
 import { isRemovable, type RemoveResult } from "@agarose/storage/objects/remove-object";
 import { removeOverOrigin } from "@agarose/storage/origin/read-through";
-import { EXIT_FAILED, EXIT_OK, failedLine, formatCount, itemLine, logLine, printable } from "../../ui/output.ts";
+import {
+  EXIT_FAILED,
+  EXIT_OK,
+  failedLine,
+  formatCount,
+  itemLine,
+  logLine,
+  printable,
+  warnOfLacks,
+} from "../../ui/output.ts";
 import { printResults } from "../../ui/report-stream.ts";
 import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
-import { mapOrdered } from "@agarose/storage/listing/adaptive-pool";
-import { dueLine, dueOf, reportOf, restoredLine, type RestoreDue, type RestoreReport } from "../restore/restore.ts";
-import { warnOfLacks } from "../../ui/leftovers.ts";
+import { mapOrdered, allOf } from "@agarose/storage/listing/adaptive-pool";
+import { dueOf, reportOf, restoredLine, type RestoreDue, type RestoreReport } from "../restore/restore.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
 
@@ -36,20 +43,12 @@ export async function rm({ keys: names, ...options }: Options): Promise<number> 
   return withContext(options, WRITING, async (context) => {
     const keys = isMany ? await keysBelow(all ? [""] : names, context) : names;
     if (isMany && keys.length > 0) await confirm(dangerOf(keys, names, all), options, context.signal);
-    const found: (RmReport | undefined)[] = [];
-    const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
     const { etags } = await listKeys(dryRun ? [] : keys, context);
-    const batches = new Batches(
-      [...etags].map(([key, etag]) => ({ key, etag })),
-      context,
-    );
-    const removing = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, (key) => act(key, dryRun, batches, parts));
-    try {
-      for await (const report of removing) found.push(report);
-    } finally {
-      await batches.end();
-      await parts.claimRemovals.flush();
-    }
+    const listed = [...etags].map(([key, etag]) => ({ key, etag }));
+    const found = await withBatches(listed, context, (batches, parts) => {
+      const act = (key: string): Promise<RmReport | undefined> => removeOne(key, dryRun, batches, parts);
+      return allOf(mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, act));
+    });
     const reports = found.flatMap((report) => report ?? []);
     if (!isMany) refuseUnknown(keys[found.indexOf(undefined)]);
     const only = reports.length === 1 ? reports[0] : undefined;
@@ -93,29 +92,21 @@ async function undelete(names: readonly string[], options: Omit<Options, "keys">
   checkNames(names, options);
   const keys = [...new Set(names.map(parseKey))];
   return withContext(options, WRITING, async (context) => {
-    const reports: (RestoreReport | RestoreDue | Failed)[] = [];
-    const parts = { ...context, claimRemovals: new ClaimRemovals(context) };
     const { etags } = await listKeys(keys, context);
-    const restoring = mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, async (key) => {
-      try {
-        const found = await findRestorable(key, { isRemoved: true, etag: etags.get(key) }, context);
-        return options.dryRun ? dueOf(found) : reportOf(found, await restoreVersion(found, parts));
-      } catch (error) {
-        if (keys.length === 1 || context.signal.aborted) throw error;
-        return { key, outcome: "failed" as const, error: toAgaroseError(error) };
-      }
+    const reports = await withBatches([], context, (_batches, parts) => {
+      const restoreKey = async (key: string): Promise<RestoreReport | RestoreDue | Failed> => {
+        try {
+          const found = await findRestorable(key, { isRemoved: true, etag: etags.get(key) }, context);
+          return options.dryRun ? dueOf(found) : reportOf(found, await restoreVersion(found, parts));
+        } catch (error) {
+          if (keys.length === 1 || context.signal.aborted) throw error;
+          return { key, outcome: "failed", error: toAgaroseError(error) };
+        }
+      };
+      return allOf(mapOrdered(keys, options.jobs ?? OBJECTS_AT_A_TIME, restoreKey));
     });
-    try {
-      for await (const report of restoring) reports.push(report);
-    } finally {
-      await parts.claimRemovals.flush();
-    }
     const lineOfRestored = (report: (typeof reports)[number]): string =>
-      report.outcome === "failed"
-        ? failedLine(report.key, report.error)
-        : report.outcome === "due"
-          ? dueLine(report)
-          : restoredLine(report);
+      report.outcome === "failed" ? failedLine(report.key, report.error) : restoredLine(report);
     await printResults(options, reports, options.dryRun ? { dryRun: true } : {}, reports.map(lineOfRestored));
     for (const report of reports) {
       if (report.outcome !== "failed" && report.outcome !== "due") warnOfLacks(report);
@@ -130,7 +121,7 @@ async function keysBelow(prefixes: readonly string[], context: CommandContext): 
 }
 
 /** Removes one object, or says that there is one. A failure does not keep the others from being removed. */
-async function act(
+async function removeOne(
   key: string,
   dryRun: boolean,
   batches: Batches,

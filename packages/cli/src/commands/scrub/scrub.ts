@@ -7,17 +7,25 @@ import { withContext, WRITING, type CommandContext } from "../../lib/context.ts"
 import type { RepairOutcome } from "@agarose/storage/repair/repair-outcome";
 import { repairLines, unreachableLine } from "../../ui/verdict-lines.ts";
 import type { KeyGroup } from "@agarose/storage/listing/key-groups";
-import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLine } from "../../ui/output.ts";
+import {
+  EXIT_FAILED,
+  EXIT_OK,
+  failedLine,
+  formatBytes,
+  formatCount,
+  itemLine,
+  logLine,
+  tableLines,
+} from "../../ui/output.ts";
 import { reportWalk, type ReportStream } from "../../ui/report-stream.ts";
 import type { Damaged } from "@agarose/storage/maintenance/scrub/damaged-span";
 import { sleep } from "@agarose/storage/commit/write-context";
 import { heats, HotObjects, type HotOutcome, type HotTotals } from "@agarose/storage/maintenance/scrub/hot-objects";
 import { checkMetricsPath, writeMetrics } from "@agarose/storage/maintenance/scrub/metrics";
-import { type Totals, UNREADABLE } from "@agarose/storage/maintenance/scrub/totals";
+import { UNREADABLE, type Totals } from "@agarose/storage/maintenance/scrub/totals";
 import { scrubObjects } from "@agarose/storage/maintenance/scrub/scrub-objects";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
-import { tableLines } from "../../ui/table.ts";
 
 type Options = Values<typeof args>;
 

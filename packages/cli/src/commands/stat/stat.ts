@@ -6,8 +6,7 @@ import { readOrAdopt } from "@agarose/storage/origin/read-through";
 import { Breaker } from "@agarose/storage/regions/ask-regions";
 import type { Values } from "../../command.ts";
 import { READING, withContext } from "../../lib/context.ts";
-import { formatBytes, printable, printResult } from "../../ui/output.ts";
-import { tableLines } from "../../ui/table.ts";
+import { formatBytes, printable, printResult, tableLines } from "../../ui/output.ts";
 import type { args } from "./index.ts";
 
 /** Runs `agarose stat KEY`. It reads only the manifest, and no chunk. */

@@ -2,9 +2,8 @@
 import { AgaroseError } from "@agarose/core";
 import { loadConfig } from "@agarose/storage/config/config";
 import { configPath } from "../../lib/config-path.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../ui/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, printResult, tableLines } from "../../ui/output.ts";
 import { PopClient, type IdeaStatus } from "@agarose/storage/pops/pop-client";
-import { tableLines } from "../../ui/table.ts";
 import { popReport, type PopReport } from "@agarose/storage/pops/pop-report";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";

@@ -8,8 +8,16 @@ import { errorInFlags, inFlags, type Values } from "../../command.ts";
 import { withContext, WRITING } from "../../lib/context.ts";
 import { purgePops } from "../../lib/purge-pops.ts";
 import { confirm, sampleOf, type Danger } from "../../ui/confirm.ts";
-import { logLeftover } from "../../ui/leftovers.ts";
-import { EXIT_FAILED, EXIT_OK, failedLine, formatBytes, formatCount, itemLine, logLine } from "../../ui/output.ts";
+import {
+  EXIT_FAILED,
+  EXIT_OK,
+  failedLine,
+  formatBytes,
+  formatCount,
+  itemLine,
+  logLeftover,
+  logLine,
+} from "../../ui/output.ts";
 import { startProgress, type ProgressReport } from "../../ui/progress.ts";
 import { ReportStream } from "../../ui/report-stream.ts";
 import { args } from "./index.ts";

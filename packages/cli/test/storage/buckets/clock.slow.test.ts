@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { REGIONS, startTestWorld, type World } from "../../world.ts";
-import { objectsLeft } from "@agarose/storage/maintenance/objects-left";
+import { objectsLeft } from "@agarose/storage/history/kept-versions";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

@@ -9,7 +9,7 @@ import { checkManifests } from "../../objects/verify-object.ts";
 import { hasFormerName } from "../../buckets/region-names.ts";
 import { keyGroups, type KeyGroup } from "../../listing/key-groups.ts";
 import { requireMajority, type FailedRegion } from "../../listing/keys.ts";
-import { mapOrdered } from "../../listing/adaptive-pool.ts";
+import { mapOrdered, allOf } from "../../listing/adaptive-pool.ts";
 
 const OBJECTS_AT_A_TIME = 16;
 const SHOWN_MAX = 100;
@@ -93,8 +93,7 @@ export async function checkSettled(context: DeploymentParts): Promise<void> {
     const { verdicts } = await checkManifests(group.key, context);
     return verdicts.filter(({ state }) => state === "sound").length >= needed ? [] : [group.key];
   };
-  const keys: string[] = [];
-  for await (const some of mapOrdered(groups, OBJECTS_AT_A_TIME, unsettled)) keys.push(...some);
+  const keys = (await allOf(mapOrdered(groups, OBJECTS_AT_A_TIME, unsettled))).flat();
   requireMajority("", failed, stores);
   if (keys.length === 0) return;
   throw new AgaroseError(

@@ -1,6 +1,6 @@
 /** One walk of a scrub: it looks at every object by listings, reads those in full whose turn it is, and repairs. */
 import type { DeploymentParts } from "../../parts.ts";
-import { verifyWithHistory } from "../../history/verify-history.ts";
+import { verifyWithHistory } from "../../history/kept-versions.ts";
 import { hasKeptDamage } from "../../objects/verify-object.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
 import { quickKinds, quickVerdict } from "../../listing/listed-verdict.ts";

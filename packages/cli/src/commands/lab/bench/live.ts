@@ -140,8 +140,8 @@ async function measure(
   const pops = await Promise.all(
     config.pops.map((pop) => place("PoP", pop.name, () => pages.plain(`${pop.url}/healthz`), popNote)),
   );
-  const copyUrl = (object: BenchObject, url: string): string =>
-    objectUrl(url, copyName(copies.find(({ bytes }) => bytes === object.bytes)!.key));
+  const copyOf = (object: BenchObject): BenchObject => copies.find(({ bytes }) => bytes === object.bytes)!;
+  const copyUrl = (object: BenchObject, url: string): string => objectUrl(url, copyName(copyOf(object).key));
   const regions = await Promise.all(
     config.regions.map((region) =>
       place(
@@ -166,15 +166,14 @@ async function measure(
     signal.throwIfAborted();
     const path = encodeKey(object.key);
     const { bytes } = object;
+    const read = {
+      agarose: () => pages.controlled(`/ec/${path}`),
+      object: pop && (() => pages.plain(`${pop.url}/o/${path}`)),
+      copy: copyRegion && (() => pages.plain(copyUrl(object, copyRegion.url))),
+    }[contestant];
+    const stored = contestant === "copy" ? copyOf(object) : object;
     try {
-      if (contestant === "agarose")
-        samples.push({ ...checked(await pages.controlled(`/ec/${path}`), object), phase, contestant, bytes });
-      else if (contestant === "object" && pop) {
-        samples.push({ ...checked(await pages.plain(`${pop.url}/o/${path}`), object), phase, contestant, bytes });
-      } else if (contestant === "copy" && copyRegion) {
-        const of = copies.find((copy) => copy.bytes === bytes)!;
-        samples.push({ ...checked(await pages.plain(copyUrl(object, copyRegion.url)), of), phase, contestant, bytes });
-      }
+      if (read) samples.push({ ...checked(await read(), stored), phase, contestant, bytes });
     } catch (error) {
       samples.push({ phase, contestant, bytes, ms: 0, error: toAgaroseError(error).message });
     }
