@@ -200,7 +200,7 @@ export class Deployment {
     for await (const group of liveGroups(listing, this.#parts)) {
       yield { key: group.key, modified: modifiedOf(group) };
     }
-    if (!listing.complete) throw listing.incomplete();
+    listing.requireComplete();
   }
 
   /**

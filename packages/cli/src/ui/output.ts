@@ -107,8 +107,6 @@ export function warnOfLacks({
   logLine(`warning: ${chunks} of ${printable(key)} could not be stored: run \`agarose repair\` later`);
 }
 
-/** Tables for people. */
-
 /**
  * Returns a line for each row, with cells as wide as their column. Numbers stand at the right: `isNumber` says where.
  */

@@ -35,7 +35,7 @@ export async function* keysBehind(
   const { consistency, origin, signal } = context;
   const listing = new KeyListing(prefix, context, { after: after || undefined });
   const requireAll = (): void => {
-    if (!listing.complete && consistency !== "eventual") throw listing.incomplete();
+    if (consistency !== "eventual") listing.requireComplete();
   };
   const objects = origin?.list?.(prefix, signal, after || undefined)[Symbol.asyncIterator]();
   const nextPlain = async (): Promise<ListedObject | undefined> => {

@@ -71,21 +71,6 @@ export class KeyListing {
     return this.regionsFailed.length < majorityOf(this.#context.stores);
   }
 
-  /** The error of a list that must have every key. NO_QUORUM. */
-  incomplete(): AgaroseError {
-    const { length } = this.#context.stores;
-    const answered = length - this.regionsFailed.length;
-    const needed = majorityOf(this.#context.stores);
-    const regions = this.regionsFailed.map(({ region }) => region);
-    return new AgaroseError(
-      "NO_QUORUM",
-      `${answered} of ${length} regions could be listed, ${needed} are needed to know every key: list again once ` +
-        `${regions.join(", ")} answer, or with the consistency \`eventual\` to see what the others have. ` +
-        `First error: ${this.regionsFailed[0]?.problem}`,
-      { answered, needed, regions },
-    );
-  }
-
   /**
    * Throws NO_QUORUM when too few regions answered: keys may be missing from what was read, so a command that has gone
    * over all of it must not say that it is done.
@@ -100,6 +85,12 @@ export class KeyListing {
     for (const { region, problem } of this.regionsFailed) log(`warning: ${region} did not answer: ${problem}`);
     if (!this.complete) log("warning: too few regions answered: keys may be missing from this list");
   }
+
+  /** Does both, at the end of a list that must have every key. */
+  end(log: (line: string) => void): void {
+    this.warn(log);
+    this.requireComplete();
+  }
 }
 
 /** Throws NO_QUORUM when so many regions could not be listed that the others may lack a key. */
@@ -111,7 +102,8 @@ export function requireMajority(prefix: string, failed: readonly FailedRegion[],
   throw new AgaroseError(
     "NO_QUORUM",
     `${answered} of ${stores.length} regions listed ${what}, and at least ${stores.length - needed + 1} must, so keys may ` +
-      `be missing: run the command again once they answer. First error: ${failed[0]!.region}: ${failed[0]!.problem}`,
+      "be missing: try again once they answer; a list with the consistency `eventual` shows what the others have. " +
+      `First error: ${failed[0]!.region}: ${failed[0]!.problem}`,
     { answered, needed: stores.length - needed + 1, regions: failed.map(({ region }) => region) },
   );
 }
@@ -144,8 +136,7 @@ export async function removableKeys(
   const listing = new KeyListing(prefix, context);
   const keys: string[] = [];
   for await (const { key } of removableGroups(listing, context)) keys.push(key);
-  listing.warn(onWarning);
-  listing.requireComplete();
+  listing.end(onWarning);
   return keys;
 }
 
@@ -266,8 +257,8 @@ interface ListedKeys {
 }
 
 /**
- * The state of `keys` by one request for a thousand of them, in place of one for each. It omits those that it does not know: all keys when too many regions fail, and the last ones when the
- * listing is long.
+ * The state of `keys` by one request for a thousand of them, in place of one for each. It omits those that it does not
+ * know: all keys when too many regions fail, and the last ones when the listing is long.
  */
 export async function listKeys(keys: readonly string[], context: RegionParts): Promise<ListedKeys> {
   const { stores, clock, breaker, signal } = context;

@@ -97,13 +97,11 @@ export async function walkObjects<R, T, I extends { readonly key: string } = Key
     // Behind a region that fails, keys may be missing. A later run has to look there again.
     if (!isListed || listing.complete) await cursor.pass(key, totals);
     if (!isLast) continue;
-    if (isListed) listing.warn(onWarning);
-    if (isListed) listing.requireComplete();
+    if (isListed) listing.end(onWarning);
     return totals;
   }
   totals = (await settle(totals, true)) ?? totals;
-  if (isListed) listing.warn(onWarning);
-  if (isListed) listing.requireComplete();
+  if (isListed) listing.end(onWarning);
   await cursor.end(totals);
   return totals;
 }

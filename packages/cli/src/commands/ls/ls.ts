@@ -41,7 +41,7 @@ export function ls({ prefix, ...options }: Values<typeof args>): Promise<number>
     });
     for await (const entry of entries) await report.item(entry, [lineOf(entry)]);
     const { regionsFailed, complete } = listing;
-    if (!complete && consistency === "strong") throw listing.incomplete();
+    if (consistency === "strong") listing.requireComplete();
     await knownRegions.flush();
     await report.end({ regionsFailed, complete }, []);
     listing.warn(logLine);
