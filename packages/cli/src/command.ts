@@ -9,7 +9,7 @@ import { AgaroseError } from "@agarose/core";
 import type { OutputOptions } from "./ui/output.ts";
 
 /** The groups of commands in the first help, in their order. */
-export type Category = "Objects" | "Safety" | "Deployment" | "Servers" | "More";
+type Category = "Objects" | "Safety" | "Deployment" | "Servers" | "More";
 
 /** Options that all commands take. */
 export interface GlobalOptions extends OutputOptions {

@@ -98,7 +98,6 @@ function verbsOf(argv: readonly string[]): readonly string[] {
   return word !== undefined && Object.hasOwn(VERBS, word) ? [word] : Object.keys(VERBS);
 }
 
-/** The version of this package. */
 function version(): string {
   const { version: own } = createRequire(import.meta.url)("../package.json") as { readonly version: string };
   return own;

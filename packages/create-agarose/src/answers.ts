@@ -16,8 +16,7 @@ export interface Answers {
   readonly workers: string;
 }
 
-/** A question. */
-export interface Question {
+interface Question {
   readonly field: keyof Answers;
   readonly text: string;
   /** All possible answers. Undefined: any that `problem` accepts. */

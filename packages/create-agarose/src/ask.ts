@@ -3,8 +3,7 @@ import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
 import { problemOf, QUESTIONS, type Answers } from "./answers.ts";
 
-/** Where a person answers. */
-export interface Terminal {
+interface Terminal {
   readonly input: Readable;
   readonly output: Writable;
 }

@@ -3,8 +3,7 @@
 /** A terminal's Ctrl-C may arrive twice, from the terminal and through npm; only a later one counts as a second one. */
 const SECOND_SIGNAL_MS = 1000;
 
-/** A request to end. */
-export interface StopSignal {
+interface StopSignal {
   /** Resolves at the first SIGINT, SIGTERM, SIGHUP or call of `stop`; a later signal ends the process at once. */
   readonly asked: Promise<void>;
   stop(): void;

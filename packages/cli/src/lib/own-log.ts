@@ -31,8 +31,7 @@ export const LOG_FACTORS = [0.2, 0.5, 1, 2, 5, 10, 20];
 /** Without an oracle, because the true popularity behind a log is unknown. */
 const POLICIES = ["backend", "lru", "w-tinylfu", "adaptive"];
 
-/** How to read access logs. */
-export interface LogOptions {
+interface LogOptions {
   /** Default: each file's own, by its first lines. */
   readonly format: LogFormat | undefined;
   readonly isStrict: boolean;

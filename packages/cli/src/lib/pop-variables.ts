@@ -3,7 +3,7 @@ import type { Config } from "@agarose/storage/config/config";
 import { regionsByName } from "@agarose/storage/buckets/region-names";
 
 /** Where the PoP runs, in the part that its variables depend on. */
-export interface PopPlatform {
+interface PopPlatform {
   /** Whether it has R2 bindings, which Cloudflare alone does. */
   readonly hasBindings: boolean;
 }

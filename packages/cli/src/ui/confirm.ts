@@ -8,8 +8,7 @@ import { createInterface } from "node:readline/promises";
 import { AgaroseError } from "@agarose/core";
 import { printableText } from "./output.ts";
 
-/** Options of commands that ask. */
-export interface ConfirmOptions {
+interface ConfirmOptions {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
 }

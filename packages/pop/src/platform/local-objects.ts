@@ -6,8 +6,7 @@ import { ObjectStorage } from "./object-storage.ts";
 /** A class that extends `DurableObject`. */
 export type ObjectClass = new (ctx: object, env: object) => object;
 
-/** Dependencies of a namespace. */
-export interface LocalObjectsOptions {
+interface LocalObjectsOptions {
   /** The folder of the SQLite files; it is made where it does not exist. */
   readonly folder: string;
   readonly objectClass: ObjectClass;

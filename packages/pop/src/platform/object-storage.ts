@@ -81,7 +81,6 @@ export class ObjectStorage implements ObjectStore {
     this.#onAlarm(at);
   }
 
-  /** Closes the file. */
   close(): void {
     this.#database.close();
   }

@@ -10,8 +10,7 @@ import { text as textOf } from "node:stream/consumers";
 import { S3ServiceException, type S3Client } from "@aws-sdk/client-s3";
 import type { RegionConfig } from "../config/config.ts";
 
-/** A request for one object. */
-export interface SmallRequest {
+interface SmallRequest {
   readonly method: "PUT" | "GET" | "HEAD" | "DELETE";
   /** Of the object. */
   readonly name: string;

@@ -64,7 +64,7 @@ export function sendHashed(command: PutObjectCommand): () => string {
 }
 
 /** Length of `bytes` bytes once they are encoded. */
-export function encodedBytes(bytes: number): number {
+function encodedBytes(bytes: number): number {
   const rest = bytes % FRAME_BYTES;
   const frame = (length: number): number => length.toString(16).length + length + 2 * CRLF.length;
   const frames = Math.floor(bytes / FRAME_BYTES) * frame(FRAME_BYTES) + (rest > 0 ? frame(rest) : 0);
@@ -73,7 +73,7 @@ export function encodedBytes(bytes: number): number {
 }
 
 /** The encoder: bytes in, frames and the trailer out. */
-export class ChecksummedBody extends Transform {
+class ChecksummedBody extends Transform {
   #crc = 0;
   #held: Buffer[] = [];
   #heldBytes = 0;

@@ -143,7 +143,7 @@ export async function isCopied(key: string, generation: number, context: WriteCo
 }
 
 /** The claim that keeps the chunks of a browser's upload. */
-export interface BegunUpload {
+interface BegunUpload {
   readonly generation: number;
   readonly begins: string;
   /** Whether the same upload was begun once more, at the same moment. */

@@ -5,8 +5,7 @@ import { repairName } from "./names.ts";
 import { majorityOf, type RegionParts } from "./write-context.ts";
 import { putRecord, recordIn } from "../buckets/small-record.ts";
 
-/** The missing parts of an object. */
-export interface RepairEntry {
+interface RepairEntry {
   readonly key: string;
   readonly generation: number;
   /** Chunks that no region took. */

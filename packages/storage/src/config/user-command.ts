@@ -7,8 +7,7 @@
 import { isatty } from "node:tty";
 import { spawn } from "node:child_process";
 
-/** How a program is run. */
-export interface UserCommandOptions {
+interface UserCommandOptions {
   /** The bytes for the program's stdin. Default: nothing. */
   readonly input?: Uint8Array;
   /** It is ended after this time. Default: two minutes, which is enough for somebody to touch a key. */

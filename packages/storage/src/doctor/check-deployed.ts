@@ -13,8 +13,7 @@ import type { Check } from "./check.ts";
 type Pop = Config["pops"][number];
 type State = Check["state"];
 
-/** Dependencies of the checks. */
-export interface DeployedOptions {
+interface DeployedOptions {
   readonly fetch: typeof globalThis.fetch;
   /** Milliseconds since 1970. */
   readonly nowMs: () => number;

@@ -22,8 +22,7 @@ import { checkRegion } from "./check-region.ts";
 import type { Check } from "./check.ts";
 import { fixRegion, type Fix, type FixedRegion, type FixOptions } from "./fix.ts";
 
-/** The parts to check, and whether to fix them. */
-export interface DeploymentCheckOptions {
+interface DeploymentCheckOptions {
   /** The web app's origin, which CORS is checked and set for. Default: any. */
   readonly origin?: string | undefined;
   /** Whether pages of that origin are to store objects. Default: false. */

@@ -11,8 +11,7 @@ import { PROBE_PREFIX } from "./check-region.ts";
 const NAME = "identity";
 const KEYS = "keys in force";
 
-/** How to look. */
-export interface IdentityOptions {
+interface IdentityOptions {
   /** Whether to store what is missing: the records of regions that have none, and keys that were added. */
   readonly fix: boolean;
   /** Names of the regions that store objects now. The others, which may hang, are not looked into for marks. */

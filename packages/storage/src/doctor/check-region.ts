@@ -27,8 +27,7 @@ const ORIGIN_DEFAULT = "https://doctor.agarose.invalid";
 /** Begins the names of what the checks store. */
 export const PROBE_PREFIX = "doctor/";
 
-/** Dependencies of the checks of a region. */
-export interface RegionCheckOptions {
+interface RegionCheckOptions {
   /** The web app's origin, which CORS is checked for. */
   readonly origin?: string;
   /** Whether to check that its pages may store chunks, too. Default: false. */

@@ -30,8 +30,7 @@ const YOUNG_MS_MAX = 7_200_000;
 const HOST = digestOf(`${hostname()} ${textOr("", () => readlinkSync("/proc/self/ns/pid"))}`);
 const SELF = `${HOST}-${process.pid}-${startOf(process.pid)}-`;
 
-/** Where a temporary folder is made. */
-export interface TempFolderOptions {
+interface TempFolderOptions {
   /** Default: the folder of the system. */
   readonly below?: string | undefined;
   /** Whether no other process makes such a folder there, so that each that is there was left behind. Default: false. */

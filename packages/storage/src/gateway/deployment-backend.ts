@@ -60,8 +60,7 @@ export type DeploymentContext = DeploymentParts & {
   readonly unread: UnreadAdoptions;
 };
 
-/** Dependencies of a backend besides the deployment. */
-export interface BackendOptions {
+interface BackendOptions {
   readonly uploads: Uploads;
   readonly spool: Spool;
   /** Is told of a failure; it may call `use`. */

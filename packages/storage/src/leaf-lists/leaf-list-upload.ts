@@ -13,8 +13,7 @@ import { ChunkUpload, inStep, uploadWholeChunk } from "../upload/chunk-upload.ts
 /** A list of at most so many bytes is sent whole: the SDK retries such a put, and a store may refuse its checksum. */
 const HELD_BYTES_MAX = 1024 * 1024;
 
-/** Which leaf list to store, and where. */
-export interface LeafListTarget {
+interface LeafListTarget {
   readonly key: string;
   readonly upload: string;
   readonly object: HashedObject;

@@ -5,7 +5,7 @@
  */
 
 /** Bounds of a width, in units. */
-export interface WidthOptions {
+interface WidthOptions {
   readonly start: number;
   readonly min: number;
   readonly max: number;
@@ -32,12 +32,10 @@ export class AdaptiveWidth {
     return this.#units;
   }
 
-  /** Notes that a piece of work begins. */
   begin(units = 1): void {
     this.#underWay += units;
   }
 
-  /** Notes that a piece of work has ended. */
   end(units = 1): void {
     this.#underWay -= units;
     if (this.#stale > 0) {

@@ -54,11 +54,9 @@ export type Kind = keyof typeof PREFIXES;
 /** The kinds that are listed by default. */
 export const KINDS_DEFAULT: readonly Kind[] = ["chunks", "manifests", "claims", "marks"];
 
-/** Options of `keyGroups`. */
-export interface ListingOptions {
+interface ListingOptions {
   /** The kinds to list. The others are empty. Default: all but the repair queue and the history. */
   readonly kinds?: readonly Kind[];
-  /** The key after which to begin. */
   readonly after?: string;
   /** A text behind which names begin, in place of `after`: a place between keys. */
   readonly from?: string;

@@ -18,8 +18,7 @@ export interface KeyRange {
   readonly until?: string;
 }
 
-/** How to cut. */
-export interface CutOptions {
+interface CutOptions {
   /** Ranges at most. */
   readonly ranges: number;
   /** A range with fewer objects than this is not worth another cut. */

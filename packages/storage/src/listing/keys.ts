@@ -20,11 +20,9 @@ export interface FailedRegion {
   readonly problem: string;
 }
 
-/** Options of `KeyListing`. */
-export interface KeyListingOptions {
+interface KeyListingOptions {
   /** The kinds to list in addition to manifests. */
   readonly kinds?: readonly Kind[];
-  /** The key after which to begin. */
   readonly after?: string | undefined;
   /** The last key to list. */
   readonly until?: string | undefined;
@@ -154,8 +152,7 @@ export function liveGroups(
   return living(judgedGroups(listing, context, how));
 }
 
-/** A group, and whether its object exists. */
-export interface JudgedGroup {
+interface JudgedGroup {
   readonly group: KeyGroup;
   readonly isLive: boolean;
 }
@@ -209,7 +206,7 @@ async function isLive(group: KeyGroup, silent: number, context: WriteContext, ho
  * The groups of a listing, without those whose tombstone every region has that answers. A removal that was killed left
  * some regions without it, and their readers see the object.
  */
-export function removableGroups(listing: Groups, context: RegionParts): AsyncGenerator<KeyGroup> {
+function removableGroups(listing: Groups, context: RegionParts): AsyncGenerator<KeyGroup> {
   return living(judgedBy(listing, isGoneEverywhere, context));
 }
 

@@ -34,7 +34,7 @@ import type { DeploymentParts } from "../parts.ts";
 import { addNumbers } from "./add-numbers.ts";
 
 /** Dependencies of `applyKeys`, and the doubtful manifests that it accepts. */
-export interface ApplyKeysContext extends WriteOptions {
+interface ApplyKeysContext extends WriteOptions {
   /** Whether to take the newest manifest where regions hold different ones that no trusted key has signed. */
   readonly acceptsNewest: boolean;
   /** Whether to sign manifests that no trusted key has signed. Default: false. */
@@ -164,7 +164,7 @@ const NONCE_BYTES = 12;
  *
  * @throws SECRET_WRONG, DECRYPTION_FAILED, MANIFEST_NEWER, MANIFEST_INVALID or CONFIG_INVALID.
  */
-export async function withFirstSecret(record: ManifestRecord, config: EncryptionConfig): Promise<ManifestRecord> {
+async function withFirstSecret(record: ManifestRecord, config: EncryptionConfig): Promise<ManifestRecord> {
   if (isTombstone(record) || !record.encryption) return record;
   const secrets = secretsOf(config);
   const first = await secrets.forWriting(record.key);
@@ -183,7 +183,7 @@ export async function withFirstSecret(record: ManifestRecord, config: Encryption
  * @throws STORE_FAILED when no majority took the copies of a version, SECRET_WRONG, DECRYPTION_FAILED, CONFIG_INVALID,
  * or why a copy cannot be read.
  */
-export async function applyKeysToHistory(
+async function applyKeysToHistory(
   key: string,
   { keyId, vouches = false, dryRun = false, ...options }: Omit<ApplyKeysContext, "acceptsNewest">,
 ): Promise<number> {

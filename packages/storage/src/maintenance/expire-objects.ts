@@ -86,8 +86,7 @@ export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
 
-/** How an object is judged, and whether it is removed. */
-export interface ExpireHow {
+interface ExpireHow {
   readonly ageOf: AgeOf;
   readonly dryRun: boolean;
 }

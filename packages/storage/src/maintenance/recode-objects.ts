@@ -79,7 +79,7 @@ export type RecodeOutcome = { readonly key: string } & (
 );
 
 /** Work in addition to recoding. */
-export interface RecodeHow {
+interface RecodeHow {
   /** Whether to say what there is to do in place of doing it. Default: false. */
   readonly dryRun?: boolean;
   /** Whether every region has to have the manifest, with the names that regions have now. Default: false. */
@@ -89,7 +89,7 @@ export interface RecodeHow {
 }
 
 /** Undefined for an object that was removed, unless `moves`. A failure is an outcome. Rejects only when aborted. */
-export async function recodeListed(
+async function recodeListed(
   group: KeyGroup,
   context: DeploymentParts,
   { dryRun = false, moves = false, config = context.config }: RecodeHow = {},
@@ -164,7 +164,7 @@ function codeText({ k, m, inline }: Code & { readonly inline?: unknown }): strin
 }
 
 /** Sums over objects. */
-export interface Effort {
+interface Effort {
   /** Bytes of objects that are read, without requests that are made twice because a region is slow. */
   readonly readBytes: number;
   /** Bytes of chunks that are written. */
@@ -177,8 +177,7 @@ export interface Effort {
   readonly usdPerMonth: number;
 }
 
-/** None. */
-export const NO_EFFORT: Effort = { readBytes: 0, writtenBytes: 0, requests: 0, readUsdMax: 0, usdPerMonth: 0 };
+const NO_EFFORT: Effort = { readBytes: 0, writtenBytes: 0, requests: 0, readUsdMax: 0, usdPerMonth: 0 };
 
 /** To each region: a look, a claim, a manifest, and the removal of the claim. */
 const COMMIT_REQUESTS = 4;
@@ -186,7 +185,6 @@ const GB = 1e9;
 /** A read asks a region for so much of an object in one request at most. */
 const READ_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The effort of rewriting an object by `layout`. */
 function effortOf(manifest: Manifest, layout: ObjectLayout, { regions, stripeBytes }: Config): Effort {
   const { bytes, inline, k } = manifest;
   const placement = currentNames(manifest.placement, regions);

@@ -21,8 +21,7 @@ import { storeFetch, storeUrl } from "../buckets/stores.ts";
 /** The parts that a read works with. */
 export type ReadParts = Pick<DeploymentParts, "config" | "stores" | "codec" | "signal" | "clock" | "random">;
 
-/** How an object is read. */
-export interface GetHow {
+interface GetHow {
   readonly onBytes?: (bytes: number) => void;
   /** A read that may have begun already. Default: none has. */
   readonly early?: EarlyRead;

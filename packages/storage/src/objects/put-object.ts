@@ -103,8 +103,7 @@ export function asBefore({ gzip }: Manifest): Pick<PutObject, "compress"> {
   return gzip ? { compress: "all" } : {};
 }
 
-/** The parts that a put works with. */
-export type PutParts = WriteContext & Pick<DeploymentParts, "encoder">;
+type PutParts = WriteContext & Pick<DeploymentParts, "encoder">;
 
 /** The outcome of `putObject`. */
 export interface PutResult {
@@ -306,7 +305,7 @@ async function storeNew(
 }
 
 /** How the chunks of a put come to their regions. */
-export interface ChunksOfPut {
+interface ChunksOfPut {
   /** Stores them, and the leaf list. An inline object has none. */
   readonly bring?: (list: LeafListUpload) => Promise<UploadedChunks>;
   /** Stores again what is gone when the manifest is there, and returns what could not be. */
@@ -314,7 +313,7 @@ export interface ChunksOfPut {
 }
 
 /** Parts of a manifest besides its draft. */
-export type DraftCommit = Pick<PutObject, "asOf" | "beforeCommit"> &
+type DraftCommit = Pick<PutObject, "asOf" | "beforeCommit"> &
   Pick<CommitInput<Manifest>, "lease" | "upload" | "survey" | "copies"> & {
     /** Of what is inline, which is not read any more. */
     readonly sha256?: string;

@@ -34,8 +34,7 @@ export type AdoptOutcome = { readonly key: string; readonly bytes: number } & (
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
 
-/** How objects are adopted. */
-export interface AdoptHow {
+interface AdoptHow {
   readonly origin: Origin;
   /** Where copies wait, under names of their own. Undefined for a dry run. */
   readonly folder: string | undefined;

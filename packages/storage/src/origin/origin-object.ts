@@ -17,8 +17,7 @@ import { headerOfEtag, headerText, type Described } from "../upload/object-heade
 /** By which `agarose release` knows what it has written: the SHA-256 of the content, in hex. */
 export const SHA256_MARK = "x-amz-meta-agarose-sha256";
 
-/** How an object is brought. */
-export interface CopyHow {
+interface CopyHow {
   readonly signal: AbortSignal;
   /** Waits until so many bytes more may come. */
   readonly pass: (bytes: number) => Promise<void>;

@@ -24,8 +24,7 @@ export interface SalvagePlan {
   readonly digests?: readonly number[];
 }
 
-/** The damage that a read found in a chunk. */
-export interface FoundDamage {
+interface FoundDamage {
   readonly code: string;
   readonly stripes: number[];
 }

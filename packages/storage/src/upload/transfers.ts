@@ -49,8 +49,7 @@ export type StoreOutcome =
 /** The facts about the key of a file. */
 export type KnownKey = Pick<PutObject, "isAbsent" | "etag" | "claim">;
 
-/** How files are stored. */
-export interface StoreHow<T> {
+interface StoreHow<T> {
   readonly transfer: Transfer;
   readonly progress: TransferProgress;
   /** Undefined for a file whose length no one knows. */

@@ -31,7 +31,7 @@ export type Step =
   | { readonly kind: "peer-key"; readonly pop: string; readonly others: readonly string[] };
 
 /** The cooperation of the PoPs that are deployed. */
-export interface PeerSteps {
+interface PeerSteps {
   /** Changes to wrangler.toml, which are written before anything is built. */
   readonly lists: readonly Step[];
   /** The common key, once the PoPs are deployed. */
@@ -40,7 +40,7 @@ export interface PeerSteps {
 }
 
 /** A step that is one command of Wrangler. */
-export type WranglerStep = Exclude<Step, { kind: "keys" | "peers" | "peer-key" }>;
+type WranglerStep = Exclude<Step, { kind: "keys" | "peers" | "peer-key" }>;
 
 /** The names of the Worker's secrets that `--secrets` may set. */
 export const SECRETS = ["ADMIN_TOKEN", "READ_TOKEN", "SIGNING_KEY", "PEER_KEY", "BUCKET_CREDENTIALS"] as const;
@@ -114,7 +114,7 @@ export function withNamespaceId(text: string, placeholder: string, id: string): 
 }
 
 /** Whether `id` is not one of Cloudflare's: those are 32 hex digits, and never begin with 16 zeros. */
-export function isPlaceholder(id: string): boolean {
+function isPlaceholder(id: string): boolean {
   return !/^[\da-f]{32}$/.test(id) || id.startsWith("0".repeat(16));
 }
 
@@ -174,7 +174,6 @@ function invalid(problem: string): AgaroseError {
   return new AgaroseError("CONFIG_INVALID", `Wrangler's configuration ${problem}`);
 }
 
-/** A PoP and its variables in wrangler.toml. */
 interface PopVariables {
   readonly name: string;
   readonly vars: Readonly<Record<string, unknown>>;

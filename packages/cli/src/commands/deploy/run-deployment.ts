@@ -15,7 +15,6 @@ export interface DeploymentOptions {
   readonly secrets: Readonly<Record<string, string>>;
   /** Build, and change nothing: neither at Cloudflare nor in that file. */
   readonly dryRun: boolean;
-  /** Returns a new secret. */
   readonly newSecret: () => string;
   /** Receives each step before it is taken. */
   readonly onStep: (step: Step) => void;

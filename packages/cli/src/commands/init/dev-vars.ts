@@ -10,7 +10,7 @@ import { printResult } from "../../ui/output.ts";
 import { sharedVariables } from "../../lib/pop-variables.ts";
 
 /** The file that `wrangler dev` reads, and `wrangler deploy` does not. */
-export const DEV_VARS_FILE = ".dev.vars";
+const DEV_VARS_FILE = ".dev.vars";
 const GENERATED = "# Made by `agarose init --dev-vars`: what `wrangler dev` takes in place of the variables of a PoP.";
 
 /**

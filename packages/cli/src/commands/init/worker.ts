@@ -12,11 +12,9 @@ import { printResult } from "../../ui/output.ts";
 import { knowsSetting, readRawConfig } from "../deploy/wrangler.ts";
 import { GENERATED, leftOut, wranglerConfig } from "./wrangler-config.ts";
 
-/** Name of the file that is written. */
-export const WRANGLER_FILE = "wrangler.jsonc";
+const WRANGLER_FILE = "wrangler.jsonc";
 
-/** How the file is made. */
-export interface InitWorkerOptions extends GlobalOptions {
+interface InitWorkerOptions extends GlobalOptions {
   readonly force?: boolean;
   /** One Worker for all continents instead of PoPs with places. */
   readonly everywhere?: boolean;

@@ -39,8 +39,7 @@ const LOGS_SHARE = 0.1;
 /** One data set for all PoPs: each names itself in `index1`. */
 const ANALYTICS = [{ binding: "ANALYTICS", dataset: "agarose" }];
 
-/** Inputs of the file in addition to the configuration. */
-export interface WranglerConfigOptions {
+interface WranglerConfigOptions {
   /** Path of the Worker's module, relative to the file. */
   readonly main: string;
   /** The file as it is; an empty object for none. */

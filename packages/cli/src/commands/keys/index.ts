@@ -4,8 +4,7 @@ import { CURSOR, DRY_RUN, JSON_LINES, KEYS, KEY_PREFIX, YES, jobs } from "../../
 
 const FINISH_DRY_RUN = { ...DRY_RUN, description: "with --finish: check, and show which keys would be dropped" };
 
-/** Arguments and options of `agarose keys new`. */
-export const newArgs = {
+const newArgs = {
   file: positional("[file]", "file of the private key, which must not exist yet", "agarose.key.pem"),
 };
 

@@ -21,8 +21,7 @@ export interface Inputs {
   readonly dotFiles: readonly string[];
 }
 
-/** How files get their keys, and which links are followed. */
-export interface InputOptions {
+interface InputOptions {
   readonly key?: string;
   readonly prefix?: string;
   /** Whether to follow links that lead out of the folder. */

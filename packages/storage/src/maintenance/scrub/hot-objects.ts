@@ -30,8 +30,7 @@ export type HotOutcome = { readonly key: string } & (
   { readonly outcome: "heated" | "cooled" } | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
 
-/** How `settle` works, and what it tells. */
-export interface HotOptions {
+interface HotOptions {
   /** Whether to tell what would be done in place of doing it. */
   readonly dryRun: boolean;
   readonly item: (object: HotOutcome) => Promise<void>;

@@ -11,8 +11,7 @@ import { deepReads, type DeepOptions } from "./deep-reads.ts";
 import { keysBehind } from "../../pops/pop-client.ts";
 import { addFound, NO_TOTALS, type Found, type Totals } from "./totals.ts";
 
-/** The keys to walk over, and the actions. */
-export interface ScrubOptions extends WalkOptions, Pick<SpanOptions, "onDamaged" | "onRepair" | "chunkBytesMax"> {
+interface ScrubOptions extends WalkOptions, Pick<SpanOptions, "onDamaged" | "onRepair" | "chunkBytesMax"> {
   /** Whether to report what is damaged in place of repairing it. Default: false. */
   readonly dryRun?: boolean;
   /** Called for each key that is listed. */

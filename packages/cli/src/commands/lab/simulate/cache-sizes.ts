@@ -16,7 +16,7 @@ const AS_FAST = 0.02;
 const READS_MAX = 100_000;
 
 /** The figures of one policy at one cache size. Times in ms, ratios from 0 to 1, costs in US dollars. */
-export type CacheSize = ReturnType<typeof simulateSize>[number];
+type CacheSize = ReturnType<typeof simulateSize>[number];
 
 /** All policies at all sizes, and which of them to take. */
 export interface CacheSizes {
@@ -77,7 +77,6 @@ export function adviseLines({ sizes, recommended, sampledShare }: CacheSizes): s
   ];
 }
 
-/** Returns the recommendation as one sentence. */
 function sentenceOf({ name, cacheBytes, factor, meanMs, costPerMonth, reason }: Recommendation): string {
   const cache = `${formatBytes(cacheBytes)} of cache (x${factor})`;
   return `Recommended: policy ${name} with ${cache}: reads take ${meanMs.toFixed(1)} ms on average, Workers KV costs about $${costPerMonth.toFixed(2)} a month; ${reason}.`;
