@@ -3,6 +3,7 @@
  * Workers.
  */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { createRequire } from "node:module";
 import { basename, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -101,15 +102,13 @@ async function askPerson(defaults: Answers, given: Partial<Answers>): Promise<An
 }
 
 /** Runs npm. Returns its output, which is of interest only when it fails. */
-function npm(args: readonly string[], folder: string): Promise<{ code: number; output: string }> {
+async function npm(args: readonly string[], folder: string): Promise<{ code: number; output: string }> {
   const isWindows = process.platform === "win32";
   const child = spawn("npm", [...args], { cwd: resolve(folder), stdio: ["ignore", "pipe", "pipe"], shell: isWindows });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (part: Buffer) => (output += String(part)));
-  return new Promise((settle, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => settle({ code: code ?? 1, output }));
-  });
+  const [code] = await once(child, "close");
+  return { code: (code as number | null) ?? 1, output };
 }
 
 function usage(message: string): AgaroseError {

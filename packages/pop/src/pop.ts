@@ -1,11 +1,13 @@
 /** One PoP in this process: the Worker's application and objects, a server, and the timer of the periods. */
 import "./platform/module-hooks.ts";
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
-import { Agent, setGlobalDispatcher } from "undici";
 import { setClientAddress } from "./client-address.ts";
+import { useOwnConnections } from "./platform/connections.ts";
 import { DiskValues } from "./platform/disk-values.ts";
 import { lockFolder } from "./platform/folder-lock.ts";
 import { LocalObjects, type ObjectClass } from "./platform/local-objects.ts";
@@ -116,7 +118,8 @@ async function startLocked(options: PopOptions, worker: WorkerModule, unlock: ()
   const runPeriod = (): Promise<void> => worker.default.scheduled({}, env, context);
   try {
     for (const namespace of namespaces) namespace.wake();
-    await listen(server, host, port);
+    server.listen(port, host);
+    await once(server, "listening");
   } catch (error) {
     for (const namespace of namespaces) namespace.close();
     throw error;
@@ -133,7 +136,7 @@ async function startLocked(options: PopOptions, worker: WorkerModule, unlock: ()
     async close(graceMs = GRACE_MS) {
       clearInterval(timer);
       await closeServer(server, graceMs);
-      await Promise.race([Promise.all(pending), sleep(graceMs)]);
+      await Promise.race([Promise.all(pending), sleep(graceMs, undefined, { ref: false })]);
       for (const namespace of namespaces) namespace.close();
       unlock();
     },
@@ -146,35 +149,12 @@ function processUsage(): { residentBytes: number; cpuSeconds: number } {
   return { residentBytes: process.memoryUsage.rss(), cpuSeconds: (user + system) / 1e6 };
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-}
-
 async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // Connections that become idle meanwhile would stay for Node's five seconds.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
-  await Promise.race([closed, sleep(graceMs)]);
+  await Promise.race([closed, sleep(graceMs, undefined, { ref: false })]);
   clearInterval(idle);
   server.closeAllConnections();
   await closed;
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
-}
-
-/**
- * From here on, `fetch` in this process uses its own HTTP client. The one in Node 22 to 24 ends the whole process where
- * a server closes a connection whose answer is not read yet (nodejs/undici, issue 5360), and no code can catch that: any
- * bucket, peer or proxy could end a PoP. This client of the same authors has the mend.
- */
-function useOwnConnections(): void {
-  setGlobalDispatcher(new Agent());
 }

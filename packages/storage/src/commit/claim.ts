@@ -14,6 +14,7 @@ import { DEAD_MS, instantOf, Lease, PASSABLE_MS, withdrawClaim, withdrawnClaim, 
 import { claimName, claimPrefix } from "./names.ts";
 import { surveyRegions } from "../regions/region-survey.ts";
 import { majorityOf, pause, type RegionParts, type WriteContext } from "./write-context.ts";
+import { jsonIn } from "../config/json.ts";
 
 const ATTEMPTS_MAX = 8;
 /**
@@ -288,12 +289,7 @@ interface ClaimContent {
  */
 async function readClaim({ store, name, upload }: ListedClaim, signal: AbortSignal): Promise<ClaimContent> {
   if (upload !== undefined) return { upload };
-  const text = await recordText(store, name, "claim", signal);
-  try {
-    return (JSON.parse(text) as object | null) ?? {};
-  } catch {
-    return {};
-  }
+  return jsonIn(await recordText(store, name, "claim", signal)) ?? {};
 }
 
 function noQuorum(key: string, outcomes: readonly Outcome<unknown>[], needed: number): AgaroseError {

@@ -4,6 +4,7 @@ import { askRegions, isConditionFailed } from "../regions/ask-regions.ts";
 import { repairName } from "./names.ts";
 import { majorityOf, type RegionParts } from "./write-context.ts";
 import { putRecord, recordIn } from "../buckets/small-record.ts";
+import { jsonIn } from "../config/json.ts";
 
 interface RepairEntry {
   readonly key: string;
@@ -42,9 +43,5 @@ export async function dequeueRepair(key: string, generation: number, context: Re
 
 /** The generation that an entry names; 0 for what is none. */
 function generationOf(text: string): number {
-  try {
-    return Number((JSON.parse(text) as Partial<RepairEntry>).generation ?? 0) || 0;
-  } catch {
-    return 0;
-  }
+  return Number(Object(jsonIn(text)).generation) || 0;
 }

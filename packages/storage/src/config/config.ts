@@ -11,6 +11,7 @@ import { checkCode } from "@agarose/core/format";
 import { unreadable } from "../files/file-errors.ts";
 import { describedAsStored } from "../upload/object-headers.ts";
 import { configSchema, type Config, type CredentialSource } from "./config-schema.ts";
+import { shapeIn } from "./json.ts";
 
 export type { Config, CredentialSource, RegionConfig } from "./config-schema.ts";
 
@@ -62,12 +63,7 @@ async function exportedConfig(path: string): Promise<string> {
 
 /** The configuration that a local world names, if `text` is the line that `agarose dev --json` prints. */
 function configOfWorld(text: string): string | undefined {
-  try {
-    const { control, config } = JSON.parse(text) as { control?: unknown; config?: unknown };
-    return typeof control === "string" && typeof config === "string" ? config : undefined;
-  } catch {
-    return undefined;
-  }
+  return shapeIn(v.object({ control: v.string(), config: v.string() }), text)?.config;
 }
 
 /** Checks fields as if the file at `path` had them. Throws as `loadConfig` does. */

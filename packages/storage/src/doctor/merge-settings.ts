@@ -2,6 +2,7 @@
 import { AgaroseError } from "@agarose/core";
 import { isRecord } from "@agarose/core/format";
 import type { CORSRule } from "../buckets/bucket-settings.ts";
+import { jsonIn } from "../config/json.ts";
 import { publicReadPolicy, publicReadStatement } from "../buckets/public-read.ts";
 
 /** Readable by scripts only when the bucket exposes them. */
@@ -116,12 +117,8 @@ function asList(given: unknown): readonly unknown[] {
 }
 
 function parse(policy: string): Record<string, unknown> {
-  try {
-    const parsed: unknown = JSON.parse(policy);
-    if (isRecord(parsed)) return parsed;
-  } catch {
-    // Said below.
-  }
+  const parsed = jsonIn(policy);
+  if (isRecord(parsed)) return parsed;
   throw unknownPolicy(policy);
 }
 

@@ -21,6 +21,7 @@ import { writeError } from "../files/file-errors.ts";
 import { syncFolder, writeWholeFile } from "../files/whole-file.ts";
 import { BUCKET } from "./bucket.ts";
 import type { Spool } from "./spool.ts";
+import { shapeIn } from "../config/json.ts";
 
 const DESCRIPTION = "upload.json";
 const DONE = "done.json";
@@ -167,13 +168,7 @@ async function writeJson(path: string, value: object): Promise<void> {
 /** Undefined where the file is not there, or says something else. */
 async function readJson<T>(path: string, schema: v.GenericSchema<unknown, T>): Promise<T | undefined> {
   const text = await readFile(path, "utf8").catch(() => undefined);
-  if (text === undefined) return undefined;
-  try {
-    const result = v.safeParse(schema, JSON.parse(text));
-    return result.success ? result.output : undefined;
-  } catch {
-    return undefined;
-  }
+  return text === undefined ? undefined : shapeIn(schema, text);
 }
 
 async function sync(path: string): Promise<void> {

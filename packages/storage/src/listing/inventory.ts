@@ -21,6 +21,7 @@ import { openBucketBeside } from "../buckets/stores.ts";
 import { CONTROL_NAME } from "../commit/control-record.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { isInShard } from "./shard.ts";
+import { jsonIn } from "../config/json.ts";
 
 /** Where the inventories of a region are. */
 export interface InventoryPlace {
@@ -104,8 +105,8 @@ function inventoryIn(
         for await (const row of rowsOf(file, columns, files, signal)) {
           const { IsLatest = "true", IsDeleteMarker = "false" } = row;
           if (IsLatest !== "true" || IsDeleteMarker !== "false") continue;
-          const read = parseRow(row);
-          if (!read) throw invalid(`has a row in ${file.key} that is none of its schema: ${JSON.stringify(row)}`);
+          const { success, output: read } = v.safeParse(ROW, row);
+          if (!success) throw invalid(`has a row in ${file.key} that is none of its schema: ${JSON.stringify(row)}`);
           if (read.Bucket !== bucket) throw invalid(`has a row of the bucket ${read.Bucket} in ${file.key}`);
           const { Key: name } = read;
           isWhole ||= name === CONTROL_NAME;
@@ -128,7 +129,7 @@ function inventoryIn(
     const { nowMs } = context;
     const name = path.endsWith(".json") ? path : await newestManifest(files, path, signal);
     if (name === undefined) throw invalid("has no manifest.json: AWS writes the first one within two days");
-    const read = v.safeParse(MANIFEST, jsonOf(await recordText(files, name, "inventory", signal, MANIFEST_BYTES_MAX)));
+    const read = v.safeParse(MANIFEST, jsonIn(await recordText(files, name, "inventory", signal, MANIFEST_BYTES_MAX)));
     if (!read.success) throw invalid(`has no manifest in ${name}: ${read.issues[0].message}`);
     const { sourceBucket, creationTimestamp, fileFormat, fileSchema, files: data } = read.output;
     const { bucket, name: region } = store.region;
@@ -202,22 +203,6 @@ async function newestManifest(files: Store, path: string, signal: AbortSignal): 
   for await (const { name } of files.list(`${path.replace(/\/*$/, "/")}2`, signal))
     if (name.endsWith("Z/manifest.json")) newest = name;
   return newest;
-}
-
-function parseRow(row: unknown): v.InferOutput<typeof ROW> | undefined {
-  try {
-    return v.parse(ROW, row);
-  } catch {
-    return undefined;
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The lines in the order of their bytes. They need not fit the memory, but the folder of temporary files. */

@@ -1,6 +1,8 @@
 /** Where a walk over many objects is, in a file, so that a run after a kill continues there. */
 import { readFile, rm } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
+import * as v from "valibot";
+import { shapeIn } from "../config/json.ts";
 import { writeWholeFile } from "../files/whole-file.ts";
 import type { Store } from "../buckets/store.ts";
 import type { RegionConfig } from "../config/config.ts";
@@ -17,17 +19,19 @@ export interface Cursor<T> {
   end(totals: T): Promise<void>;
 }
 
-/** The content of a cursor file. */
-interface Saved<T> {
+const SAVED = v.object({
   /** The buckets that are walked over: those of another deployment have other keys behind `after`. */
-  readonly buckets: string;
+  buckets: v.string(),
   /** The verb and options of the walk, because a different walk must not continue here. */
-  readonly walk: string;
+  walk: v.string(),
   /** The last key that is done. */
-  readonly after: string;
+  after: v.string(),
   /** The findings up to there. */
-  readonly totals: T;
-}
+  totals: v.custom<object>((totals) => typeof totals === "object" && totals !== null),
+});
+
+/** The content of a cursor file. */
+type Saved<T> = Readonly<Omit<v.InferOutput<typeof SAVED>, "totals">> & { readonly totals: T };
 
 const SAVE_EVERY_MS = 250;
 
@@ -59,7 +63,7 @@ export class WalkCursor<T> implements Cursor<T> {
     const buckets = bucketsOf(stores.map(({ region }) => region));
     const text = path === undefined ? undefined : await readOptional(path);
     if (path === undefined || text === undefined) return new WalkCursor<T>(path, walk, buckets, undefined);
-    const saved = parse<T>(text);
+    const saved = shapeIn(SAVED, text) as Saved<T> | undefined;
     const isSame = saved?.walk === walk && saved.buckets === buckets;
     if (isSame && hasFieldsOf(none, saved.totals)) return new WalkCursor<T>(path, walk, buckets, saved);
     const what = !saved
@@ -116,15 +120,4 @@ function hasFieldsOf(none: unknown, totals: unknown): boolean {
     new Map(Object.entries(Object(value)).map(([name, one]) => [name, Array.isArray(one) ? "array" : typeof one]));
   const found = kinds(totals);
   return [...kinds(none)].every(([name, kind]) => found.get(name) === kind);
-}
-
-function parse<T>(text: string): Saved<T> | undefined {
-  try {
-    const { walk, buckets, after, totals } = JSON.parse(text) as Partial<Saved<T>>;
-    const isNamed = typeof walk === "string" && typeof buckets === "string";
-    const isCursor = isNamed && typeof after === "string" && typeof totals === "object" && totals !== null;
-    return isCursor ? { walk, buckets, after, totals: totals as T } : undefined;
-  } catch {
-    return undefined;
-  }
 }

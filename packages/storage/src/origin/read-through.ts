@@ -1,6 +1,6 @@
 /**
- * Reads, puts and removals of keys that only the origin may have: its object is adopted first. Below a rule of `keep` it
- * becomes a version of the history as any other.
+ * Reads, puts and removals of keys that only the origin may have: its object is adopted first. Below a rule of `keep`
+ * it becomes a version of the history as any other.
  */
 import { rm } from "node:fs/promises";
 import { toAgaroseError, type Clock } from "@agarose/core";

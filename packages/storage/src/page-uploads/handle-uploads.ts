@@ -41,6 +41,7 @@ import { headersOf } from "../upload/header-rules.ts";
 import { describedAsStored } from "../upload/object-headers.ts";
 import { commitUpload, leavesBytes, storedChunks } from "./commit-upload.ts";
 import { checkBytesMax, checkSecret, opened, sealed, type UploadToken } from "./tokens.ts";
+import { jsonIn } from "../config/json.ts";
 
 /** The request of a page to store an object. */
 export interface UploadWish {
@@ -313,12 +314,7 @@ class Uploads {
 
 async function wishOf(request: Request): Promise<UploadWish & { readonly token?: string }> {
   const text = new TextDecoder().decode(await bodyOf(request));
-  let wish: unknown;
-  try {
-    wish = JSON.parse(text);
-  } catch {
-    throw invalid("the body is not JSON");
-  }
+  const wish = jsonIn(text);
   if (!isRecord(wish)) throw invalid("the body is not a JSON object");
   const { key, bytes, contentType = "application/octet-stream", token } = wish;
   if (!isText(key)) throw invalid("key is not a text");

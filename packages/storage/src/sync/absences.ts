@@ -14,6 +14,7 @@ import type { KeyGroup } from "../listing/key-groups.ts";
 import { ageOfMajority, answeredClocks } from "../listing/region-clocks.ts";
 import { askRegions } from "../regions/ask-regions.ts";
 import { recordIn, putRecord } from "../buckets/small-record.ts";
+import { jsonIn } from "../config/json.ts";
 
 /** Room for a hundred thousand keys of usual length. */
 const RECORD_BYTES_MAX = 8 * 1024 * 1024;
@@ -57,9 +58,9 @@ export async function readAbsences(prefix: string, context: WriteContext) {
     },
 
     /**
-     * Notes which objects are absent now: new ones from now on, and no others than these and those that `isOther` keeps.
-     * `isDue` then goes by the regions that took it, unless another sync has changed their record since it was read.
-     * Resolves to whether a majority took it.
+     * Notes which objects are absent now: new ones from now on, and no others than these and those that `isOther`
+     * keeps. `isDue` then goes by the regions that took it, unless another sync has changed their record since it was
+     * read. Resolves to whether a majority took it.
      *
      * @param isClaimed whether something is removed by it, so that records are written though nothing has changed.
      * @throws USAGE where they are too many for a record.
@@ -92,13 +93,9 @@ export async function readAbsences(prefix: string, context: WriteContext) {
 
 /** Of a record that is something else, nothing: its objects are absent from now on. */
 function sinceIn(text: string): Since {
-  try {
-    const { absent } = JSON.parse(text) as { absent?: unknown };
-    if (!isRecord(absent)) return {};
-    return Object.fromEntries(Object.entries(absent).filter(([, ms]) => Number.isFinite(ms))) as Since;
-  } catch {
-    return {};
-  }
+  const { absent } = Object(jsonIn(text)) as { absent?: unknown };
+  if (!isRecord(absent)) return {};
+  return Object.fromEntries(Object.entries(absent).filter(([, ms]) => Number.isFinite(ms))) as Since;
 }
 
 function isSame(a: Since, b: Since): boolean {

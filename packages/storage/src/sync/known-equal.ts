@@ -13,6 +13,7 @@ import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { keyName } from "@agarose/core/format";
 import { writeWholeFile, type WritePart } from "../files/whole-file.ts";
+import { jsonIn } from "../config/json.ts";
 
 /** A file and an object that were equal. */
 export interface Known {
@@ -158,12 +159,7 @@ function headOf(sync: string): string {
 }
 
 function lineIn(text: string): Line | undefined {
-  try {
-    const line = JSON.parse(text) as unknown;
-    return Array.isArray(line) && line.length === 3 && line.every((part) => typeof part === "string")
-      ? (line as unknown as Line)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const line = jsonIn(text);
+  const isLine = Array.isArray(line) && line.length === 3 && line.every((part) => typeof part === "string");
+  return isLine ? (line as unknown as Line) : undefined;
 }

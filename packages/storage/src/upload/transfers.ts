@@ -117,9 +117,9 @@ const LATE_UNITS_MAX = 4;
 type Stored = Pick<PutResult, "key" | "bytes" | "placement" | "missing" | "regionsWithoutManifest">;
 
 /**
- * Completes what late regions were left out of. A put does not wait for a region that hangs while the others suffice, and
- * those beside it leave the region out for 30 seconds: one request that took a moment too long would cost a region the
- * chunks of them all.
+ * Completes what late regions were left out of. A put does not wait for a region that hangs while the others suffice,
+ * and those beside it leave the region out for 30 seconds: one request that took a moment too long would cost a region
+ * the chunks of them all.
  *
  * Repairs the objects that lack something in regions which took another object's share, and returns those that lack
  * nothing any more, by key. A region that fails again is left for `agarose repair`, and so is the rest when the caller

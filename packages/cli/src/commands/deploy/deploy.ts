@@ -10,6 +10,7 @@ import { AgaroseError } from "@agarose/core";
 import { isRecord, isText } from "@agarose/core/format";
 import { regionsByName } from "@agarose/storage/buckets/region-names";
 import { loadConfig, type Config } from "@agarose/storage/config/config";
+import { jsonIn } from "@agarose/storage/config/json";
 import { unreadable } from "@agarose/storage/files/file-errors";
 import { configPath } from "../../lib/config-path.ts";
 import { logLine, printResult } from "../../ui/output.ts";
@@ -96,14 +97,9 @@ function secretsOfEnvironment(): Record<string, string> {
 async function secretsOfFile(path: string | undefined): Promise<Record<string, string>> {
   if (path === undefined) return {};
   const content = path === "-" ? await text(process.stdin) : await readFile(path, "utf8").catch(refuseSecrets(path));
-  let json: unknown;
-  try {
-    json = JSON.parse(content);
-  } catch {
-    throw new AgaroseError("USAGE", `--secrets ${path} is not JSON: {"ADMIN_TOKEN": "…"} is expected`);
-  }
-  if (typeof json !== "object" || json === null || Array.isArray(json)) {
-    throw new AgaroseError("USAGE", `--secrets ${path} is not a JSON object`);
+  const json = jsonIn(content);
+  if (!isRecord(json)) {
+    throw new AgaroseError("USAGE", `--secrets ${path} is not a JSON object: {"ADMIN_TOKEN": "…"} is expected`);
   }
   return Object.fromEntries(Object.entries(json).map(([name, value]) => [secretName(name), secretText(name, value)]));
 }
@@ -157,14 +153,10 @@ export function regionWarnings(pops: readonly PopEnvironment[], config: Config |
 
 /** The regions in REGIONS that can be read. The Worker refuses the others. */
 function regionsOf(variable: unknown): { name: string; url: string }[] {
-  try {
-    const list: unknown = JSON.parse(String(variable));
-    if (!Array.isArray(list)) return [];
-    return list.flatMap((region: unknown) => {
-      if (!isRecord(region) || !isText(region["name"]) || !isText(region["url"])) return [];
-      return [{ name: region["name"], url: region["url"].replace(/\/+$/, "") }];
-    });
-  } catch {
-    return [];
-  }
+  const list = jsonIn(String(variable));
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((region: unknown) => {
+    if (!isRecord(region) || !isText(region["name"]) || !isText(region["url"])) return [];
+    return [{ name: region["name"], url: region["url"].replace(/\/+$/, "") }];
+  });
 }

@@ -4,6 +4,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { Config } from "@agarose/storage/config/config";
+import { shapeIn } from "@agarose/storage/config/json";
 import * as v from "valibot";
 import { missingPlace, type PlacedEnvironment } from "./place.ts";
 
@@ -250,11 +251,7 @@ export function peerSteps(
 const PEERS_SHAPE = v.array(v.object({ name: v.string(), url: v.string() }));
 
 function isSameList(text: unknown, pops: readonly PopAddress[]): boolean {
-  try {
-    const list = v.parse(PEERS_SHAPE, JSON.parse(String(text)));
-    const line = ({ name, url }: Pick<PopAddress, "name" | "url">): string => `${name} ${url.replace(/\/+$/, "")}`;
-    return list.map(line).toSorted().join("\n") === pops.map(line).toSorted().join("\n");
-  } catch {
-    return false;
-  }
+  const list = shapeIn(PEERS_SHAPE, String(text));
+  const line = ({ name, url }: Pick<PopAddress, "name" | "url">): string => `${name} ${url.replace(/\/+$/, "")}`;
+  return list?.map(line).toSorted().join("\n") === pops.map(line).toSorted().join("\n");
 }

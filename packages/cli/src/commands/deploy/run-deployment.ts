@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
+import { shapeIn } from "@agarose/storage/config/json";
 import * as v from "valibot";
 import { argumentsOf, commandOf, withNamespaceId, type Step } from "./deployment.ts";
 import { patchVariables, type Wrangler, type WranglerResult } from "./wrangler.ts";
@@ -130,13 +131,9 @@ async function namespaceId(
   wrangler: Wrangler,
 ): Promise<string | undefined> {
   const result = demand(step, config, await wrangler(["kv", "namespace", "list", "--config", config]));
-  try {
-    const listed = v.parse(NAMESPACES_SHAPE, JSON.parse(result.stdout.slice(result.stdout.indexOf("["))));
-    return listed.find(({ title }) => title === step.title)?.id;
-  } catch (error) {
-    const said = result.stdout.slice(0, 200);
-    throw new AgaroseError("STORE_FAILED", `Wrangler's list of KV namespaces is none: ${said}`, {}, error);
-  }
+  const listed = shapeIn(NAMESPACES_SHAPE, result.stdout.slice(result.stdout.indexOf("[")));
+  if (listed) return listed.find(({ title }) => title === step.title)?.id;
+  throw new AgaroseError("STORE_FAILED", `Wrangler's list of KV namespaces is none: ${result.stdout.slice(0, 200)}`);
 }
 
 function demand(step: Step, config: string, result: WranglerResult, advice = ""): WranglerResult {

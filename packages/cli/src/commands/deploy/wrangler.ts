@@ -1,8 +1,10 @@
 /** Wrangler as a child process, and what it reads from its configuration. */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { AgaroseError } from "@agarose/core";
 import type { PopEnvironment } from "./deployment.ts";
 
@@ -29,24 +31,14 @@ export type Wrangler = (args: readonly string[], input?: string) => Promise<Wran
 /** The Wrangler that is installed beside this program. Throws CONFIG_INVALID when none is. */
 export function installedWrangler(): Wrangler {
   const script = join(dirname(pathOfPackage()), "bin/wrangler.js");
-  return (args, input = "") =>
-    new Promise((resolve, reject) => {
-      const env = { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" };
-      const child = spawn(process.execPath, [script, ...args], { env });
-      const parts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
-      child.stdout.on("data", (part: Buffer) => parts.stdout.push(part));
-      child.stderr.on("data", (part: Buffer) => parts.stderr.push(part));
-      child.stdin.on("error", () => {});
-      child.stdin.end(input);
-      child.on("error", reject);
-      child.on("close", (code) =>
-        resolve({
-          code: code ?? 1,
-          stdout: Buffer.concat(parts.stdout).toString(),
-          stderr: Buffer.concat(parts.stderr).toString(),
-        }),
-      );
-    });
+  return async (args, input = "") => {
+    const env = { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" };
+    const child = spawn(process.execPath, [script, ...args], { env });
+    child.stdin.on("error", () => {});
+    child.stdin.end(input);
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+    return { code: (code as number | null) ?? 1, stdout, stderr };
+  };
 }
 
 /** The environments of the file `config`, or those of them named. Throws CONFIG_INVALID. */

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { runWorld } from "@agarose/dev-world/run";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
+import { jsonIn } from "@agarose/storage/config/json";
 
 /** Runs `agarose dev`. The command ends with exit code 0 on SIGINT, SIGTERM, or when its starter is gone. */
 export async function run({
@@ -21,9 +22,5 @@ export async function run({
 /** The module that package.json of the working directory names as `agarose.demo`, as the repository does. */
 async function ownDemo(): Promise<string | undefined> {
   const text = await readFile("package.json", "utf8").catch(() => "{}");
-  try {
-    return (JSON.parse(text) as { agarose?: { demo?: string } }).agarose?.demo;
-  } catch {
-    return undefined;
-  }
+  return (jsonIn(text) as { agarose?: { demo?: string } } | null | undefined)?.agarose?.demo;
 }

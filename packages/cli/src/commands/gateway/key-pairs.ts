@@ -6,6 +6,7 @@ import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseKey } from "@agarose/core/format";
 import type { KeyPair } from "@agarose/s3-server";
 import { checkedBy } from "@agarose/storage/config/config";
+import { jsonIn } from "@agarose/storage/config/json";
 import { unreadable } from "@agarose/storage/files/file-errors";
 
 const keyPair = v.strictObject({
@@ -30,10 +31,8 @@ export async function readKeyPairs(path: string): Promise<[KeyPair, ...KeyPair[]
     const message = `${unreadable(path, error)}: give --keys the file with the pairs of keys`;
     throw new AgaroseError("CONFIG_INVALID", message, { path }, error);
   });
-  let json: unknown;
-  try {
-    json = JSON.parse(text.replace(/^\uFEFF/, ""));
-  } catch {
+  const json = jsonIn(text.replace(/^\uFEFF/, ""));
+  if (json === undefined) {
     // The message of the parser quotes the file.
     throw new AgaroseError("CONFIG_INVALID", `${path} is not JSON: it holds a list of pairs of keys`, { path });
   }

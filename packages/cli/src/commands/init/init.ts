@@ -14,6 +14,7 @@ import { formatCount, printResult } from "../../ui/output.ts";
 import { readProject, registerCall, type Edit, type Project } from "./project.ts";
 import type { Values } from "../../command.ts";
 import type { args } from "./index.ts";
+import { jsonIn } from "@agarose/storage/config/json";
 
 type Options = Values<typeof args>;
 
@@ -156,11 +157,8 @@ async function withKeys(
 
 /** Anything that is not a JSON object has no fields. */
 async function readJson(path: string): Promise<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(await readFile(path, "utf8"))) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
+  const text = await readFile(path, "utf8").catch(() => "");
+  return Object(jsonIn(text)) as Record<string, unknown>;
 }
 
 async function countsOf(path: string): Promise<{ pops: number; regions: number }> {

@@ -7,6 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isRecord } from "@agarose/core/format";
 import { CONFIG_FILE } from "@agarose/storage/config/config";
+import { jsonIn } from "@agarose/storage/config/json";
 
 /** A web app as its files show it. Paths are relative to its root. */
 export interface Project {
@@ -182,17 +183,13 @@ function namesOf(stem: string, endings: readonly string[]): string[] {
   return endings.map((ending) => `${stem}.${ending}`);
 }
 
-async function textOf({ root }: Files, path: string | undefined): Promise<string> {
+async function textOf({ root }: Pick<Files, "root">, path: string | undefined): Promise<string> {
   return path === undefined ? "" : readFile(join(root, path), "utf8").catch(() => "");
 }
 
 /** The names of all packages that package.json depends on. None for a file that is missing or no JSON. */
 async function packagesOf(root: string): Promise<Set<string>> {
-  try {
-    const manifest: unknown = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-    const fields = isRecord(manifest) ? [manifest["dependencies"], manifest["devDependencies"]] : [];
-    return new Set(fields.flatMap((field) => (isRecord(field) ? Object.keys(field) : [])));
-  } catch {
-    return new Set();
-  }
+  const manifest = jsonIn(await textOf({ root }, "package.json"));
+  const fields = isRecord(manifest) ? [manifest["dependencies"], manifest["devDependencies"]] : [];
+  return new Set(fields.flatMap((field) => (isRecord(field) ? Object.keys(field) : [])));
 }
