@@ -56,8 +56,9 @@ export class SimulatedClock implements Clock {
   }
 
   #fireNext(until: number): boolean {
-    const next = this.#timers.toSorted((a, b) => a.at - b.at)[0];
-    if (!next || next.at > until) return false;
+    if (this.#timers.length === 0) return false;
+    const next = this.#timers.reduce((first, timer) => (timer.at < first.at ? timer : first));
+    if (next.at > until) return false;
     this.#timers = this.#timers.filter((timer) => timer !== next);
     this.#now = Math.max(this.#now, next.at);
     next.callback();

@@ -3,13 +3,17 @@
  * connection. Regions answer after their round trips, and some are silent, slow or dead. The network is emulated
  * because a test of time must not depend on the machine.
  */
-import type { FetchPort } from "@agarose/core";
+import { hash } from "node:crypto";
+import type { FetchPort, Sha256 } from "@agarose/core";
 import { chunkNameOf, chunkRegions, objectUrl } from "@agarose/core/format";
 import { Line, openRead, type RequestRecord } from "@agarose/core/read";
 import { RegionSource } from "@agarose/core/sources";
-import { referenceCodec, SimulatedClock, toyHash, type SampleObject } from "@agarose/core/testing";
+import { referenceCodec, SimulatedClock, type SampleObject } from "@agarose/core/testing";
 import { HedgeBudget } from "../src/client/hedge-budget.ts";
 import { LatencyTracker, sourceId } from "../src/client/latency-tracker.ts";
+
+/** Computed without leaving the microtask queue, so that simulated time is exact. Objects on a line need it, too. */
+export const sha256: Sha256 = async (bytes) => hash("sha256", bytes, "buffer");
 
 /** A browser opens so many connections to a host of HTTP/1.1, and further requests wait for one. */
 const CONNECTIONS = 6;
@@ -217,7 +221,7 @@ export class LineClient {
     const { manifest } = this.#object;
     const startMs = clock.now();
     const range = { start, end };
-    const ports = { clock, random: () => 0.5, sha256: toyHash, codec: async () => referenceCodec };
+    const ports = { clock, random: () => 0.5, sha256, codec: async () => referenceCodec };
     const context = isOrdered ? { ...ports, line: this.line } : ports;
     const target = { manifest, sources: this.#sources(Math.ceil(manifest.stripeBytes / manifest.k)), range };
     const policy = { delta: this.budget.delta(delta), hedge: this.budget.hedge };

@@ -25,7 +25,8 @@ function interpolate(
     for (const { index: xi, bytes } of points) {
       let factor = 1;
       for (const { index: xj } of points) if (xj !== xi) factor = multiply(factor, divide(x ^ xj, xi ^ xj));
-      for (let i = 0; i < result.length; i++) result[i]! ^= multiply(factor, bytes[i]!);
+      const product = Uint8Array.from({ length: 256 }, (_, byte) => multiply(factor, byte));
+      for (let i = 0; i < result.length; i++) result[i]! ^= product[bytes[i]!]!;
     }
     return result;
   });

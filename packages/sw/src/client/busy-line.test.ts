@@ -5,10 +5,10 @@
 import { describe, expect, test } from "vitest";
 import { piecesOf } from "@agarose/core/read";
 import { sampleObject } from "@agarose/core/testing";
-import { EmulatedLine, LineClient, type Trouble } from "../../test/emulated-line.ts";
+import { EmulatedLine, LineClient, sha256, type Trouble } from "../../test/emulated-line.ts";
 
 /** Six chunks of 250 kB in each of three stripes. */
-const object = await sampleObject({ k: 4, m: 2, bytes: 3_000_000, stripeBytes: 1_000_000, leaves: true });
+const object = await sampleObject({ k: 4, m: 2, bytes: 3_000_000, stripeBytes: 1_000_000, leaves: true, sha256 });
 const { manifest } = object;
 
 /** Ranges, each within one chunk, that begin at once. */

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { sampleObject, type SampleObject } from "@agarose/core/testing";
-import { EmulatedLine, LineClient, type Trouble } from "../../test/emulated-line.ts";
+import { EmulatedLine, LineClient, sha256, type Trouble } from "../../test/emulated-line.ts";
 
 const MBIT = 125;
 /** Bytes per millisecond of one body at most: 200 Mbit/s. */
@@ -13,9 +13,16 @@ const BODY_RATE = 200 * MBIT;
 const TRIPS_MS = [12, 14, 18, 24, 30, 34, 38, 42, 46, 50, 50, 50];
 const BLOCK_BYTES = 64 * 1024;
 
-const large = await sampleObject({ k: 10, m: 2, bytes: 12_000_000, stripeBytes: 4 * 1024 * 1024, leaves: true });
-const medium = await sampleObject({ k: 4, m: 1, bytes: 6_000_000, stripeBytes: 4 * 1024 * 1024, leaves: true });
-const small = await sampleObject({ k: 5, m: 1, bytes: 1_000_000, stripeBytes: 1_000_000, leaves: true });
+const large = await sampleObject({
+  k: 10,
+  m: 2,
+  bytes: 12_000_000,
+  stripeBytes: 4 * 1024 * 1024,
+  leaves: true,
+  sha256,
+});
+const medium = await sampleObject({ k: 4, m: 1, bytes: 6_000_000, stripeBytes: 4 * 1024 * 1024, leaves: true, sha256 });
+const small = await sampleObject({ k: 5, m: 1, bytes: 1_000_000, stripeBytes: 1_000_000, leaves: true, sha256 });
 
 /** A line, and a client that has read an object over it before. */
 async function warmed(object: SampleObject, rate: number): Promise<{ line: EmulatedLine; client: LineClient }> {
