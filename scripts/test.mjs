@@ -52,12 +52,10 @@ const files = [];
 /** Steps whose failures lie in files that can be run again. */
 const suspects = [];
 const flaky = [];
-for (const group of groups) {
-  const chosen = group.filter(
-    ({ name }) => only.length === 0 || only.some((word) => name.toLowerCase().includes(word)),
-  );
-  await Promise.all(chosen.map(runStep));
-}
+const isChosen = ({ name }) => only.length === 0 || only.some((word) => name.toLowerCase().includes(word));
+// Fetched while the steps before compute.
+const chromium = isChosen({ name: "browser" }) ? findChromium() : undefined;
+for (const group of groups) await Promise.all(group.filter(isChosen).map(runStep));
 
 if (full) for (const suspect of suspects) await runAgain(suspect);
 
@@ -175,9 +173,13 @@ async function rust() {
   return { code, passed: sum(1), failed: sum(2), skipped: sum(3), output };
 }
 
-async function playwright(again = []) {
+async function findChromium() {
   const { ensureBrowser } = await import("./browser.mjs");
-  const browser = await ensureBrowser();
+  return ensureBrowser().catch((error) => console.error(String(error)));
+}
+
+async function playwright(again = []) {
+  const browser = await chromium;
   if (!browser) {
     console.error("No Chromium was found or could be installed: set CHROMIUM_PATH to one.");
     return { code: 1, passed: 0, failed: 1 };
