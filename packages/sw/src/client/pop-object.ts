@@ -74,7 +74,7 @@ function askPops(
           const url = `${pop.url}/o/${encodeKey(key)}?${query ?? ""}`;
           const init = { method, headers, signal: AbortSignal.any([own, abort.signal]) };
           const answer = await answerOf(pop, (await fetch(url, init)) as Response);
-          return paced(answer, { clock, silence: () => silent(pop, SILENCE_MS_MAX), onFailure: () => fail(abort) });
+          return paced(answer, pop, clock, () => fail(abort));
         } catch (error) {
           const cause = abort.signal.aborted ? abort.signal.reason : error;
           // A PoP that says what is wrong with the object is in order itself.
@@ -119,23 +119,14 @@ async function answerOf(pop: Endpoint, response: Response): Promise<Response> {
   });
 }
 
-/** Observers of a body. */
-interface Pace {
-  readonly clock: Clock;
-  /** The error of a body of which nothing comes for `SILENCE_MS_MAX`. */
-  readonly silence: () => AgaroseError;
-  /** Called when the body breaks off or is silent. */
-  readonly onFailure: () => void;
-}
-
-/** `response`, whose body errors rather than wait for ever. */
-function paced(response: Response, { clock, silence, onFailure }: Pace): Response {
+/** `response` of `pop`, whose body errors rather than wait for ever. `onFailure`: it breaks off, or is silent. */
+function paced(response: Response, pop: Endpoint, clock: Clock, onFailure: () => void): Response {
   const { status, headers, body } = response;
   if (!body) return response;
   const reader = body.getReader();
   const next = async (): Promise<ReadableStreamReadResult<Uint8Array<ArrayBuffer>>> => {
     const { promise, reject } = Promise.withResolvers<never>();
-    const cancel = clock.after(SILENCE_MS_MAX, () => reject(silence()));
+    const cancel = clock.after(SILENCE_MS_MAX, () => reject(silent(pop, SILENCE_MS_MAX)));
     try {
       return await Promise.race([reader.read(), promise]);
     } catch (error) {
