@@ -211,7 +211,10 @@ export function rowsOver(present: number[], wanted: number[]): number[][] {
 
 export function combine(row: number[], shards: Buffer[]): Buffer {
   const sum = Buffer.alloc(shards[0]!.length);
-  row.forEach((factor, i) => shards[i]!.forEach((byte, at) => (sum[at]! ^= times(factor, byte))));
+  row.forEach((factor, i) => {
+    const products = indices(256).map((byte) => times(factor, byte));
+    shards[i]!.forEach((byte, at) => (sum[at]! ^= products[byte]!));
+  });
   return sum;
 }
 
