@@ -6,7 +6,7 @@
  * Usage: node --expose-gc packages/lab/bench/known-objects.ts PERIODS KNOWN...    # 0 periods: only simulations
  */
 
-import { seededRandom } from "@agarose/solver/random";
+import { cumulate, sampleIndex, seededRandom, type Random } from "@agarose/solver/random";
 import {
   type CachedObject,
   type CachePlan,
@@ -30,20 +30,7 @@ const SIMULATED_REQUESTS = 200_000;
 const REGIONS = ["fra", "lon", "iad", "sfo"].map((name, r) => ({ name, meanMs: 20 + 40 * r, sdMs: 4, down: false }));
 
 /** Cumulative weights by rank. */
-const cumulative = new Float64Array(OBJECTS);
-let total = 0;
-for (let rank = 0; rank < OBJECTS; rank++) cumulative[rank] = total += (rank + 1) ** -EXPONENT;
-
-function draw(random: () => number): number {
-  const target = random() * total;
-  let low = 0;
-  for (let high = OBJECTS - 1; low < high;) {
-    const middle = (low + high) >> 1;
-    if (cumulative[middle]! > target) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
+const cumulative = cumulate(Float64Array.from({ length: OBJECTS }, (_, rank) => (rank + 1) ** -EXPONENT));
 
 /** As a PoP has it: strings and numbers that came as bytes take less memory than those that were computed. */
 function shapeOf(rank: number): ObjectShape {
@@ -71,10 +58,10 @@ const OPTIONS: Omit<PlannerOptions, "slots"> = {
 };
 
 /** Requests of a period by rank. */
-function requestsOf(random: () => number, requests: number): Map<number, number> {
+function requestsOf(random: Random, requests: number): Map<number, number> {
   const counts = new Map<number, number>();
   for (let i = 0; i < requests; i++) {
-    const rank = draw(random);
+    const rank = sampleIndex(cumulative, random);
     counts.set(rank, (counts.get(rank) ?? 0) + 1);
   }
   return counts;
@@ -107,7 +94,6 @@ const heapMb = (): number => {
 function play(known: number, periods: number): string[] {
   const beforeMb = heapMb();
   const random = seededRandom(1);
-  const next = (): number => random.next();
   const planner = new Planner({ ...OPTIONS, slots: known });
   let ledger: Ledger = new Map();
   let nowMs = 0;
@@ -133,8 +119,8 @@ function play(known: number, periods: number): string[] {
   };
   plan(new Map(Array.from({ length: known }, (_, rank) => [rank, 1])), false);
   for (let period = 1; period <= periods; period++) {
-    plan(requestsOf(next, EXCHANGE_REQUESTS), true);
-    const counts = requestsOf(next, PERIOD_REQUESTS);
+    plan(requestsOf(random, EXCHANGE_REQUESTS), true);
+    const counts = requestsOf(random, PERIOD_REQUESTS);
     for (const [rank, count] of counts) {
       if (period <= 0.9 * periods) break;
       reads += count;
@@ -147,7 +133,7 @@ function play(known: number, periods: number): string[] {
     (heapMb() - beforeMb).toFixed(0),
     median(times.period.slice(-10)).toFixed(0),
     median(times.exchange.slice(-10)).toFixed(0),
-    `${((100 * hits) / reads / (cumulative[Math.floor(CAPACITY_BYTES / OBJECT_BYTES)]! / total)).toFixed(0)}%`,
+    `${((100 * hits) / reads / (cumulative[Math.floor(CAPACITY_BYTES / OBJECT_BYTES)]! / cumulative.at(-1)!)).toFixed(0)}%`,
   ];
 }
 

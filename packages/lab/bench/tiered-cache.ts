@@ -6,8 +6,7 @@
 /** Where a read was answered. `joined`: another read had begun to fetch the object. */
 export type Answer = "lower" | "upper" | "joined" | "origin";
 
-/** One tier. */
-export interface TierOptions {
+interface TierOptions {
   /** In the unit of the weights. */
   readonly capacity: number;
   /** Seconds that an entry stays. Default: until it is replaced. */

@@ -8,7 +8,7 @@
  * Cloudflare publishes no capacity. The upper tier and the Worker behind it are at the first PoP.
  */
 import { readFileSync } from "node:fs";
-import { seededRandom } from "@agarose/solver/random";
+import { cumulate, sampleIndex, seededRandom } from "@agarose/solver/random";
 import {
   parseScenario,
   resolveExtends,
@@ -121,22 +121,14 @@ const HOUR = 3_600;
  */
 function frontRatio(centers: number, perSecond: number): number {
   const random = seededRandom(1);
-  const weights = Array.from({ length: OBJECTS }, (_, rank) => (rank + 1) ** -1.1);
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  const cumulative = weights.map(
-    (
-      (sum) => (weight: number) =>
-        (sum += weight / total)
-    )(0),
-  );
+  const cumulative = cumulate(Array.from({ length: OBJECTS }, (_, rank) => (rank + 1) ** -1.1));
   const front = new TieredCache(centers, { capacity: Infinity, ttlSeconds: FRONT_SECONDS }, { capacity: 0 });
   let reads = 0;
   let found = 0;
   // The first hour fills the caches.
   for (let i = 0; i < 4 * HOUR * perSecond; i++) {
     const seconds = i / perSecond;
-    const drawn = random.next();
-    const object = cumulative.findIndex((share) => drawn < share);
+    const object = sampleIndex(cumulative, random);
     const lower = random.integer(centers);
     const { from } = front.read({ lower, object, weight: 1, seconds, edgeMs: 0, hopMs: 0, originMs: () => 0 });
     if (seconds < HOUR) continue;

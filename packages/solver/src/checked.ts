@@ -2,6 +2,9 @@
 import * as v from "valibot";
 import { SolverError, type SolverErrorCode } from "./errors.ts";
 
+/** What a schema makes, for readers who do not change it. */
+export type Immutable<T> = T extends Float64Array ? T : { readonly [K in keyof T]: Immutable<T[K]> };
+
 /** A finite number between bounds, both included. */
 export const number = (min = -Number.MAX_VALUE, max = Number.MAX_VALUE) =>
   v.pipe(v.number(), v.minValue(min), v.maxValue(max));

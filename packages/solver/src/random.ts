@@ -48,9 +48,15 @@ export function seededRandom(seed: number): Random {
   };
 }
 
+/** Returns the sum of the weights up to and including each one, for `sampleIndex`. */
+export function cumulate(weights: Iterable<number>): Float64Array {
+  let sum = 0;
+  return Float64Array.from(weights, (weight) => (sum += weight));
+}
+
 /**
- * Samples an index with a probability in proportion to its weight. `cumulative` has the sums of the weights up to and
- * including each index; at least one is above 0.
+ * Samples an index with a probability in proportion to its weight. `cumulative` is what `cumulate` returns; at least
+ * one weight is above 0.
  */
 export function sampleIndex(cumulative: ArrayLike<number>, random: Random): number {
   let high = cumulative.length - 1;

@@ -7,7 +7,7 @@
  * or the 4 MB/s of a miss (Fig. 8b). A node counts an object as whole until statements about its latest read can have
  * arrived, as the paper sets OiC to 1 on each read.
  */
-import { seededRandom } from "@agarose/solver/random";
+import { cumulate, sampleIndex, seededRandom } from "@agarose/solver/random";
 import { CacheEvents } from "@agarose/solver/internal/cooperation/cache-events";
 import type { CacheMessage } from "@agarose/solver/internal/cooperation/cache-message";
 import { decayedHits } from "@agarose/solver/internal/cooperation/hit-decay";
@@ -15,7 +15,6 @@ import { ObjectsInCache } from "@agarose/solver/internal/cooperation/objects-in-
 import { chooseVictim, compareC2p, compareLru } from "@agarose/solver/internal/cooperation/replacement";
 import type { ReplacementCandidate } from "@agarose/solver/internal/cooperation/replacement";
 import { CountedOic } from "./counted-oic.ts";
-import { weighted, zipf } from "./samples.ts";
 
 export interface StorageNodesStudy {
   /**
@@ -54,12 +53,14 @@ const MISS_MS = (1000 * 5) / 4;
 export function simulateStorageNodes(study: StorageNodesStudy): StorageNodesResult {
   const cluster = new Cluster(study);
   const { clients, reads = 2000, objects = 500, zipfExponent } = study;
-  const sample = zipf(objects, zipfExponent, seededRandom(study.seed).fork(2));
+  const ranks = Array.from({ length: objects }, (_, rank) => (rank + 1) ** -zipfExponent);
+  const popularity = cumulate(ranks);
+  const random = seededRandom(study.seed).fork(2);
   const freeAt = Array.from({ length: clients }, (_, client) => client * 100);
   const counts = { hits: 0, partialMisses: 0, completeMisses: 0, diskReads: 0 };
   for (let read = 0; read < reads; read++) {
     const client = freeAt.indexOf(Math.min(...freeAt));
-    const missing = cluster.read(sample(), freeAt[client]!);
+    const missing = cluster.read(sampleIndex(popularity, random), freeAt[client]!);
     counts.diskReads += missing;
     if (missing === 0) counts.hits++;
     else if (missing < cluster.segments) counts.partialMisses++;
@@ -112,11 +113,8 @@ class Cluster {
       table: new ObjectsInCache(),
       counted: new CountedOic(this.segments),
     }));
-    const pick = weighted(
-      this.#nodes.map(() => 0.5 + random.next()),
-      random,
-    );
-    this.#placement = Int32Array.from({ length: objects * this.segments }, pick);
+    const shares = cumulate(this.#nodes.map(() => 0.5 + random.next()));
+    this.#placement = Int32Array.from({ length: objects * this.segments }, () => sampleIndex(shares, random));
     this.#lastReadMs = new Float64Array(objects).fill(-Infinity);
   }
 

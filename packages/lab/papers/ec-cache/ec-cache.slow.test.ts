@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { simulateReadCluster, type ReadClusterStudy } from "./read-cluster.ts";
 import { spreadRedundancy } from "./redundancy.ts";
-import { imbalancePercent } from "./load-balance.ts";
+import { imbalancePercent } from "@agarose/solver/planner";
 
 /** 10 MB objects over links of 8 Gbit/s: one takes 10 ms, a tenth of it 1 ms. */
 const STUDY: ReadClusterStudy = {

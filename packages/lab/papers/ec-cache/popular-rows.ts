@@ -11,7 +11,7 @@ import { NO_PEERS } from "@agarose/solver/internal/cooperation/peer-view";
 import { estimateSavings } from "@agarose/solver/internal/planner/savings";
 
 /** Objects, and the PoPs that read them. */
-export interface PopularRowsStudy {
+interface PopularRowsStudy {
   /** Milliseconds to each region, of each PoP. The nearest regions on average are the first ones. */
   readonly pops: readonly Readonly<Record<string, number>>[];
   /** Deviation as a share of the mean. */
@@ -28,7 +28,7 @@ export interface PopularRowsStudy {
 }
 
 /** The average of the readers of all PoPs. */
-export interface PopularRows {
+interface PopularRows {
   /** Extra rows, as a share of the stored ones. */
   readonly moreStorage: number;
   /** Objects that have some. */

@@ -8,8 +8,8 @@
  * transfer that takes longer, for a split by as much as for a whole object (section 5.2). It does not delay the others
  * of its server.
  */
-import { imbalancePercent } from "./load-balance.ts";
-import { sampleIndex, seededRandom, type Random } from "@agarose/solver/random";
+import { imbalancePercent } from "@agarose/solver/planner";
+import { cumulate, sampleIndex, seededRandom, type Random } from "@agarose/solver/random";
 import { spreadRedundancy } from "./redundancy.ts";
 
 export interface ReadClusterStudy {
@@ -70,7 +70,7 @@ export function simulateReadCluster(study: ReadClusterStudy): ReadClusterResult 
   return {
     meanMs: times.reduce((sum, ms) => sum + ms, 0) / study.reads,
     quantileMs: (share) => sorted[Math.min(study.reads - 1, Math.max(0, Math.ceil(share * study.reads) - 1))]!,
-    imbalancePercent: imbalancePercent(cluster.sentBytes, ideal),
+    imbalancePercent: imbalancePercent([...cluster.sentBytes], ideal),
     storageReads: cluster.storageReads,
   };
 }
@@ -131,15 +131,16 @@ class ReadCluster {
     const pieces = spreadRedundancy(popularity, k + delta, extra, servers);
     const all = Array.from({ length: servers }, (_, s) => s);
     this.#servers = Array.from(pieces, (count) => Int32Array.from(random.shuffle(all).slice(0, count)));
-    let sum = 0;
-    this.#cumulative = popularity.map((weight) => (sum += weight));
+    this.#cumulative = cumulate(popularity);
   }
 
   /** Milliseconds of a read that begins at `now`. */
   read(now: number, random: Random): number {
     const { k, delta, objectBytes, connectionMs = 0, clientMbitPerSecond, decodeMbPerSecond = Infinity } = this.#study;
     this.#moveBackground(now);
-    const available = Array.from(this.#servers[this.#draw(random)]!).filter((server) => !this.#isGone[server]);
+    const available = Array.from(this.#servers[sampleIndex(this.#cumulative, random)]!).filter(
+      (server) => !this.#isGone[server],
+    );
     if (available.length < k) {
       this.storageReads++;
       return this.#study.failure!.storageMs;
@@ -171,9 +172,5 @@ class ReadCluster {
       const busy = this.#background.shuffle(Array.from(this.#linkShare.keys())).slice(0, background.servers);
       for (const server of busy) this.#linkShare[server] = background.linkShare;
     }
-  }
-
-  #draw(random: Random): number {
-    return sampleIndex(this.#cumulative, random);
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { imbalancePercent } from "../ec-cache/load-balance.ts";
+import { imbalancePercent } from "@agarose/solver/planner";
 import { solveKnapsack } from "@agarose/solver/knapsack";
 import { clearMarket, countPartitions, forEachPartition, solveByPartitions } from "./liu-partitions.ts";
 import { seededRandom } from "@agarose/solver/random";

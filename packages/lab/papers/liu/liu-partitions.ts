@@ -56,7 +56,7 @@ export function solveByPartitions(value: readonly (readonly number[])[], capacit
   return best;
 }
 
-export interface Market {
+interface Market {
   /** Sum of what the pieces got. */
   readonly value: number;
   /** Object of each piece, or -1. */

@@ -2,7 +2,7 @@
  * Simulates the reads that Sprout's bound is about (ToN 2017, section III). Chunks queue in order of arrival, a read
  * waits for its last chunk, and cached chunks take no time.
  */
-import { seededRandom, type Random } from "@agarose/solver/random";
+import { cumulate, sampleIndex, seededRandom, type Random } from "@agarose/solver/random";
 import type { SproutFile } from "@agarose/solver/internal/policies/papers/sprout/files";
 import type { SproutPlan } from "@agarose/solver/internal/policies/papers/sprout/optimize";
 
@@ -20,9 +20,9 @@ export interface QueueStudy {
  * `plan`: functional chunks and probabilities of a plan. `lruFiles`: an LRU of whole files; others are read from their
  * first k servers.
  */
-export type QueueCache = { readonly plan: Pick<SproutPlan, "probability"> } | { readonly lruFiles: number };
+type QueueCache = { readonly plan: Pick<SproutPlan, "probability"> } | { readonly lruFiles: number };
 
-export interface QueueResult {
+interface QueueResult {
   readonly meanSeconds: number;
   /** Share of the needed chunks that the cache holds. */
   readonly chunkHitRatio: number;
@@ -33,7 +33,7 @@ export function simulateQueues(study: QueueStudy, cache: QueueCache): QueueResul
   const { files, servers, reads, seed, serviceSeconds } = study;
   const arrivals = seededRandom(seed).fork(1);
   const random = seededRandom(seed).fork(2);
-  const { draw, total } = byRate(files);
+  const rates = cumulate(files.map(({ readsPerSecond }) => readsPerSecond));
   const choose = "plan" in cache ? planned(cache.plan) : leastRecentlyUsed(files, cache.lruFiles);
   const freeAt = new Float64Array(servers);
   const before = Math.floor(reads / 5);
@@ -42,8 +42,8 @@ export function simulateQueues(study: QueueStudy, cache: QueueCache): QueueResul
   let cached = 0;
   let needed = 0;
   for (let read = -before; read < reads; read++) {
-    now += arrivals.exponential() / total;
-    const file = draw(arrivals);
+    now += arrivals.exponential() / rates.at(-1)!;
+    const file = sampleIndex(rates, arrivals);
     let done = now;
     const asked = choose(file, random);
     for (const server of asked) {
@@ -86,24 +86,5 @@ function leastRecentlyUsed(files: readonly SproutFile[], capacity: number): (fil
     recent.add(file);
     if (recent.size > capacity) recent.delete(recent.values().next().value!);
     return isHit ? [] : files[file]!.servers.slice(0, files[file]!.k);
-  };
-}
-
-function byRate(files: readonly SproutFile[]): { draw: (random: Random) => number; total: number } {
-  let total = 0;
-  const cumulative = Float64Array.from(files, ({ readsPerSecond }) => (total += readsPerSecond));
-  return {
-    total,
-    draw: (random) => {
-      const target = random.next() * total;
-      let low = 0;
-      let high = cumulative.length - 1;
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if (cumulative[middle]! > target) high = middle;
-        else low = middle + 1;
-      }
-      return low;
-    },
   };
 }

@@ -3,58 +3,89 @@
  * requested losses, rates the others by expected latency without cache, and simulates the best of them with caches.
  */
 import * as v from "valibot";
-import { checked, integer, number, refuse } from "../checked.ts";
+import { checked, integer, number, refuse, type Immutable } from "../checked.ts";
 import { SolverError } from "../errors.ts";
 import { expectedReadMs } from "../options/latency.ts";
 import { simulate } from "../simulator/simulate.ts";
 import { parseScenario } from "../simulator/scenario/scenario.ts";
-import { FAILURES_DEFAULT, lossesPerYear, nines, unavailability, type FailureModel } from "./durability.ts";
+import { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./durability.ts";
+
+const REGIONS_MAX = 10;
+
+const requestShape = v.object({
+  regions: v.pipe(
+    v.array(
+      v.object({
+        name: v.string(),
+        /** Failure domain above regions. Default: the region itself. */
+        provider: v.optional(v.string()),
+        /** Milliseconds from each PoP, by its name, to the first byte of a chunk. */
+        latencyMs: v.record(v.string(), number(0)),
+        /** Megabytes (10^6 bytes) per second of one transfer from here to any PoP. Default: unlimited. */
+        bandwidthMBps: v.optional(number(1e-3)),
+        /** Prices are in US dollars. */
+        storagePerGbMonth: number(0),
+        getPerMillion: number(0),
+        egressPerGb: number(0),
+      }),
+    ),
+    v.minLength(1),
+    v.maxLength(REGIONS_MAX),
+  ),
+  pops: v.pipe(
+    v.array(
+      v.object({
+        name: v.string(),
+        /** Share of the audience in any unit. */
+        weight: number(1e-6),
+        /** Milliseconds to read what the cache holds of an object, transfer included. */
+        cacheLatencyMs: number(0),
+      }),
+    ),
+    v.minLength(1),
+  ),
+  data: v.object({
+    objects: number(1),
+    bytesPerObject: integer(1),
+    readsPerMonth: number(0),
+    /** Exponent of the Zipf popularity. Default 0.9. */
+    zipf: v.optional(number(0)),
+  }),
+  /** How many whole regions, and how many whole providers, may fail without loss of data. */
+  survive: v.object({ regions: number(0), providers: number(0) }),
+  /** Codes to consider as [k, m]. Default: ten common ones. */
+  codes: v.optional(
+    v.array(
+      v.pipe(
+        v.tuple([v.number(), v.number()]),
+        v.check(
+          ([k, m]) => Number.isInteger(k) && Number.isInteger(m) && k >= 1 && m >= 0 && k + m <= 30,
+          "must be [k, m], together at most 30",
+        ),
+      ),
+    ),
+  ),
+  /** Cache sizes to consider per PoP, as shares of all data. Default: 0, 1%, 5% and 20%. */
+  cacheShares: v.optional(v.array(number(0))),
+  /** Relative spread of latencies (lognormal). Default 0.3. */
+  sigma: v.optional(number(0)),
+  /** How often regions, providers and chunks fail (`FailureModel`). Default: `FAILURES_DEFAULT` for what is omitted. */
+  failures: v.optional(
+    v.strictObject({
+      regionDown: v.exactOptional(number(0, 1)),
+      providerDown: v.exactOptional(number(0, 1)),
+      chunkLossesPerYear: v.exactOptional(number(0)),
+      regionLossesPerYear: v.exactOptional(number(0)),
+      providerLossesPerYear: v.exactOptional(number(0)),
+      repairDays: v.exactOptional(number(1e-6)),
+    }),
+  ),
+});
 
 /** The regions, the audience, the data, and what the layout must survive. */
-export interface AdviceRequest {
-  readonly regions: readonly AdvisedRegion[];
-  readonly pops: readonly AdvisedPop[];
-  readonly data: {
-    readonly objects: number;
-    readonly bytesPerObject: number;
-    readonly readsPerMonth: number;
-    /** Exponent of the Zipf popularity. Default 0.9. */
-    readonly zipf?: number;
-  };
-  /** How many whole regions, and how many whole providers, may fail without loss of data; both >= 0. */
-  readonly survive: { readonly regions: number; readonly providers: number };
-  /** Codes to consider as [k, m], k >= 1, m >= 0, k + m <= 30. Default: ten common ones. */
-  readonly codes?: readonly (readonly [number, number])[];
-  /** Cache sizes to consider per PoP, as shares of all data. Default: 0, 1%, 5% and 20%. */
-  readonly cacheShares?: readonly number[];
-  /** Relative spread of latencies (lognormal). Default 0.3. */
-  readonly sigma?: number;
-  /** How often regions, providers and chunks fail. Default: `FAILURES_DEFAULT` for what is omitted. */
-  readonly failures?: Partial<FailureModel>;
-}
+export type AdviceRequest = Immutable<v.InferInput<typeof requestShape>>;
 
-/** A region, its latencies and its prices in US dollars. */
-export interface AdvisedRegion {
-  readonly name: string;
-  /** Failure domain above regions. Default: the region itself. */
-  readonly provider?: string;
-  /** Milliseconds from each PoP, by its name, to the first byte of a chunk. */
-  readonly latencyMs: Readonly<Record<string, number>>;
-  /** Megabytes (10^6 bytes) per second of one transfer from here to any PoP. Default: unlimited. */
-  readonly bandwidthMBps?: number;
-  readonly storagePerGbMonth: number;
-  readonly getPerMillion: number;
-  readonly egressPerGb: number;
-}
-
-/** A PoP and its audience. */
-export interface AdvisedPop {
-  readonly name: string;
-  /** Share of the audience in any unit, above 0. */
-  readonly weight: number;
-  /** Milliseconds to read what the cache holds of an object, transfer included. */
-  readonly cacheLatencyMs: number;
-}
+type AdvisedRegion = AdviceRequest["regions"][number];
 
 /** One layout with one cache size, and what it gives and costs. */
 export interface Advice {
@@ -81,8 +112,7 @@ const CODES: readonly (readonly [number, number])[] = [
 ]; // prettier-ignore
 /** Cache sizes that are considered unless the request says which. */
 export const CACHE_SHARES = [0, 0.01, 0.05, 0.2];
-const REGIONS_MAX = 10;
-/** Layouts that are simulated: this many of least latency without cache, and this many of least storage cost. */
+/** Layouts that are simulated (`shortlist`). */
 const SHORTLIST = 6;
 const SIMULATED_OBJECTS = 400;
 const SIMULATED_READS = 1500;
@@ -97,22 +127,11 @@ export function advise(request: AdviceRequest): Advice[] {
   checkRequest(request);
   const layouts = layoutsOf(request);
   if (layouts.length === 0) {
-    throw new SolverError(
-      "SCENARIO_INVALID",
-      "no code over these regions survives the requested losses: add regions or codes",
-      {
-        survive: request.survive,
-      },
-    );
+    const message = "no code over these regions survives the requested losses: add regions or codes";
+    throw new SolverError("SCENARIO_INVALID", message, { survive: request.survive });
   }
-  const byLatency = layouts.toSorted((a, b) => a.uncachedMs - b.uncachedMs).slice(0, SHORTLIST);
-  const byCost = layouts
-    .toSorted((a, b) => a.storageCost - b.storageCost || a.uncachedMs - b.uncachedMs)
-    .slice(0, SHORTLIST);
   const shares = request.cacheShares ?? CACHE_SHARES;
-  const rated = [...new Set([...byLatency, ...byCost])].flatMap((layout) =>
-    shares.map((share) => rate(request, layout, share)),
-  );
+  const rated = shortlist(layouts, SHORTLIST).flatMap((layout) => shares.map((share) => rate(request, layout, share)));
   const isBeaten = (one: Rated, by: Rated): boolean =>
     by.meanMs <= one.meanMs &&
     by.costPerMonth <= one.costPerMonth &&
@@ -152,6 +171,13 @@ export function layoutsOf(request: AdviceRequest): Layout[] {
     }
   }
   return layouts;
+}
+
+/** Returns the `count` layouts of least latency without cache, and as many of least storage cost. */
+export function shortlist(layouts: readonly Layout[], count: number): Layout[] {
+  const byLatency = layouts.toSorted((a, b) => a.uncachedMs - b.uncachedMs);
+  const byCost = layouts.toSorted((a, b) => a.storageCost - b.storageCost || a.uncachedMs - b.uncachedMs);
+  return [...new Set([...byLatency.slice(0, count), ...byCost.slice(0, count)])];
 }
 
 function survives(regions: readonly AdvisedRegion[], k: number, m: number, survive: AdviceRequest["survive"]): boolean {
@@ -287,51 +313,6 @@ function regionUse({ pops, data }: AdviceRequest, { k, m, regions }: Layout): Fl
   }
   return use;
 }
-
-const requestShape = v.object({
-  pops: v.pipe(
-    v.array(v.object({ name: v.string(), weight: number(1e-6), cacheLatencyMs: number(0) })),
-    v.minLength(1),
-  ),
-  regions: v.pipe(
-    v.array(
-      v.object({
-        name: v.string(),
-        latencyMs: v.record(v.string(), number(0)),
-        storagePerGbMonth: number(0),
-        getPerMillion: number(0),
-        egressPerGb: number(0),
-        bandwidthMBps: v.optional(number(1e-3)),
-      }),
-    ),
-    v.minLength(1),
-    v.maxLength(REGIONS_MAX),
-  ),
-  data: v.object({ objects: number(1), bytesPerObject: integer(1), readsPerMonth: number(0) }),
-  survive: v.object({ regions: number(0), providers: number(0) }),
-  codes: v.optional(
-    v.array(
-      v.pipe(
-        v.tuple([v.number(), v.number()]),
-        v.check(
-          ([k, m]) => Number.isInteger(k) && Number.isInteger(m) && k >= 1 && m >= 0 && k + m <= 30,
-          "must be [k, m], together at most 30",
-        ),
-      ),
-    ),
-  ),
-  cacheShares: v.optional(v.array(number(0))),
-  failures: v.optional(
-    v.strictObject({
-      regionDown: v.optional(number(0, 1)),
-      providerDown: v.optional(number(0, 1)),
-      chunkLossesPerYear: v.optional(number(0)),
-      regionLossesPerYear: v.optional(number(0)),
-      providerLossesPerYear: v.optional(number(0)),
-      repairDays: v.optional(number(1e-6)),
-    }),
-  ),
-});
 
 function checkRequest(request: AdviceRequest): void {
   const { pops, regions } = checked(requestShape, request);

@@ -22,8 +22,7 @@ export interface Reader {
   readonly latencies: ReadonlyMap<string, { readonly meanMs: number; readonly sdMs: number }>;
 }
 
-/** Inputs of the choice. */
-export interface HotChoice {
+interface HotChoice {
   readonly objects: readonly HotObject[];
   readonly readers: readonly Reader[];
   /** Regions that may get chunks. */

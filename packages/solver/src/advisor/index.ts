@@ -1,4 +1,4 @@
 /** Which code, regions and cache size to choose, and whether to use erasure coding at all. */
-export { advise, type Advice, type AdvisedPop, type AdvisedRegion, type AdviceRequest, type Rated } from "./advise.ts";
+export { advise, type Advice, type AdviceRequest } from "./advise.ts";
 export { dataOfLog } from "./log-data.ts";
 export { judge, type Baseline, type Verdict } from "./verdict.ts";

@@ -1,5 +1,6 @@
 /** Whether coded objects are worth it, beside whole copies behind a CDN. Pure. */
-import { CACHE_SHARES, layoutsOf, rate, type Advice, type AdviceRequest, type Layout, type Rated } from "./advise.ts";
+import { CACHE_SHARES, layoutsOf, rate, shortlist } from "./advise.ts";
+import type { Advice, AdviceRequest, Layout, Rated } from "./advise.ts";
 
 /** Whole copies behind a CDN. */
 export interface Baseline extends Rated {
@@ -24,7 +25,7 @@ export interface Verdict {
 const WORTH_SHARE = 0.05;
 /** And by this much money a month, in US dollars. */
 const WORTH_USD = 5;
-/** Sets of copies that are simulated: this many of least latency, and as many of least storage cost. */
+/** Sets of copies that are simulated (`shortlist`). */
 const SHORTLIST = 4;
 
 /**
@@ -43,15 +44,10 @@ export function judge(request: AdviceRequest, advice: readonly Advice[]): Verdic
   });
   const ones = singles.map((layout) => asBaseline(layout, needsNone));
   const oneCopy = sensible(ones);
-  const copies = shortlist(
-    layoutsOf({
-      ...request,
-      codes: [
-        [1, 1],
-        [1, 2],
-      ],
-    }),
-  ).map((layout) => asBaseline(layout, true));
+  const twoOrThree: AdviceRequest["codes"] = [1, 2].map((m) => [1, m]);
+  const copies = shortlist(layoutsOf({ ...request, codes: twoOrThree }), SHORTLIST).map((layout) =>
+    asBaseline(layout, true),
+  );
   const rivals = [...(needsNone ? ones : []), ...copies];
   const codes = advice.filter(({ k, isEfficient }) => k > 1 && isEfficient);
   const matchOf = (coded: Advice): Baseline | undefined => {
@@ -84,12 +80,6 @@ function cheapest<T extends Rated>(rows: readonly T[]): T {
 function sensible<T extends Rated>(rows: readonly T[]): T {
   const limitMs = fastest(rows).meanMs / (1 - WORTH_SHARE);
   return cheapest(rows.filter(({ meanMs }) => meanMs <= limitMs));
-}
-
-function shortlist(layouts: readonly Layout[]): Layout[] {
-  const byLatency = layouts.toSorted((a, b) => a.uncachedMs - b.uncachedMs).slice(0, SHORTLIST);
-  const byCost = layouts.toSorted((a, b) => a.storageCost - b.storageCost || a.uncachedMs - b.uncachedMs);
-  return [...new Set([...byLatency, ...byCost.slice(0, SHORTLIST)])];
 }
 
 function whyUse(coded: Advice, oneCopy: Baseline): string {

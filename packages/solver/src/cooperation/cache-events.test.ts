@@ -85,8 +85,6 @@ describe("ObjectsInCache", () => {
         ["q", [3, 12]],
       ]),
     );
-    table.forget("p");
-    expect(table.oic("a", 4)).toBe(0.5);
   });
 
   test("hits add up over peers and fade by 0.8 for each minute without a read", () => {

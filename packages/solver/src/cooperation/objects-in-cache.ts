@@ -59,11 +59,6 @@ export class ObjectsInCache {
     return this.#nodes.get(node)?.completeMs ?? -Infinity;
   }
 
-  /** Drops a peer that is gone, with all it held. A later message of that peer counts again. */
-  forget(node: string): void {
-    this.#nodes.delete(node);
-  }
-
   /** Returns the chunks of the object that each peer holds; omits peers that hold none. */
   replicasOf(key: string): ReadonlyMap<string, readonly number[]> {
     const holders = new Map<string, readonly number[]>();

@@ -96,10 +96,4 @@ export class PeerTable {
   tickets(pops: readonly string[], nowMs: number): Ticket[] {
     return pops.filter((pop) => !this.isSilent(pop, nowMs)).map((pop) => ({ pop, turn: this.#records.get(pop)!.turn }));
   }
-
-  /** Forgets a peer. */
-  forget(pop: string): void {
-    this.cache.forget(pop);
-    this.#records.delete(pop);
-  }
 }

@@ -10,7 +10,7 @@ import { chunkLatencies, DOWN_MS, nearer, priced, type Placed, type SourceLatenc
 import type { PopularityDigest } from "./peer-message.ts";
 
 /** A chunk in a peer's cache, and how far it is. */
-export interface PeerChunk {
+interface PeerChunk {
   readonly chunk: number;
   readonly pop: string;
   readonly meanMs: number;
@@ -18,7 +18,7 @@ export interface PeerChunk {
 }
 
 /** Facts that determine how peers read an object. */
-export interface PlacedObject extends Placed {
+interface PlacedObject extends Placed {
   readonly key: string;
   readonly version: string;
 }

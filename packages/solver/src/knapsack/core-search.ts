@@ -4,7 +4,8 @@
  * lighter one is worth as much and its bound beats the incumbent. A state may be overweight for a while, because a
  * later exchange can give weight back.
  */
-import { copyInto, type Core } from "./core.ts";
+import { grown } from "../grown.ts";
+import type { Core } from "./core.ts";
 
 /** When a search stops, and whether its result is then complete. */
 export interface SearchLimits {
@@ -246,9 +247,9 @@ class History {
   push(parent: number, object: number, option: number): number {
     if (this.count === this.#parent.length) {
       const size = this.count * 2;
-      this.#parent = copyInto(new Int32Array(size), this.#parent);
-      this.#object = copyInto(new Int32Array(size), this.#object);
-      this.#option = copyInto(new Int32Array(size), this.#option);
+      this.#parent = grown(this.#parent, size);
+      this.#object = grown(this.#object, size);
+      this.#option = grown(this.#option, size);
     }
     this.#parent[this.count] = parent;
     this.#object[this.count] = object;

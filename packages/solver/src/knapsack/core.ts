@@ -5,6 +5,7 @@
  * - slope w_h) - (v_j - slope w_j) >= 0 against the relaxation, so no option with a loss of at least the gap between
  * bound and incumbent can be part of a better solution (Dembo & Hammer 1980).
  */
+import { grown } from "../grown.ts";
 import type { KnapsackInstance } from "./instance.ts";
 
 /** Exchanges grouped by object, cheapest object first. Options of entry c are `first[c] .. first[c+1]-1`. */
@@ -71,18 +72,12 @@ class Exchanges {
 
   #grow(): void {
     const size = this.object.length * 2;
-    this.object = copyInto(new Int32Array(size), this.object);
-    this.option = copyInto(new Int32Array(size), this.option);
-    this.weight = copyInto(new Float64Array(size), this.weight);
-    this.value = copyInto(new Float64Array(size), this.value);
-    this.loss = copyInto(new Float64Array(size), this.loss);
+    this.object = grown(this.object, size);
+    this.option = grown(this.option, size);
+    this.weight = grown(this.weight, size);
+    this.value = grown(this.value, size);
+    this.loss = grown(this.loss, size);
   }
-}
-
-/** Copies `source` to the start of the longer list `target` and returns `target`. */
-export function copyInto<T extends Int32Array | Float64Array>(target: T, source: T): T {
-  target.set(source);
-  return target;
 }
 
 function sortByLoss(found: Exchanges): Core {

@@ -67,9 +67,7 @@ export function inspectInstance(instance: KnapsackInstance): InstanceFacts {
     valueSum += bestValue;
   }
   if (!(valueSum < Infinity)) {
-    throw new SolverError("KNAPSACK_INVALID", "the values add up beyond the largest number: scale them down", {
-      valueSum,
-    });
+    throw invalid("the values add up beyond the largest number: scale them down", { valueSum });
   }
   const rounded = divisor > 1 ? capacity - (capacity % divisor) : capacity;
   return { integral: integral && valueSum < CAPACITY_MAX, capacity: rounded, richest, richestWeight: used };
@@ -77,35 +75,31 @@ export function inspectInstance(instance: KnapsackInstance): InstanceFacts {
 
 function checkShape({ capacity, start, weights, values }: KnapsackInstance): void {
   if (!(capacity >= 0 && capacity <= CAPACITY_MAX) || capacity !== Math.floor(capacity)) {
-    throw new SolverError("KNAPSACK_INVALID", `capacity must be an integer from 0 to 2^53, got ${capacity}`, {
-      capacity,
-    });
+    throw invalid(`capacity must be an integer from 0 to 2^53, got ${capacity}`, { capacity });
   }
   if (start.length === 0 || start[0] !== 0) {
-    throw new SolverError("KNAPSACK_INVALID", "start must begin with 0 and have one entry more than objects", {
-      length: start.length,
-    });
+    throw invalid("start must begin with 0 and have one entry more than objects", { length: start.length });
   }
   const options = start[start.length - 1]!;
   if (weights.length !== options || values.length !== options) {
-    throw new SolverError(
-      "KNAPSACK_INVALID",
+    throw invalid(
       `start declares ${options} options, but there are ${weights.length} weights and ${values.length} values`,
       { options, weights: weights.length, values: values.length },
     );
   }
   for (let i = 0; i + 1 < start.length; i++) {
     if (start[i + 1]! <= start[i]!) {
-      throw new SolverError("KNAPSACK_INVALID", `object ${i} has no options: leave it out of the instance`, {
-        object: i,
-      });
+      throw invalid(`object ${i} has no options: leave it out of the instance`, { object: i });
     }
   }
 }
 
-function invalidOption(object: number, option: number, weight: number, value: number): Error {
-  return new SolverError(
-    "KNAPSACK_INVALID",
+function invalid(message: string, details: Record<string, unknown>): SolverError {
+  return new SolverError("KNAPSACK_INVALID", message, details);
+}
+
+function invalidOption(object: number, option: number, weight: number, value: number): SolverError {
+  return invalid(
     `object ${object}, option ${option}: weight ${weight} must be an integer from 1 to 2^53, ` +
       `and value ${value} finite and >= 0`,
     { object, option, weight, value },

@@ -9,7 +9,7 @@
 import type { InstanceFacts, KnapsackInstance } from "./instance.ts";
 
 /** The solution of the relaxation without its last, partial edge. */
-export interface Relaxation {
+interface Relaxation {
   /** Option per object, or -1: the hull walk up to the break edge. Fits the capacity. */
   readonly base: Int32Array;
   readonly baseWeight: number;

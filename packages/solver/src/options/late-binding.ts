@@ -13,7 +13,7 @@ export interface AskedSource extends LatencyLaw {
 }
 
 /** How many requests beyond k a read makes, and its expected milliseconds with all costs. */
-export interface LateBinding {
+interface LateBinding {
   readonly extra: number;
   readonly ms: number;
 }

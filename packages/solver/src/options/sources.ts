@@ -30,6 +30,29 @@ export function priced(
   return estimates.map((estimate) => ({ ...estimate, costMsPerByte: costMsPerByte.get(estimate.name) ?? 0 }));
 }
 
+/** A change of mean and deviation together that matters, as a share of the mean. */
+const WORTH_NOTICING = 0.05;
+
+/** The estimates to plan by: those of `before`, until a region changes by more than estimates fluctuate. */
+export function holdRegions(
+  before: readonly RegionEstimate[],
+  measured: readonly RegionEstimate[],
+): readonly RegionEstimate[] {
+  const known = new Map(before.map((region) => [region.name, region]));
+  const held = measured.map((region) => {
+    const old = known.get(region.name);
+    return old && !hasChanged(old, region) ? old : region;
+  });
+  const isSame = held.length === before.length && held.every((region, i) => region === before[i]);
+  return isSame ? before : held;
+}
+
+function hasChanged(old: RegionEstimate, now: RegionEstimate): boolean {
+  if (old.down !== now.down) return true;
+  const change = Math.abs(now.meanMs - old.meanMs) + Math.abs(now.sdMs - old.sdMs);
+  return change > WORTH_NOTICING * old.meanMs;
+}
+
 /** A source that is down counts as this far away in milliseconds: reads ask it last. */
 export const DOWN_MS = 60_000;
 

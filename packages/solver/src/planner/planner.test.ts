@@ -3,8 +3,8 @@ import type { RegionEstimate } from "../options/sources.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
 import { Planner } from "./planner.ts";
 import type { CachePlan, PlanInput, PlannerOptions, PlannerState } from "./plan.ts";
-import { holdRegions } from "./region-hold.ts";
-import { sampleCounts } from "./sample-counts.ts";
+import { holdRegions } from "../options/sources.ts";
+import { sampleCounts } from "../policy/replay.ts";
 
 /** Table I of Agar: six regions as seen from Frankfurt. */
 const LATENCY_MS = { frankfurt: 80, dublin: 200, virginia: 600, saoPaulo: 1400, tokyo: 3400, sydney: 4600 };

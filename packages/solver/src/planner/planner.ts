@@ -8,20 +8,18 @@
 
 import { NO_PEERS } from "../cooperation/peer-view.ts";
 import type { PeerView } from "../cooperation/peer-view.ts";
-import { priced } from "../options/sources.ts";
+import { holdRegions, priced } from "../options/sources.ts";
 import type { RegionEstimate } from "../options/sources.ts";
 import { createPolicy } from "../policies/registry.ts";
-import type { Policy } from "../policy/policy.ts";
+import { keptObjects, type Policy } from "../policy/policy.ts";
 import { configureExactly } from "../policy/configure.ts";
-import { replay } from "../policy/replay.ts";
+import { replay, sampleCounts } from "../policy/replay.ts";
 import { seededRandom } from "../random.ts";
 import { CacheOptions, sameChunks } from "./cache-options.ts";
 import { sameShape } from "./object-shape.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
 import { fillMs } from "./prices.ts";
-import { holdRegions } from "./region-hold.ts";
 import type { CachePlan, PlanInput, PlannedContents, PlannerOptions, PlannerState } from "./plan.ts";
-import { sampleCounts } from "./sample-counts.ts";
 import { estimateSavings } from "./savings.ts";
 import type { Savings, ServedObject } from "./savings.ts";
 import { SlotCache } from "./slot-cache.ts";
@@ -95,7 +93,7 @@ export class Planner {
 
   /** Keys of what was planned and is not in the cache yet: worth looking up even without requests for them. */
   unsettled(ledger: ReadonlyMap<string, CachedObject>): string[] {
-    return this.#kept().flatMap((slot) => {
+    return keptObjects(this.#cache).flatMap((slot) => {
       const { key, version } = this.#cache.at(slot)!.object;
       const entry = ledger.get(version);
       return entry && entry.done >= entry.stripes && entry.target.length > 0 ? [] : [key];
@@ -127,7 +125,7 @@ export class Planner {
     const counts = this.#settle(input, seconds, policy);
     this.#refresh(isOther, policy);
     if (!isExchange) this.#regretMs = this.#regretOf(counts);
-    const before = this.#kept().map((slot) => [slot, this.#cache.countOf(slot)] as const);
+    const before = keptObjects(this.#cache).map((slot) => [slot, this.#cache.countOf(slot)] as const);
     let error: unknown;
     try {
       const from = this.#beganSeconds ?? seconds - PERIOD_SECONDS;
@@ -159,7 +157,7 @@ export class Planner {
 
   /** Keeps what was kept before. */
   #restore(before: ReadonlyMap<number, number>): void {
-    const kept = this.#kept();
+    const kept = keptObjects(this.#cache);
     for (const slot of kept)
       if (this.#cache.countOf(slot) > (before.get(slot) ?? 0)) this.#keep(slot, before.get(slot) ?? 0);
     for (const [slot, d] of before) if (this.#cache.countOf(slot) !== d) this.#keep(slot, d);
@@ -294,7 +292,7 @@ export class Planner {
       const d = cache.countOf(slot);
       return (popularity * cache.savedMs(slot, d)) / (d * object.chunkBytes);
     };
-    for (const slot of this.#kept().toSorted((a, b) => densityOf(a) - densityOf(b))) {
+    for (const slot of keptObjects(this.#cache).toSorted((a, b) => densityOf(a) - densityOf(b))) {
       if (cache.used <= cache.capacity) return;
       cache.drop(slot);
     }
@@ -304,7 +302,7 @@ export class Planner {
   #dropWorthless(seconds: number): void {
     const { storagePerByteSecond = 0 } = this.#options.prices ?? {};
     if (storagePerByteSecond === 0) return;
-    for (const slot of this.#kept()) {
+    for (const slot of keptObjects(this.#cache)) {
       const { object, popularity, askedSeconds } = this.#cache.at(slot)!;
       const requests = popularity + this.#cacheOptions.requestsElsewhere(object);
       // The average forgets a seldom read object within minutes: assume that it is read once in its present silence.
@@ -337,15 +335,9 @@ export class Planner {
     return savings && { ...savings, ...(this.#regretMs !== undefined && { regretMs: this.#regretMs }) };
   }
 
-  #kept(): number[] {
-    const kept: number[] = [];
-    for (let slot = 0; slot < this.#cache.objects; slot++) if (this.#cache.countOf(slot) > 0) kept.push(slot);
-    return kept;
-  }
-
   #planned(): PlannedContents[] {
     const options = this.#cacheOptions;
-    return this.#kept().map((slot) => {
+    return keptObjects(this.#cache).map((slot) => {
       const content = this.#cache.at(slot)!;
       const { object, popularity } = content;
       const entry = this.#ledger.get(object.version);

@@ -98,10 +98,17 @@ export function estimateSavings(objects: readonly ServedObject[], view: ServedVi
   };
 }
 
-/** EC-Cache, equation (1): how far the largest load is above the mean, in percent; 0 without load. */
-export function imbalancePercent(loads: readonly number[]): number {
-  const mean = loads.reduce((sum, load) => sum + load, 0) / loads.length;
-  return mean > 0 ? (100 * (Math.max(...loads) - mean)) / mean : 0;
+/**
+ * EC-Cache, equation (1): how far the largest load is above `ideal`, in percent; 0 without load.
+ *
+ * @param ideal the load of each if the needed requests were spread evenly. Default: the mean, which is higher where
+ *   there are extra requests.
+ */
+export function imbalancePercent(
+  loads: readonly number[],
+  ideal = loads.reduce((sum, load) => sum + load, 0) / loads.length,
+): number {
+  return ideal > 0 ? (100 * (Math.max(...loads) - ideal)) / ideal : 0;
 }
 
 /** The price of a chunk from each of these regions. */

@@ -66,13 +66,8 @@ export class SlotCache implements PolicyCache {
     this.#lastPopularity = new Float64Array(slots);
     this.#free = Array.from({ length: slots }, (_, i) => slots - 1 - i);
     this.chunkWeight = new Float64Array(slots).fill(1);
-    this.writeMs = changeMs && ((slot) => this.#changeMsOf(slot, changeMs));
-  }
-
-  /** Policies ask for slots with an object. */
-  #changeMsOf(slot: number, changeMs: (object: ObjectShape) => number): number {
-    const object = this.#objects[slot];
-    return object ? changeMs(object) : 0;
+    // Policies ask for slots with an object.
+    this.writeMs = changeMs && ((slot) => changeMs(this.#objects[slot]!));
   }
 
   /** Sets the options that `savedMs` uses. */

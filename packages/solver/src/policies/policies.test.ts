@@ -3,7 +3,7 @@ import { replay } from "../policy/replay.ts";
 import { seededRandom } from "../random.ts";
 import { ALL_POLICY_NAMES } from "./compared.ts";
 import { packSnapshot, SnapshotReader } from "../policy/snapshot.ts";
-import { describePolicy } from "./policy.contract.ts";
+import { describePolicy } from "../../test/policy-contract.ts";
 
 for (const name of ALL_POLICY_NAMES) describePolicy(name);
 for (const name of ["lru", "lfu", "gdsf", "w-tinylfu", "s3-fifo", "sieve"]) describePolicy(name, { chunks: 2 });

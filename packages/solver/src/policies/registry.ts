@@ -70,8 +70,13 @@ export function createPolicy(
   snapshot?: Uint8Array,
   further: readonly PolicyDefinition[] = [],
 ): Policy {
+  return policyNamed(name, further).create(cache, given, snapshot);
+}
+
+/** Returns the policy of a name. Throws SCENARIO_INVALID for an unknown one. */
+export function policyNamed(name: string, further: readonly PolicyDefinition[] = []): PolicyDefinition {
   const policy = [...Object.values(POLICIES), ...further].find((one) => one.name === name);
-  if (policy) return policy.create(cache, given, snapshot);
+  if (policy) return policy;
   const names = [...POLICY_NAMES, ...further.map((one) => one.name)].join(", ");
   const message = `no policy has the name ${name}: choose one of ${names}`;
   throw new SolverError("SCENARIO_INVALID", message, { name });

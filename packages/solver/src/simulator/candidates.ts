@@ -3,8 +3,7 @@ import type { Group } from "./scenario/catalogue.ts";
 import type { Conditions } from "./scenario/conditions.ts";
 import { bitCount } from "./numbers.ts";
 
-/** Inputs of the sources of a read. */
-export interface CandidateOptions {
+interface CandidateOptions {
   readonly k: number;
   /** k + m. */
   readonly chunks: number;

@@ -149,8 +149,7 @@ class Controller {
   readonly #decider: Decider;
   readonly #total: Total;
   readonly #now: (() => number) | undefined;
-  readonly #periodSeconds: number;
-  readonly #probeSeconds: number;
+  readonly #scenario: Scenario;
   readonly #exchangeSeconds: number;
   #nextPeriod: number;
   #nextExchange: number;
@@ -161,8 +160,7 @@ class Controller {
     this.#decider = decider;
     this.#total = total;
     this.#now = now;
-    this.#periodSeconds = scenario.periodSeconds;
-    this.#probeSeconds = scenario.probeSeconds;
+    this.#scenario = scenario;
     this.#exchangeSeconds = scenario.decide === "period" ? scenario.exchangeSeconds : Infinity;
     this.#nextPeriod = scenario.periodSeconds;
     this.#nextExchange = this.#exchangeSeconds;
@@ -174,25 +172,26 @@ class Controller {
 
   advance(seconds: number, hasChanged: boolean, workload: Workload): void {
     const decider = this.#decider;
+    const { periodSeconds, probeSeconds } = this.#scenario;
     // PoPs probe latencies at fixed moments; only the oracle notices a change at once.
     if (hasChanged) {
-      this.#nextProbe = decider.wantsTruth ? seconds : Math.ceil(seconds / this.#probeSeconds) * this.#probeSeconds;
+      this.#nextProbe = decider.wantsTruth ? seconds : Math.ceil(seconds / probeSeconds) * probeSeconds;
     }
     if (seconds >= this.#nextProbe) {
       this.#nextProbe = Infinity;
-      this.#measure(() => decider.onLatency(seconds));
+      this.#measure(() => decider.onLatency?.(seconds));
     }
     if (decider.wantsTruth && workload.version !== this.#truthVersion) {
       this.#truthVersion = workload.version;
       const truth = workload.truth();
-      this.#measure(() => decider.onTruth(truth, seconds));
+      this.#measure(() => decider.onTruth?.(truth, seconds));
     }
     for (;;) {
       const next = Math.min(this.#nextPeriod, this.#nextExchange);
       if (seconds < next) return;
       if (next === this.#nextPeriod) {
         this.#measure(() => decider.onPeriod(next));
-        this.#nextPeriod += this.#periodSeconds;
+        this.#nextPeriod += periodSeconds;
       } else this.#measure(() => decider.onExchange?.(next));
       this.#nextExchange = next + this.#exchangeSeconds;
     }

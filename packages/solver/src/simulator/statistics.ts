@@ -1,4 +1,5 @@
 /** Summarises the reads of one system at one PoP, or at several together. */
+import { grown } from "../grown.ts";
 import type { ReadOutcome } from "./world.ts";
 
 /** Statistics of reads. Times are in milliseconds; ratios are from 0 to 1, of completed reads. */
@@ -31,39 +32,37 @@ const FULL_HITS_KEPT = 1024;
 export class ReadLog {
   #ms = new Float32Array(1024);
   #count = 0;
-  #failed = 0;
-  #sum = 0;
-  #hits = 0;
-  #fullHits = 0;
-  #fullHitRequests = 0;
   readonly #fullHitMs: number[] = [];
-  #ownChunks = 0;
-  #peerChunks = 0;
-  #requests = 0;
-  #decoded = 0;
+  readonly #sums = {
+    ms: 0,
+    failed: 0,
+    hits: 0,
+    fullHits: 0,
+    fullHitRequests: 0,
+    ownChunks: 0,
+    peerChunks: 0,
+    requests: 0,
+    decoded: 0,
+  };
 
   /** Adds one read; `k` is the number of chunks it needed. */
   add({ ms, fromOwn: own, fromPeers: peers, requests, isDecoded }: ReadOutcome, k: number): void {
     if (Number.isNaN(ms)) {
-      this.#failed++;
+      this.#sums.failed++;
       return;
     }
-    if (this.#count === this.#ms.length) {
-      const grown = new Float32Array(2 * this.#count);
-      grown.set(this.#ms);
-      this.#ms = grown;
-    }
+    if (this.#count === this.#ms.length) this.#ms = grown(this.#ms, 2 * this.#count);
     this.#ms[this.#count++] = ms;
-    this.#sum += ms;
-    this.#requests += requests;
-    if (isDecoded) this.#decoded++;
-    if (own > 0) this.#hits++;
+    this.#sums.ms += ms;
+    this.#sums.requests += requests;
+    if (isDecoded) this.#sums.decoded++;
+    if (own > 0) this.#sums.hits++;
     if (own >= k) {
-      this.#fullHitMs[this.#fullHits++ % FULL_HITS_KEPT] = ms;
-      this.#fullHitRequests += requests;
+      this.#fullHitMs[this.#sums.fullHits++ % FULL_HITS_KEPT] = ms;
+      this.#sums.fullHitRequests += requests;
     }
-    this.#ownChunks += own / k;
-    this.#peerChunks += peers / k;
+    this.#sums.ownChunks += own / k;
+    this.#sums.peerChunks += peers / k;
   }
 
   /** Reads that were completed. */
@@ -77,8 +76,8 @@ export class ReadLog {
    * FAST 2015, section 4.1).
    */
   correct(difference: number): void {
-    if (this.#fullHits === 0) return;
-    const change = Math.max(-this.#fullHits, Math.round(difference));
+    if (this.#sums.fullHits === 0) return;
+    const change = Math.max(-this.#sums.fullHits, Math.round(difference));
     const kept = this.#ms.subarray(0, this.#count).toSorted();
     const count = this.#count + change;
     // Full hits are the fastest reads.
@@ -87,12 +86,12 @@ export class ReadLog {
     this.#ms.set(kept.subarray(dropped.length));
     for (let i = this.#count; i < count; i++) this.#ms[i] = this.#fullHitMs[i % this.#fullHitMs.length]!;
     const sumOf = (values: Float32Array): number => values.reduce((sum, ms) => sum + ms, 0);
-    this.#sum += sumOf(this.#ms.subarray(Math.min(this.#count, count))) - sumOf(dropped);
-    this.#requests += change * (this.#fullHitRequests / this.#fullHits);
+    this.#sums.ms += sumOf(this.#ms.subarray(Math.min(this.#count, count))) - sumOf(dropped);
+    this.#sums.requests += change * (this.#sums.fullHitRequests / this.#sums.fullHits);
     this.#count = count;
-    this.#hits += change;
-    this.#fullHits += change;
-    this.#ownChunks += change;
+    this.#sums.hits += change;
+    this.#sums.fullHits += change;
+    this.#sums.ownChunks += change;
   }
 
   /** Appends another log's reads. */
@@ -102,15 +101,8 @@ export class ReadLog {
     joined.set(other.#ms.subarray(0, other.#count), this.#count);
     this.#ms = joined;
     this.#count += other.#count;
-    this.#failed += other.#failed;
-    this.#sum += other.#sum;
-    this.#hits += other.#hits;
-    this.#fullHits += other.#fullHits;
-    this.#fullHitRequests += other.#fullHitRequests;
-    this.#ownChunks += other.#ownChunks;
-    this.#peerChunks += other.#peerChunks;
-    this.#requests += other.#requests;
-    this.#decoded += other.#decoded;
+    const sums = this.#sums;
+    for (const name of Object.keys(sums) as (keyof typeof sums)[]) sums[name] += other.#sums[name];
   }
 
   /** Returns the statistics of all reads so far; zeros when there are none. */
@@ -119,17 +111,17 @@ export class ReadLog {
     const per = (total: number): number => (this.#count === 0 ? 0 : total / this.#count);
     return {
       reads: this.#count,
-      failedReads: this.#failed,
-      meanMs: per(this.#sum),
+      failedReads: this.#sums.failed,
+      meanMs: per(this.#sums.ms),
       p50Ms: quantile(sorted, 0.5),
       p95Ms: quantile(sorted, 0.95),
       p99Ms: quantile(sorted, 0.99),
-      hitRatio: per(this.#hits),
-      fullHitRatio: per(this.#fullHits),
-      chunkHitRatio: per(this.#ownChunks),
-      peerChunkRatio: per(this.#peerChunks),
-      requestsPerRead: per(this.#requests),
-      decodedRatio: per(this.#decoded),
+      hitRatio: per(this.#sums.hits),
+      fullHitRatio: per(this.#sums.fullHits),
+      chunkHitRatio: per(this.#sums.ownChunks),
+      peerChunkRatio: per(this.#sums.peerChunks),
+      requestsPerRead: per(this.#sums.requests),
+      decodedRatio: per(this.#sums.decoded),
     };
   }
 }

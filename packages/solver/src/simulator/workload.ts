@@ -1,5 +1,5 @@
 /** The requests: drawn from a popularity that may shift or drift, or replayed from a log. */
-import { sampleIndex, type Random } from "../random.ts";
+import { cumulate, sampleIndex, type Random } from "../random.ts";
 import type { Trace } from "../traces/trace.ts";
 import type { PopularitySpec, Scenario } from "./scenario/scenario.ts";
 
@@ -138,9 +138,7 @@ export class PopularityProcess {
     this.#random = random;
     this.#objectAt = random.shuffle(Array.from({ length: objects }, (_, i) => i));
     this.#probability = rankProbabilities(spec, objects);
-    this.#cumulative = new Float64Array(objects);
-    let sum = 0;
-    for (let rank = 0; rank < objects; rank++) this.#cumulative[rank] = sum += this.#probability[rank]!;
+    this.#cumulative = cumulate(this.#probability);
   }
 
   /** Applies every shift and swap that is due; time never goes back. */

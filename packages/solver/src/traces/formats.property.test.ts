@@ -2,7 +2,7 @@
 import { parse } from "csv-parse/sync";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { guessLogFormat } from "./guess-format.ts";
+import { guessLogFormat } from "./log-formats.ts";
 import type { LogFormat, LogRecord } from "./log-formats.ts";
 import { TraceBuilder, type Trace } from "./trace.ts";
 

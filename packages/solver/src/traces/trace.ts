@@ -6,6 +6,7 @@
  * 2015, section 3). The share halves whenever the reads outgrow their limit, so that one pass suffices.
  */
 import { SolverError } from "../errors.ts";
+import { grown } from "../grown.ts";
 import { lineParser, parseCsvRecord } from "./log-formats.ts";
 import type { LineParser, LogFormat, LogLine, LogRecord } from "./log-formats.ts";
 
@@ -166,13 +167,9 @@ export class TraceBuilder {
 
   #grow(): void {
     const size = 2 * this.#object.length;
-    const grown = <T extends Float64Array | Int32Array | Int16Array>(into: T, values: T): T => {
-      into.set(values);
-      return into;
-    };
-    this.#seconds = grown(new Float64Array(size), this.#seconds);
-    this.#object = grown(new Int32Array(size), this.#object);
-    this.#pop = grown(new Int16Array(size), this.#pop);
+    this.#seconds = grown(this.#seconds, size);
+    this.#object = grown(this.#object, size);
+    this.#pop = grown(this.#pop, size);
   }
 
   /** Drops half of the objects, with all of their reads. */
@@ -236,8 +233,36 @@ export class TraceBuilder {
   }
 }
 
+/**
+ * Keeps about `readsMax` reads: all reads of the objects whose key hashes below a threshold (SHARDS, Waldspurger et
+ * al., FAST 2015). Returns a shorter log as it is, and also one that has too few objects to choose from.
+ */
+export function sampleTrace(trace: Trace, readsMax: number): Trace {
+  const wanted = Math.min(1, readsMax / trace.object.length);
+  if (wanted === 1) return trace;
+  const numbers = new Int32Array(trace.keys.length).fill(-1);
+  const kept: number[] = [];
+  for (const [object, key] of trace.keys.entries()) {
+    if (placeOf(key) >= wanted * trace.share) continue;
+    numbers[object] = kept.length;
+    kept.push(object);
+  }
+  const reads = Uint32Array.from(trace.object.keys()).filter((at) => numbers[trace.object[at]!]! >= 0);
+  // Too few objects to choose from: the whole log is slow, but a sample would be wrong.
+  if (reads.length < readsMax / 4) return trace;
+  return {
+    ...trace,
+    keys: kept.map((object) => trace.keys[object]!),
+    bytes: Float64Array.from(kept, (object) => trace.bytes[object]!),
+    seconds: Float64Array.from(reads, (at) => trace.seconds[at]!),
+    object: Int32Array.from(reads, (at) => numbers[trace.object[at]!]!),
+    pop: Int16Array.from(reads, (at) => trace.pop[at]!),
+    share: (trace.share * kept.length) / numbers.length,
+  };
+}
+
 /** A place in [0, 1) that depends on the key alone: FNV-1a, finished as MurmurHash3 is. */
-export function placeOf(key: string): number {
+function placeOf(key: string): number {
   let h = 0x811c9dc5;
   for (let i = 0; i < key.length; i++) h = Math.imul(h ^ key.charCodeAt(i), 0x01000193);
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

@@ -4,8 +4,8 @@ import { dataOfLog } from "../advisor/log-data.ts";
 import { seededRandom } from "../random.ts";
 import { parseScenario, withCacheFactor } from "../simulator/scenario/scenario.ts";
 import { simulate, type SimulationRow } from "../simulator/simulate.ts";
-import { guessLogFormat } from "./guess-format.ts";
-import { sampleTrace } from "./sample.ts";
+import { guessLogFormat } from "./log-formats.ts";
+import { sampleTrace } from "./trace.ts";
 import { TraceBuilder, type Trace, type TraceOptions } from "./trace.ts";
 import type { LogFormat, LogRecord } from "./log-formats.ts";
 

@@ -89,7 +89,7 @@ export class PopularityGrid {
 }
 
 /** Likelihood of a run of requests for other objects. */
-export interface SilenceLikelihood {
+interface SilenceLikelihood {
   /** For each level, the probability of silence over the whole run. */
   readonly whole: Float64Array;
   /** For each level, the probability of silence over the rest of the run from a moment anywhere in it. */

@@ -3,6 +3,7 @@
  * a crowd of objects that cannot be distinguished.
  */
 
+import { grown } from "../../grown.ts";
 import type { PopularityGrid } from "./popularity-grid.ts";
 import type { SnapshotList, SnapshotReader } from "../../policy/snapshot.ts";
 
@@ -65,10 +66,10 @@ export class Posteriors {
     const size = experts * this.#levels;
     if (to >= this.#updatedAt.length) {
       const places = Math.min(2 * this.#updatedAt.length, this.#placesMax);
-      this.#share = grow(this.#share, places * size);
-      this.mean = grow(this.mean, places * experts);
-      this.#scale = grow(this.#scale, places * experts);
-      this.#updatedAt = grow(this.#updatedAt, places);
+      this.#share = grown(this.#share, places * size);
+      this.mean = grown(this.mean, places * experts);
+      this.#scale = grown(this.#scale, places * experts);
+      this.#updatedAt = grown(this.#updatedAt, places);
     }
     this.#share.copyWithin(to * size, from * size, (from + 1) * size);
     this.mean.copyWithin(to * experts, from * experts, (from + 1) * experts);
@@ -178,10 +179,4 @@ export class Posteriors {
       for (let g = 0; g < levels; g++) prior[g]! += times * share[at * levels + g]!;
     }
   }
-}
-
-function grow<T extends Float64Array | Float32Array>(numbers: T, length: number): T {
-  const grown = new (numbers.constructor as new (length: number) => T)(length);
-  grown.set(numbers);
-  return grown;
 }

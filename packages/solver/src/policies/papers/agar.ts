@@ -15,7 +15,7 @@ import { packSnapshot, type SnapshotReader } from "../../policy/snapshot.ts";
 /**
  * `alpha`: weight of the newest period in the average, above 0 and at most 1. `earlyStop`: see the head of this file.
  */
-export interface AgarSettings {
+interface AgarSettings {
   readonly alpha: number;
   readonly earlyStop: boolean;
 }

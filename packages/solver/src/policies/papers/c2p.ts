@@ -10,8 +10,7 @@ import { chooseVictim, type ReplacementCandidate } from "../../cooperation/repla
 import { keptObjects, type Policy, type PolicyCache } from "../../policy/policy.ts";
 import { packSnapshot, type SnapshotReader } from "../../policy/snapshot.ts";
 
-/** The settings of the policy. */
-export interface C2pSettings {
+interface C2pSettings {
   /** Reads closer than this are ordered by time, others by hits; the paper does not print Algorithm 1's threshold. */
   readonly affinitySeconds: number;
 }

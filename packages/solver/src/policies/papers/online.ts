@@ -6,12 +6,12 @@
  * Departures: our exact knapsack solves the small problem of lines 11-12. It finds the same optimum as Algorithms 1-2,
  * against which a test compares it. Room is counted in weight, so that objects may differ in size.
  */
-import { solveKnapsack } from "../../knapsack/index.ts";
+import { configureSome } from "../../policy/configure.ts";
 import { keptObjects, type Policy, type PolicyCache } from "../../policy/policy.ts";
 import { packSnapshot, type SnapshotReader } from "../../policy/snapshot.ts";
 
 /** How fast counts fade: every `everySeconds` seconds they are multiplied by `decay` (0 to 1). */
-export interface OnlineSettings {
+interface OnlineSettings {
   readonly decay: number;
   readonly everySeconds: number;
 }
@@ -101,28 +101,13 @@ class OnlinePolicy implements Policy {
   /** Lines 10-13: gives the candidates their best share of the free room and of their own. */
   #divide(candidates: readonly number[]): void {
     const cache = this.#cache;
-    let capacity = cache.capacity - cache.used;
-    for (const object of candidates) capacity += this.#weightOf(object);
-    const start = [0];
-    const weights: number[] = [];
-    const values: number[] = [];
-    for (const object of candidates) {
-      for (let d = 1; d <= cache.kOf(object); d++) {
-        weights.push(d * cache.chunkWeight[object]!);
-        values.push(this.#valueOf(object, d));
-      }
-      start.push(weights.length);
-    }
-    const { choice } = solveKnapsack({
-      capacity,
-      start: Uint32Array.from(start),
-      weights: Float64Array.from(weights),
-      values: Float64Array.from(values),
-    });
+    const free = cache.capacity - cache.used;
+    const room = candidates.reduce((sum, object) => sum + this.#weightOf(object), free);
+    const { count } = configureSome(cache, this.#counters, candidates, room);
     for (const object of candidates) cache.keep(object, 0);
     for (const [i, object] of candidates.entries()) {
-      cache.keep(object, choice[i]! + 1);
-      if (choice[i]! >= 0) this.#cached.add(object);
+      cache.keep(object, count[i]!);
+      if (count[i]! > 0) this.#cached.add(object);
       else this.#cached.delete(object);
     }
   }

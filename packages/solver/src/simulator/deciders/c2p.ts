@@ -75,10 +75,6 @@ export class C2pDecider implements Decider {
     this.#exchange(seconds * 1000);
   }
 
-  onLatency(): void {}
-
-  onTruth(): void {}
-
   /** Sends and delivers all messages that are due by now, each at its own moment. */
   #exchange(nowMs: number): void {
     for (const [from, events] of this.#events.entries()) {

@@ -16,8 +16,8 @@ export interface Decider {
   onPeriod(seconds: number): void;
   /** Called between two periods; missing where caches change at every request. */
   onExchange?(seconds: number): void;
-  onLatency(seconds: number): void;
-  onTruth(probability: Float64Array, seconds: number): void;
+  onLatency?(seconds: number): void;
+  onTruth?(probability: Float64Array, seconds: number): void;
 }
 
 /**
@@ -70,11 +70,11 @@ export class PeriodicDecider implements Decider {
   }
 
   onLatency(seconds: number): void {
-    this.#decider.onLatency(seconds);
+    this.#decider.onLatency?.(seconds);
   }
 
   onTruth(probability: Float64Array, seconds: number): void {
-    this.#decider.onTruth(probability, seconds);
+    this.#decider.onTruth?.(probability, seconds);
   }
 }
 

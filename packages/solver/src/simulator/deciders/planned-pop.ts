@@ -43,15 +43,9 @@ export class PlannedPop {
   constructor(
     pop: number,
     caches: Caches,
-    {
-      policy,
-      shapes,
-      neighbours,
-    }: {
-      readonly policy: string;
-      readonly shapes: readonly ObjectShape[];
-      readonly neighbours: readonly number[];
-    },
+    policy: string,
+    shapes: readonly ObjectShape[],
+    neighbours: readonly number[],
   ) {
     this.pop = pop;
     this.#caches = caches;

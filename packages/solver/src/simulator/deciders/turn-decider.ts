@@ -5,8 +5,8 @@
  */
 import * as v from "valibot";
 import { checked, integer } from "../../checked.ts";
-import { ALL_POLICY_NAMES } from "../../policies/compared.ts";
-import { SolverError } from "../../errors.ts";
+import { COMPARED } from "../../policies/compared.ts";
+import { policyNamed } from "../../policies/registry.ts";
 import { NEAREST_MAX, nearestPeers } from "../../cooperation/neighbours.ts";
 import type { PeerMessage } from "../../cooperation/peer-message.ts";
 import type { Random } from "../../random.ts";
@@ -38,21 +38,13 @@ export class TurnDecider implements Decider {
 
   /** Throws SCENARIO_INVALID for an unknown policy or setting. */
   constructor(caches: Caches, { policy, settings }: SystemSpec, random: Random) {
-    if (!ALL_POLICY_NAMES.includes(policy)) {
-      throw new SolverError(
-        "SCENARIO_INVALID",
-        `no policy has the name ${policy}: choose one of ${ALL_POLICY_NAMES.join(", ")}`,
-        {
-          policy,
-        },
-      );
-    }
+    policyNamed(policy, COMPARED);
     const { nearest, ...wire } = checked(settingsSchema, settings, policy);
     const { pops } = caches.world;
     const shapes = shapesOf(caches);
     this.wantsTruth = policy === "clairvoyant";
     const neighbours = neighboursIn(caches, nearest);
-    this.#pops = pops.map((_, pop) => new PlannedPop(pop, caches, { policy, shapes, neighbours: neighbours[pop]! }));
+    this.#pops = pops.map((_, pop) => new PlannedPop(pop, caches, policy, shapes, neighbours[pop]!));
     this.#wire = new Wire(pops, wire, random, neighbours);
   }
 

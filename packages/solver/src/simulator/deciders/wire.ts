@@ -4,18 +4,16 @@ import { number } from "../../checked.ts";
 import type { Random } from "../../random.ts";
 import type { PopSpec } from "../scenario/scenario.ts";
 
-/** How messages travel. */
-export interface WireSettings {
-  /** How long a message travels. Default: half of the latency between the two PoPs. */
-  readonly delayMs?: number | undefined;
-  readonly lossProbability: number;
-}
+/** The settings of a system that say how messages travel. */
+export const WIRE_SETTINGS = {
+  /** Default: half of the latency between the two PoPs. */
+  delayMs: v.optional(number(0)),
+  lossProbability: v.optional(number(0, 1), 0),
+};
+const settingsSchema = v.object(WIRE_SETTINGS);
+type WireSettings = v.InferOutput<typeof settingsSchema>;
 
-/** The settings of a system that say how. */
-export const WIRE_SETTINGS = { delayMs: v.optional(number(0)), lossProbability: v.optional(number(0, 1), 0) };
-
-/** A message at its destination. */
-export interface Arrival<M> {
+interface Arrival<M> {
   readonly arrivesMs: number;
   /** The receiving PoP. */
   readonly to: number;

@@ -1,8 +1,6 @@
 /** A scenario of the simulator: what its JSON may hold, and what it is with all defaults filled in. */
 import * as v from "valibot";
-import { checked, integer, number, refuse } from "../../checked.ts";
-
-type Immutable<T> = T extends Float64Array ? T : { readonly [K in keyof T]: Immutable<T[K]> };
+import { checked, integer, number, refuse, type Immutable } from "../../checked.ts";
 
 const codeShape = v.pipe(
   v.object({ k: integer(1), m: integer(0) }),
@@ -13,6 +11,7 @@ const codeShape = v.pipe(
 /** A code of k data and m parity chunks, at most 30 in all. */
 export type CodeShape = Immutable<v.InferOutput<typeof codeShape>>;
 
+/** Object sizes in bytes: one for all, a lognormal distribution, or one number per object. */
 const objectBytes = v.union([
   integer(1),
   v.pipe(
@@ -24,9 +23,6 @@ const objectBytes = v.union([
     v.transform(({ medianBytes, sigma }) => ({ medianBytes, sigma })),
   ),
 ]);
-
-/** Object sizes in bytes: one for all, a lognormal distribution, or one number per object. */
-export type ObjectBytes = Immutable<v.InferOutput<typeof objectBytes>>;
 
 const objects = v.pipe(
   v.strictObject({ count: integer(1), bytes: objectBytes }),
@@ -117,7 +113,7 @@ const read = v.strictObject({
 });
 
 /** How a system reads. */
-export type ReadSpec = Immutable<v.InferOutput<typeof read>>;
+type ReadSpec = Immutable<v.InferOutput<typeof read>>;
 
 const client = v.strictObject({
   /** Whether a late read, as 5 of 100 are, asks for one more chunk, and again when that chunk is late. */

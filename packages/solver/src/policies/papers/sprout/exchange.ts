@@ -9,7 +9,7 @@ import { projectOnto } from "./project.ts";
 import { costOf, crowdingOf } from "./requests.ts";
 
 /** Numbers of cached chunks, and the best requests found for them. */
-export interface Choice extends Requests {
+interface Choice extends Requests {
   readonly cached: Int32Array;
 }
 

@@ -72,7 +72,7 @@ function serversOf(regions: readonly number[], regionCount: number): number[] {
  * A server that serves n chunks at a time, each in s = latency x (1 - u) on average, is busy for the share u of the
  * time when arrivals x s / n = u. So n follows from the arrivals of reads that ask all servers alike.
  */
-export function asServers({ latency, utilization }: StorageView, files: readonly SproutFile[]): Server[] {
+function asServers({ latency, utilization }: StorageView, files: readonly SproutFile[]): Server[] {
   const count = 1 + Math.max(...files.flatMap(({ servers }) => servers));
   const arrivals = new Float64Array(count);
   for (const { servers, k, readsPerSecond } of files) {

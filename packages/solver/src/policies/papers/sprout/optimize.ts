@@ -28,8 +28,7 @@ export interface SproutPlan {
   readonly rounds: readonly number[];
 }
 
-/** When the search ends. */
-export interface SproutLimits {
+interface SproutLimits {
   /** A round that gains less than this share ends the search. Default 1e-4. */
   readonly gainMin?: number;
   /** Rounds at most. Default 20. */

@@ -6,7 +6,7 @@ import type { SproutFile } from "./files.ts";
 export type Probabilities = readonly Float64Array[];
 
 /** The queues at the servers, and what more load would cost. */
-export interface Crowding {
+interface Crowding {
   readonly queues: readonly QueueMoments[];
   /** Per server: how much one more request per second lengthens the bounds of all reads of a second, in seconds. */
   readonly crowding: Float64Array;

@@ -1,11 +1,11 @@
 /** The contract of all policies, as tests to run over each. */
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { COMPARED } from "./compared.ts";
-import { createPolicy } from "./registry.ts";
-import type { Policy } from "../policy/policy.ts";
-import { seededRandom, type Random } from "../random.ts";
-import { RecordingCache } from "../../test/recording-cache.ts";
+import { COMPARED } from "../src/policies/compared.ts";
+import { createPolicy } from "../src/policies/registry.ts";
+import type { Policy } from "../src/policy/policy.ts";
+import { seededRandom, type Random } from "../src/random.ts";
+import { RecordingCache } from "./recording-cache.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
