@@ -7,7 +7,7 @@ import type { Manifest } from "@agarose/core/format";
 import { BlockMemory } from "@agarose/core/read";
 import type { ObjectShape, RegionEstimate } from "@agarose/solver/planner";
 import { withTimeout } from "../runtime/async.ts";
-import { OPERATIONS_MAX } from "../runtime/operation-budget.ts";
+import { OPERATIONS_MAX } from "../runtime/budget.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { Spending } from "./spending.ts";
 import { advance, fetchedBytes, fetchedBytesPerStripe, type CacheChange } from "./cache-change.ts";
@@ -82,7 +82,7 @@ export class CacheWriter {
   /** Returns the most bytes that `apply` will fetch from the regions while they are sound. */
   fetchesAtMost({ fill }: CacheChange): number {
     const bytes = fill.reduce((sum, job) => sum + fetchedBytes(job), 0);
-    return Math.min(bytes, this.#books.egressBudget.bytesLeft);
+    return Math.min(bytes, this.#books.egressBudget.left);
   }
 
   /** Applies `change` within time and budget. Rejects when the ledger cannot be written. */
@@ -139,7 +139,7 @@ export class CacheWriter {
       // In the worst case no chunk comes from its region or a peer, and a rebuild tries all other chunks.
       const sources = this.#context.cache.peers ? 2 : 1;
       const operations = sources * (entry.target.length + object.k + object.m) + 4;
-      const isRefused = egressBudget.bytesLeft <= 0 || egressBudget.bytesLeft < bytes;
+      const isRefused = egressBudget.left <= 0 || egressBudget.left < bytes;
       if (isRefused) this.counts.refused++;
       const isDone =
         !isRefused &&

@@ -1,6 +1,7 @@
 import type { Clock } from "@agarose/core";
 import { expect, test } from "vitest";
-import { ConfigurationSnapshot, formatConfiguration, parseConfiguration, type Configuration } from "./configuration.ts";
+import { KvSnapshot } from "../runtime/kv-snapshot.ts";
+import { CONFIGURATION, formatConfiguration, parseConfiguration, type Configuration } from "./configuration.ts";
 
 const configuration = (epoch: number): Configuration => ({
   epoch,
@@ -38,7 +39,7 @@ function manualClock(): Clock & { advance(ms: number): void; killTimers(): void 
 
 function setUp() {
   const clock = manualClock();
-  const store = new ConfigurationSnapshot(clock);
+  const store = new KvSnapshot(clock, CONFIGURATION);
   const reads: PromiseWithResolvers<string | null>[] = [];
   const kv = {
     get: () => {

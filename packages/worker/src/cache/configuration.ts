@@ -2,10 +2,9 @@
  * The configuration in force: what this PoP caches and how it sees the regions. The cache manager publishes it as one
  * KV value each period; isolates keep it in memory.
  */
-import type { Clock } from "@agarose/core";
 import type { RegionEstimate } from "@agarose/solver/planner";
 import * as v from "valibot";
-import { KvSnapshot } from "../runtime/kv-snapshot.ts";
+import type { KvSnapshotOptions } from "../runtime/kv-snapshot.ts";
 import { parseJson } from "../runtime/variables.ts";
 import { chunksSchema, stringsSchema } from "./held.ts";
 
@@ -65,12 +64,12 @@ export const CONFIGURATION_NAME = "configuration";
 /** The configuration before the first one was published. */
 export const CONFIGURATION_EMPTY: Configuration = { epoch: 0, at: 0, cached: new Map(), regions: [] };
 
-/** The configuration in the memory of one isolate. */
-export class ConfigurationSnapshot extends KvSnapshot<Configuration> {
-  constructor(clock: Clock) {
-    super(clock, { name: CONFIGURATION_NAME, empty: CONFIGURATION_EMPTY, parse: parseConfiguration });
-  }
-}
+/** The KV value of the configuration, for `KvSnapshot`. */
+export const CONFIGURATION: KvSnapshotOptions<Configuration> = {
+  name: CONFIGURATION_NAME,
+  empty: CONFIGURATION_EMPTY,
+  parse: parseConfiguration,
+};
 
 /** Returns a stored configuration, or undefined for a malformed one: then nothing counts as cached. */
 export function parseConfiguration(text: string): Configuration | undefined {

@@ -10,7 +10,7 @@ import type { ExchangeReport } from "./ledger.ts";
 import { observe } from "./period.ts";
 import { openBooks, type PeriodBooks, type PeriodContext } from "./period-context.ts";
 import { planPeriod, type PeriodPlan } from "./period-plan.ts";
-import { fillParts, fillStripe, type StripeFillOptions } from "./stripe-fill.ts";
+import { fillParts, fillStripe } from "./stripe-fill.ts";
 
 /** An exchange starts no new fill after this. */
 const WORK_MS = 4_000;
@@ -60,12 +60,12 @@ export async function runExchange(
     books.onError(error);
   } finally {
     const { egressBudget, writeBudget } = books;
-    if (egressBudget.spentBytes > 0) {
-      await state.spend(writeBudget.priceOf(0, 0), egressBudget.of(egressBudget.spentBytes));
+    if (egressBudget.used > 0) {
+      await state.spend(writeBudget.priceOf(0, 0), egressBudget.of(egressBudget.used));
     }
     await state.endLease();
   }
-  const fetchedBytes = books.egressBudget.spentBytes;
+  const fetchedBytes = books.egressBudget.used;
   const ended = { at: system.now(), ms: system.clock.now() - startMs };
   return { ...ended, asked: plan?.candidates ?? 0, added, fetchedBytes, kept: kept.size, errors };
 }
@@ -88,7 +88,10 @@ function additions(
     .filter(({ k, chunkBytes }) => (bytes += k * chunkBytes) <= ADDED_BYTES_MAX);
 }
 
-/** Keeps the data chunks of all stripes. Resolves to whether it did. Never rejects. */
+/**
+ * Keeps the data chunks of all stripes, with what reads have just fetched of them. Resolves to whether it did. Never
+ * rejects.
+ */
 async function keepObject(
   context: Pick<PeriodContext, "settings" | "cache" | "system">,
   books: Pick<PeriodBooks, "egressBudget" | "onError">,
@@ -101,7 +104,7 @@ async function keepObject(
   const bytes = object.k * object.chunkBytes;
   // In the worst case every chunk is asked for once, and each stripe takes a get and a put of the Cache API.
   const operations = object.stripes * (object.k + object.m + 2);
-  if (egressBudget.bytesLeft < bytes || !budget.allows(operations)) return false;
+  if (egressBudget.left < bytes || !budget.allows(operations)) return false;
   try {
     return await egressBudget.hold(bytes, () =>
       budget.hold(operations, async () => {
@@ -109,9 +112,14 @@ async function keepObject(
         if (!manifest) return false;
         const stripes = Array.from({ length: object.stripes }, (_, stripe) => stripe);
         const peers = await context.cache.peers?.sourcesOf(manifest);
-        await inParallel(STRIPES_AT_ONCE, stripes, (stripe) =>
-          keepStripe(context, books, estimates, { manifest, stripe, peers }),
-        );
+        const wanted = Array.from({ length: object.k }, (_, chunk) => chunk);
+        await inParallel(STRIPES_AT_ONCE, stripes, async (stripe) => {
+          const parts = fillParts(context, books, estimates, { manifest, stripe });
+          const { chunks } = await fillStripe({ ...parts, manifest, stripe, peers, wanted, stored: [] });
+          budget.spend();
+          const data = wanted.map((chunk) => chunks.get(chunk)!);
+          await context.cache.fetched.keep(object.version, stripe, data);
+        });
         return true;
       }),
     );
@@ -119,27 +127,4 @@ async function keepObject(
     books.onError(error);
     return false;
   }
-}
-
-/** Keeps one stripe, with what reads have just fetched of it. Rejects as `fillStripe` does. */
-async function keepStripe(
-  context: Pick<PeriodContext, "settings" | "cache" | "system">,
-  books: Pick<PeriodBooks, "egressBudget">,
-  estimates: readonly RegionEstimate[],
-  object: Pick<StripeFillOptions, "manifest" | "stripe" | "peers">,
-): Promise<void> {
-  const { version, k } = object.manifest;
-  const data = Array.from({ length: k }, (_, chunk) => chunk);
-  const { chunks } = await fillStripe({
-    ...fillParts(context, books, estimates, object),
-    ...object,
-    wanted: data,
-    stored: [],
-  });
-  context.system.budget.spend();
-  await context.cache.fetched.keep(
-    version,
-    object.stripe,
-    data.map((chunk) => chunks.get(chunk)!),
-  );
 }

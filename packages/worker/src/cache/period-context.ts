@@ -5,7 +5,7 @@ import type { ChunkSource } from "@agarose/core/sources";
 import type { RegionEstimate } from "@agarose/solver/planner";
 import type { OwnTurn } from "../peers/cooperation.ts";
 import type { PopSettings } from "../peers/peer-settings.ts";
-import type { OperationBudget } from "../runtime/operation-budget.ts";
+import type { Budget } from "../runtime/budget.ts";
 import type { CacheContext, ChunkCache } from "../read/chunk-cache.ts";
 import type { FetchedStripes } from "../read/fetched-stripes.ts";
 import type { RegionSettings } from "../regions/region-settings.ts";
@@ -14,10 +14,9 @@ import type { Configuration } from "./configuration.ts";
 import type { PopSnapshot, PopState } from "./pop-state.ts";
 import type { CacheLatency } from "./cache-latency.ts";
 import type { CacheSettings } from "./cache-settings.ts";
-import { EgressBudget } from "./egress-budget.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { PlannerKeeper } from "./planner-keeper.ts";
-import { WriteBudget } from "./write-budget.ts";
+import { EgressBudget, WriteBudget } from "./write-budget.ts";
 
 /** `PopState` as a period calls it. */
 export type StatePort = Rpc<
@@ -91,7 +90,7 @@ export interface PeriodCache {
 export interface PeriodSystem {
   /** Counts against `budget`. */
   readonly fetch: FetchPort;
-  readonly budget: OperationBudget;
+  readonly budget: Budget;
   readonly clock: Clock;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -70,7 +70,7 @@ export async function planPeriod(
     const isFree = mayChange || settings.policy === "off";
     return affordableChange(isFree ? change : leftovers(change, ledger), [...ledger.values()], {
       writes: writeBudget.writesLeft,
-      egressBytes: egressBudget.bytesLeft,
+      egressBytes: egressBudget.left,
       capacityBytes: settings.cacheBytes,
     });
   };

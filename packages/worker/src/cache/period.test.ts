@@ -3,7 +3,7 @@ import { concat } from "@agarose/core/format";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { expect, test } from "vitest";
 import { memoryBuckets, putObject, randomBytes, REGIONS } from "../../test/objects.ts";
-import { OperationBudget } from "../runtime/operation-budget.ts";
+import { Budget } from "../runtime/budget.ts";
 import { runPeriod } from "./period.ts";
 import type { PeriodContext, StatePort } from "./period-context.ts";
 import { ChunkCache, type CacheContext } from "../read/chunk-cache.ts";
@@ -135,14 +135,14 @@ async function setUp(stripes: number) {
   const kv = new MemoryKv();
   const published: Configuration[] = [];
   const fetchWithin =
-    (budget: OperationBudget): FetchPort =>
+    (budget: Budget): FetchPort =>
     async (url, { headers }) => {
       budget.spend();
       // Far enough that the edge is worth something.
       await new Promise((resolve) => setTimeout(resolve, 10));
       return buckets.respond(url, headers);
     };
-  const options = (namespace = kv.view().namespace, budget = new OperationBudget()): PeriodContext => ({
+  const options = (namespace = kv.view().namespace, budget = new Budget()): PeriodContext => ({
     settings: {
       pop: "fra",
       regions: REGIONS.map((name) => ({ name, url: `http://b/${name}`, popUrl: `http://b/${name}` })),
@@ -206,9 +206,9 @@ test("a period that is killed in the middle promises nothing, and the next one c
 test("a period ends within its budget, and several of them finish the work", async () => {
   const { options, stripesInKv, state, manifest } = await setUp(40);
   const reports: PeriodReport[] = [];
-  expect(new OperationBudget().allows(1_000)).toBe(true);
-  expect(new OperationBudget().allows(1_001)).toBe(false);
-  for (let i = 0; i < 9; i++) reports.push((await runPeriod(options(undefined, new OperationBudget(120))))!);
+  expect(new Budget().allows(1_000)).toBe(true);
+  expect(new Budget().allows(1_001)).toBe(false);
+  for (let i = 0; i < 9; i++) reports.push((await runPeriod(options(undefined, new Budget(120))))!);
   for (const { operations } of reports) expect(operations).toBeLessThanOrEqual(120);
   expect(reports[0]!.left).toBeGreaterThan(0);
   const written = reports.reduce((sum, report) => sum + report.written, 0);
@@ -231,7 +231,7 @@ test("the budget holds in the worst case too: regions that fail are asked, and t
   const bucketNames = [...buckets.objects.keys()].filter((name) => /^r[01]\/chunks/.test(name));
   expect(bucketNames).toHaveLength(2);
   for (const name of bucketNames) buckets.objects.set(name, new Uint8Array(1));
-  const report = (await runPeriod(options(undefined, new OperationBudget(120))))!;
+  const report = (await runPeriod(options(undefined, new Budget(120))))!;
   expect(report.reconstructed).toBeGreaterThan(0);
   expect(report.operations).toBeLessThanOrEqual(120);
   expect(manifest.placement.slice(0, 2)).toEqual(["r0", "r1"]);

@@ -115,7 +115,7 @@ async function write(
       const { writes, reads } = writeBudget.spent;
       await state.spend(
         writeBudget.priceOf(writes - reserved.writes, reads - reserved.reads),
-        egressBudget.of(egressBudget.spentBytes - reservedBytes),
+        egressBudget.of(egressBudget.used - reservedBytes),
       );
       saved = savings();
     }

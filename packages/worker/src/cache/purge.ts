@@ -6,18 +6,16 @@ import { AgaroseError } from "@agarose/core";
 import { orUndefined } from "@agarose/core/async";
 import { notifyPeers } from "../peers/cooperation.ts";
 import { sleep } from "../runtime/async.ts";
-import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";
+import { Budget, OPERATIONS_MAX } from "../runtime/budget.ts";
 import { forgetOriginObjects } from "../read/origin-object.ts";
 import type { Invocation } from "../runtime/invocation.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { PopSnapshot } from "./pop-state.ts";
 import { CacheWriter } from "./cache-writer.ts";
-import { EgressBudget } from "./egress-budget.ts";
 import { LEASE_MS } from "./period.ts";
 import { periodContext } from "./tick.ts";
-import type { PeriodContext } from "./period-context.ts";
+import { openBooks, type PeriodContext } from "./period-context.ts";
 import { publishConfiguration } from "./publish.ts";
-import { WriteBudget } from "./write-budget.ts";
 
 /** Which keys to purge. */
 export interface PurgeRequest {
@@ -47,7 +45,7 @@ const WORK_MS = 20_000;
 export async function purge(request: PurgeRequest, invocation: Invocation): Promise<PurgeReport> {
   const { isolate } = invocation;
   const context = periodContext(invocation, {
-    budget: new OperationBudget(Math.min(OPERATIONS_MAX, isolate.settings.subrequestsMax)),
+    budget: new Budget(Math.min(OPERATIONS_MAX, isolate.settings.subrequestsMax)),
     turn: { mayChange: false },
     onPublished: (published) => isolate.configuration.set(published),
   });
@@ -73,25 +71,24 @@ async function remove(
   { env }: Invocation,
 ): Promise<PurgeReport> {
   const { settings, state, cache, system } = context;
-  const errors: string[] = [];
-  const note = (error: unknown): void => void errors.push(String(error));
-  const ledger = new Map(snapshot.ledger.map((entry) => [entry.version, entry]));
+  // A purge removes everything whatever it costs; its operations only count.
+  const spending = { ...settings.spending, usdPerPeriod: Infinity, usdPerMonth: Infinity };
+  const unspent = { ledger: snapshot.ledger, spending: undefined, fillEgress: undefined };
+  const { books, errors } = openBooks({ settings: { ...settings, spending }, system }, unspent);
+  const { ledger, writeBudget } = books;
   const evict = matching.map((entry) => ({ ...entry, chunks: [], target: [], done: 0 }));
   for (const entry of evict) ledger.set(entry.version, entry);
   await state.record(evict);
-  const published = await publishConfiguration(context, ledger.values(), snapshot.regions).catch(note);
+  const published = await publishConfiguration(context, ledger.values(), snapshot.regions).catch(books.onError);
   if (published) await notifyPeers(env, settings, published, false);
   for (const { version } of matching) cache.chunks.forget(version);
-  // A purge removes everything whatever it costs; its operations only count.
-  const unlimited = { ...settings.spending, usdPerPeriod: Infinity, usdPerMonth: Infinity };
-  const writeBudget = new WriteBudget(unlimited, undefined, system.now());
   writeBudget.spend({ writes: 1 });
-  const egressBudget = new EgressBudget(0, undefined, system.now());
-  const writer = new CacheWriter(
-    context,
-    { ledger, writeBudget, egressBudget, onError: note },
-    { estimates: snapshot.regions, manifestOf: async () => undefined, untilMs: system.clock.now() + WORK_MS },
-  );
+  const untilMs = system.clock.now() + WORK_MS;
+  const writer = new CacheWriter(context, books, {
+    estimates: snapshot.regions,
+    manifestOf: async () => undefined,
+    untilMs,
+  });
   await writer.apply({ evict, fill: [], announce: [] });
   await state.spend(writeBudget.spent);
   const { evicted, left } = writer.counts;

@@ -7,7 +7,7 @@ import { systemSha256 } from "@agarose/core";
 import type { Manifest } from "@agarose/core/format";
 import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
 import { log } from "../runtime/log.ts";
-import { OperationBudget, OPERATIONS_MAX } from "../runtime/operation-budget.ts";
+import { Budget, OPERATIONS_MAX } from "../runtime/budget.ts";
 import { FrontCache, recordHost } from "../read/front-cache.ts";
 import { Invocation } from "../runtime/invocation.ts";
 import { isolateOf, type Bindings } from "../runtime/isolate.ts";
@@ -113,7 +113,7 @@ export class PeriodicPopState extends PopState {
   async #period(env: Bindings, onTurn: (turn: OwnTurn) => Promise<void>): Promise<void> {
     const { settings, clock, configuration, peers } = isolateOf(env);
     // Finding manifests may take half of the subrequests, and the changes the other half.
-    const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
+    const budget = new Budget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
     const invocation = new Invocation(env, this.ctx, { onFetch: () => budget.spend() });
     const costMsPerByte = pricesOf(parseCacheSettings(env), settings.regions)?.egressPerByte;
     const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers, costMsPerByte });
@@ -140,7 +140,7 @@ export class PeriodicPopState extends PopState {
     const host = this.host();
     if (host !== undefined) recordHost(this.#env, host);
     const { settings } = isolateOf(this.#env);
-    const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
+    const budget = new Budget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
     const invocation = new Invocation(this.#env, this.ctx, { onFetch: () => budget.spend() });
     const turn = { mayChange: true, ...(this.#peers ? { peers: this.#peers } : {}) };
     const context = { ...periodContext(invocation, { budget, turn, onPublished() {} }), ...this.#memory };
@@ -170,7 +170,7 @@ async function tickOf(env: Bindings, context: RequestContext): Promise<void> {
 
 /** The separate parts of a period and a purge. */
 interface PeriodParts {
-  readonly budget: OperationBudget;
+  readonly budget: Budget;
   readonly turn: OwnTurn;
   readonly onPublished: (configuration: Configuration) => void;
 }

@@ -1,10 +1,9 @@
 import type { PlannedContents } from "@agarose/solver/planner";
 import { expect, test } from "vitest";
 import { affordableChange, diffCache, fetchedBytes } from "./cache-change.ts";
-import { EgressBudget } from "./egress-budget.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import { addEgress, addSpending, type FillEgress } from "./spending.ts";
-import { WriteBudget, type SpendingSettings } from "./write-budget.ts";
+import { EgressBudget, WriteBudget, type SpendingSettings } from "./write-budget.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 21);
 const prices: SpendingSettings = {
@@ -135,15 +134,15 @@ test("a fill fetches the chunks that it lacks, and k where one of those is compu
 });
 
 test("an egress budget is of one day, UTC", async () => {
-  const left = (before?: FillEgress): number => new EgressBudget(1_000, before, NOW_MS).bytesLeft;
+  const left = (before?: FillEgress): number => new EgressBudget(1_000, before, NOW_MS).left;
   expect(left()).toBe(1_000);
   expect(left({ day: "2026-11-21", bytes: 700 })).toBe(300);
   expect(left({ day: "2026-11-21", bytes: 1_700 })).toBe(0);
   expect(left({ day: "2026-11-20", bytes: 700 })).toBe(1_000);
   const budget = new EgressBudget(1_000, undefined, NOW_MS);
   budget.spend(100);
-  await budget.hold(300, async () => expect(budget.bytesLeft).toBe(600));
-  expect(budget.bytesLeft).toBe(900);
+  await budget.hold(300, async () => expect(budget.left).toBe(600));
+  expect(budget.left).toBe(900);
   const added = addEgress(addEgress(undefined, budget.of(500)), budget.of(-400));
   expect(added).toEqual({ day: "2026-11-21", bytes: 100 });
   expect(addEgress(added, { day: "2026-11-22", bytes: 5 })).toEqual({ day: "2026-11-22", bytes: 5 });

@@ -1,5 +1,6 @@
-/** The money that one period may spend on KV operations. Pure. */
-import { currentSpending, monthOf, type Spending } from "./spending.ts";
+/** What one period may spend: money on KV operations, and egress on fills. Pure. */
+import { Budget } from "../runtime/budget.ts";
+import { currentEgress, currentSpending, monthOf, type FillEgress, type Spending } from "./spending.ts";
 
 /** Prices of KV operations, and limits on what the cache manager spends on them. */
 export interface SpendingSettings {
@@ -72,5 +73,22 @@ export class WriteBudget {
       reads,
       usd: (writes * writeUsdPerMillion + reads * readUsdPerMillion) / 1e6,
     };
+  }
+}
+
+/** The limit on bytes that fills fetch from the regions in one day. */
+export class EgressBudget extends Budget {
+  readonly #day: string;
+
+  /** @param spent in earlier periods. */
+  constructor(bytesPerDay: number, spent: FillEgress | undefined, nowMs: number) {
+    const { day, bytes } = currentEgress(spent, nowMs);
+    super(bytesPerDay - bytes);
+    this.#day = day;
+  }
+
+  /** Returns so many bytes as egress of this day. */
+  of(bytes: number): FillEgress {
+    return { day: this.#day, bytes };
   }
 }

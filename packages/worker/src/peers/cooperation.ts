@@ -5,6 +5,7 @@
 import type { Clock, FetchPort } from "@agarose/core";
 import { NEAREST_MAX, peerView, type PeerView } from "@agarose/solver/cooperation";
 import { timedMs } from "../runtime/async.ts";
+import type { KvSnapshot } from "../runtime/kv-snapshot.ts";
 import { log } from "../runtime/log.ts";
 import { durableObject, type PlaceBinding } from "../runtime/durable-objects.ts";
 import type { RegionProbe } from "../regions/region-estimates.ts";
@@ -16,7 +17,7 @@ import { popState, type PopStateBinding } from "../cache/pop-state-stub.ts";
 import { POPULAR_MAX } from "./peer-message.ts";
 import type { Peer, PopSettings } from "./peer-settings.ts";
 import type { PeerState } from "./peer-state.ts";
-import type { PeersSnapshot } from "./peers-snapshot.ts";
+import type { PeersInForce } from "./peers-snapshot.ts";
 
 /** The binding of `PeerState` (wrangler.toml). */
 export interface PeerStateBinding extends PlaceBinding {
@@ -42,7 +43,7 @@ export interface TurnOptions {
   readonly clock: Clock;
   readonly fetch: FetchPort;
   /** The peers in this isolate's memory, which the turn updates. */
-  readonly snapshot: PeersSnapshot;
+  readonly snapshot: KvSnapshot<PeersInForce>;
   /** The price of a byte by region, as milliseconds of a reader's waiting. Default: all are free. */
   readonly costMsPerByte?: ReadonlyMap<string, number> | undefined;
 }

@@ -1,9 +1,8 @@
 /**
  * The isolates' knowledge of the peers: the chunks that a read may ask them for. `PeerState` writes it as one KV value.
  */
-import type { Clock } from "@agarose/core";
 import * as v from "valibot";
-import { KvSnapshot } from "../runtime/kv-snapshot.ts";
+import type { KvSnapshotOptions } from "../runtime/kv-snapshot.ts";
 import { parseJson } from "../runtime/variables.ts";
 import { formatHeld, heldSchema } from "../cache/held.ts";
 
@@ -22,12 +21,12 @@ export const PEERS_NAME = "peers";
 /** The peers before the first publication, and of a PoP on its own. */
 export const PEERS_EMPTY: PeersInForce = { epoch: 0, peers: [] };
 
-/** The peers in the memory of one isolate. */
-export class PeersSnapshot extends KvSnapshot<PeersInForce> {
-  constructor(clock: Clock) {
-    super(clock, { name: PEERS_NAME, empty: PEERS_EMPTY, parse: parsePeersInForce });
-  }
-}
+/** The KV value of the peers, for `KvSnapshot`. */
+export const PEERS: KvSnapshotOptions<PeersInForce> = {
+  name: PEERS_NAME,
+  empty: PEERS_EMPTY,
+  parse: parsePeersInForce,
+};
 
 /** Returns a stored value, or undefined for a malformed one: then the previous value stays. */
 export function parsePeersInForce(text: string): PeersInForce | undefined {

@@ -24,23 +24,17 @@ export function monitorShard(env: MonitorBinding, shard: number): DurableObjectS
 
 /** Ends the period in every shard. Resolves to the `limit` most popular keys of each, most popular first. */
 export async function closePeriod(env: MonitorBinding, limit: number): Promise<KeyRequests[]> {
-  const popular = await Promise.all(shards(env).map((shard) => shard.closePeriod(limit)));
-  return popular.flat().toSorted((a, b) => b.popularity - a.popularity);
+  return fromAll(env, async (shard) => shard.closePeriod(limit));
 }
 
 /** Resolves to the `limit` most popular keys of each shard with requests since the last exchange or period. */
 export async function exchangeRequests(env: MonitorBinding, limit: number): Promise<KeyRequests[]> {
-  const asked = await Promise.all(shards(env).map((shard) => shard.exchange(limit)));
-  return asked.flat().toSorted((a, b) => b.popularity - a.popularity);
+  return fromAll(env, async (shard) => shard.exchange(limit));
 }
 
 /** Resolves to the `limit` most popular keys as of the last closed period, most popular first. */
 export async function popularKeys(env: MonitorBinding, limit: number): Promise<KeyPopularity[]> {
-  const popular = await Promise.all(shards(env).map((shard) => shard.popular(limit)));
-  return popular
-    .flat()
-    .toSorted((a, b) => b.popularity - a.popularity)
-    .slice(0, limit);
+  return (await fromAll(env, async (shard) => shard.popular(limit))).slice(0, limit);
 }
 
 /** Removes keys from the popularity. */
@@ -59,6 +53,15 @@ export async function announcePeers(env: MonitorBinding, epoch: number): Promise
 /** Resolves to the data center of each shard, as `findColo` finds it. */
 export async function monitorColos(env: MonitorBinding): Promise<(string | null)[]> {
   return Promise.all(shards(env).map(async (shard) => shard.colo()));
+}
+
+/** Resolves to the keys of all shards, most popular first. */
+async function fromAll<T extends KeyPopularity>(
+  env: MonitorBinding,
+  ask: (shard: DurableObjectStub<RequestMonitor>) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const answers = await Promise.all(shards(env).map(ask));
+  return answers.flat().toSorted((a, b) => b.popularity - a.popularity);
 }
 
 function shards(env: MonitorBinding): DurableObjectStub<RequestMonitor>[] {

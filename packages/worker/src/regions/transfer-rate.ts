@@ -34,14 +34,8 @@ export function observeTransfers(
   before: TransferMoments | undefined,
   samples: readonly TransferSample[],
 ): TransferMoments {
-  const { weight, bytes, ms, bytesBytes, bytesMs } = before ?? NONE;
-  const sum = {
-    weight: weight * KEEP,
-    bytes: bytes * KEEP,
-    ms: ms * KEEP,
-    bytesBytes: bytesBytes * KEEP,
-    bytesMs: bytesMs * KEEP,
-  };
+  const sum: { -readonly [Name in keyof TransferMoments]: number } = { ...(before ?? NONE) };
+  for (const name of Object.keys(NONE) as (keyof TransferMoments)[]) sum[name] *= KEEP;
   for (const sample of samples) {
     sum.weight += sample.weight;
     sum.bytes += sample.weight * sample.bytes;

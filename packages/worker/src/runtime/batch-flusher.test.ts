@@ -1,7 +1,7 @@
 import { SimulatedClock } from "@agarose/core/testing";
 import type { Clock } from "@agarose/core";
 import { expect, test } from "vitest";
-import { BatchFlusher, FLUSH_AFTER_MS_MAX } from "./batch-flusher.ts";
+import { BatchFlusher, FLUSH_AFTER_MS_MAX, InFlight } from "./batch-flusher.ts";
 
 /** Cloudflare ends an invocation 30 s after its answer, with all of its timers. */
 const WAIT_UNTIL_MS = 30_000;
@@ -64,4 +64,31 @@ test("plans another flush when the one before it died with its invocation", asyn
   flusher.plan(() => {});
   await time.advance(2_000);
   expect(flushes).toBe(1);
+});
+
+test("waits for every task in flight, whether it succeeds or fails", async () => {
+  const clock = new SimulatedClock();
+  const inFlight = new InFlight(clock);
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  void inFlight.add(first.promise);
+  inFlight.add(second.promise).catch(() => {});
+  let hasEnded = false;
+  const ended = inFlight.ended().then(() => (hasEnded = true));
+  first.resolve();
+  await Promise.resolve();
+  expect(hasEnded).toBe(false);
+  second.reject(new Error("refused"));
+  await ended;
+  expect(clock.now()).toBe(0);
+  expect(clock.pendingTimers).toBe(0);
+});
+
+test("waits once, for five seconds, for a task that never ends because its invocation was killed", async () => {
+  const clock = new SimulatedClock();
+  const inFlight = new InFlight(clock);
+  void inFlight.add(new Promise(() => {}));
+  await clock.run(inFlight.ended());
+  expect(clock.now()).toBe(5_000);
+  await clock.run(inFlight.ended());
+  expect(clock.now()).toBe(5_000);
 });

@@ -10,7 +10,7 @@ import { PEERS_EMPTY, type PeersInForce } from "../peers/peers-snapshot.ts";
 import type { WaitUntil } from "./batch-flusher.ts";
 import { Connections, regionFetch } from "./connections.ts";
 import type { Trace } from "./trace.ts";
-import { OperationBudget, OPERATIONS_MAX } from "./operation-budget.ts";
+import { Budget, OPERATIONS_MAX } from "./budget.ts";
 import { fetchBound } from "../regions/buckets/bound-bucket.ts";
 import { isBelow } from "../regions/buckets/bucket-signer.ts";
 import { clientNetwork } from "./client-address.ts";
@@ -45,7 +45,7 @@ export class Invocation {
   readonly cacheContext: CacheContext;
   readonly waitUntil: WaitUntil;
   /** Everything that the platform counts. Beyond its limit the platform would refuse operations at random. */
-  readonly subrequests: OperationBudget;
+  readonly subrequests: Budget;
 
   readonly trace: Trace | undefined;
   readonly #client: string | undefined;
@@ -60,9 +60,9 @@ export class Invocation {
     this.trace = trace;
     this.isolate = isolateOf(env);
     this.waitUntil = (promise) => context.waitUntil(promise);
-    this.subrequests = new OperationBudget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
+    this.subrequests = new Budget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
     const connections = new Connections();
-    const services = new OperationBudget(OPERATIONS_MAX);
+    const services = new Budget(OPERATIONS_MAX);
     const { boundBuckets, denials, origins, settings, signer } = this.isolate;
     const fetchWithin = regionFetch(connections, origins, (url, init) => {
       onFetch();

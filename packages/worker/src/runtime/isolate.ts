@@ -8,7 +8,7 @@ import { BlockMemory, ByteLru } from "@agarose/core/read";
 import { SourceHealth } from "@agarose/core/sources";
 import { loadCodec } from "@agarose/ec-wasm";
 import { peerState, type PeerStateBinding } from "../peers/cooperation.ts";
-import { PeersSnapshot } from "../peers/peers-snapshot.ts";
+import { PEERS } from "../peers/peers-snapshot.ts";
 import { RateLimiter, type RateLimitBinding } from "./rate-limiter.ts";
 import { Traffic } from "../http/traffic.ts";
 import { AccessDenials } from "../regions/access-denials.ts";
@@ -20,8 +20,9 @@ import { monitorShard, type MonitorBinding } from "../popularity/monitor-shards.
 import { parseFillClientsMin } from "../popularity/fill-candidates.ts";
 import { ClientShares } from "../popularity/client-shares.ts";
 import { RequestCounter } from "../popularity/request-counter.ts";
-import { ConfigurationSnapshot } from "../cache/configuration.ts";
+import { CONFIGURATION } from "../cache/configuration.ts";
 import { popState, type PopStateBinding } from "../cache/pop-state-stub.ts";
+import { KvSnapshot } from "./kv-snapshot.ts";
 import type { ValueStore } from "./storage-ports.ts";
 import { ChunkCache } from "../read/chunk-cache.ts";
 import { parseCacheSettings } from "../cache/cache-settings.ts";
@@ -78,7 +79,7 @@ function createIsolate(env: Bindings) {
     trust,
     sha256: systemSha256,
   });
-  const peers = new PeersSnapshot(clock);
+  const peers = new KvSnapshot(clock, PEERS);
   const counter = new RequestCounter(
     clock,
     {
@@ -102,7 +103,7 @@ function createIsolate(env: Bindings) {
       FrontCache.isHere ? 0 : ORIGIN_BYTES_MAX,
     ),
     manifests,
-    configuration: new ConfigurationSnapshot(clock),
+    configuration: new KvSnapshot(clock, CONFIGURATION),
     peers,
     cache: new ChunkCache(frontCache, clock, settings.memoryBytes),
     /** Chunks in the Cache API that reads or exchanges have just fetched. */

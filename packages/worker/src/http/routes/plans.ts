@@ -98,7 +98,8 @@ export function plans(c: Context<AppEnv>): Response {
   const { lease, hasBodies } = leaseOf(memory, keys.length, wantsBodies, clientAddress(asked));
   const body = hasBodies ? (manifest: Manifest) => readDataShards(invocation, manifest, signal) : undefined;
   const count = wantsBodies ? (key: string, token?: string) => invocation.count(key, token) : undefined;
-  const next = planFrames(lease ? keys : [], { plan: (key) => planFor(c, invocation, key), body, count });
+  const frames = planFrames(lease ? keys : [], { plan: (key) => planFor(c, invocation, key), body, count });
+  const next = async (): Promise<Uint8Array | undefined> => (await frames.next()).value;
   return new Response(pacedBody({ next, lease, signal, clock }), { headers });
 }
 
@@ -135,15 +136,16 @@ interface BatchPorts {
   readonly count: ((key: string, token?: string) => void) | undefined;
 }
 
-/** Returns a function for the frames of a batch, each made when the client is ready for it; then the end frame. */
-function planFrames(keys: readonly string[], { plan, body, count }: BatchPorts): () => Promise<Uint8Array | undefined> {
+/** Yields the frames of a batch, each made when the client is ready for it; then the end frame. */
+async function* planFrames(
+  keys: readonly string[],
+  { plan, body, count }: BatchPorts,
+): AsyncGenerator<Uint8Array, undefined> {
   const waiting = [...keys.entries()];
   const inFlight = new Map<number, Promise<KeyFrames>>();
   let looking = 0;
-  const ready: Uint8Array[] = [];
   let bytesLeft = BATCH_BYTES_MAX;
   const absent: string[] = [];
-  let hasEnded = false;
   const framesOf = async (index: number, key: string): Promise<KeyFrames> => {
     try {
       const { plan: planned, manifest, token } = await plan(key);
@@ -169,29 +171,23 @@ function planFrames(keys: readonly string[], { plan, body, count }: BatchPorts):
       return { index, frames: [] };
     }
   };
-  return async () => {
-    for (;;) {
-      if (ready.length > 0) return ready.shift();
-      while (looking < KEYS_AT_ONCE && waiting.length > 0 && absent.length < MISSES_MAX) {
-        const [index, key] = waiting.shift()!;
-        looking++;
-        inFlight.set(
-          index,
-          framesOf(index, key).finally(() => looking--),
-        );
-      }
-      if (hasEnded) return undefined;
-      if (inFlight.size === 0) {
-        hasEnded = true;
-        return encodeFrame("end", 0, 0, EMPTY);
-      }
-      const { index, frames, count: counts, rest } = await Promise.race(inFlight.values());
-      inFlight.delete(index);
-      if (rest) inFlight.set(index, rest);
-      ready.push(...frames);
-      counts?.();
+  for (;;) {
+    while (looking < KEYS_AT_ONCE && waiting.length > 0 && absent.length < MISSES_MAX) {
+      const [index, key] = waiting.shift()!;
+      looking++;
+      inFlight.set(
+        index,
+        framesOf(index, key).finally(() => looking--),
+      );
     }
-  };
+    if (inFlight.size === 0) break;
+    const { index, frames, count: counts, rest } = await Promise.race(inFlight.values());
+    inFlight.delete(index);
+    if (rest) inFlight.set(index, rest);
+    counts?.();
+    yield* frames;
+  }
+  yield encodeFrame("end", 0, 0, EMPTY);
 }
 
 /**

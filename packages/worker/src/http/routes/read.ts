@@ -77,13 +77,14 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
     return found;
   };
   const sendsAll = lease !== undefined && pieceBytes > 0;
-  const next = pieces
+  const parts = pieces
     ? pieceParts(
         encodePlan(plan, sendsAll ? manifest.k : 0),
         pieceFrames({ invocation, manifest, pieces, cached: plan.cached, sendsAll, signal }),
         () => onTaken(askedBytes),
       )
     : bundleParts(plan, { from, stripes: lease ? wanted : 0, lease, readStripe, onTaken, askedBytes });
+  const next = async (): Promise<Uint8Array | undefined> => (await parts.next()).value;
   return new Response(pacedBody({ next, lease, signal, clock }), { headers });
 }
 
@@ -144,28 +145,20 @@ function lengthOf(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { stripe }) => sum + stripe.shardBytes, 0);
 }
 
-/** Like `bundleParts`, of a small range. It calls `onTaken` when the client has taken all of it. */
-function pieceParts(
+/** Yields the parts of the bundle of a small range. It calls `onTaken` when the client has taken all of it. */
+async function* pieceParts(
   plan: Uint8Array,
   frames: AsyncGenerator<Uint8Array>,
   onTaken: () => void,
-): () => Promise<Uint8Array | undefined> {
-  const ready: Uint8Array[] = [plan];
+): AsyncGenerator<Uint8Array, undefined> {
   // The regions are asked while the plan is on its way.
-  let ahead: ReturnType<typeof frames.next> | undefined = frames.next();
+  const ahead = frames.next();
   // A client that leaves never awaits it.
   ahead.catch(() => {});
-  let hasEnded = false;
-  return async () => {
-    if (ready.length > 0) return ready.shift();
-    if (hasEnded) return undefined;
-    const { done, value } = await (ahead ?? frames.next());
-    ahead = undefined;
-    if (!done) return value as Uint8Array;
-    hasEnded = true;
-    onTaken();
-    return encodeFrame("end", 0, 0, EMPTY);
-  };
+  yield plan;
+  for (let step = await ahead; !step.done; step = await frames.next()) yield step.value;
+  onTaken();
+  yield encodeFrame("end", 0, 0, EMPTY);
 }
 
 /** The rest of a bundle after its plan. */
@@ -183,42 +176,33 @@ interface BundleStripes {
   readonly askedBytes: number;
 }
 
-/**
- * Returns a function for the parts of a bundle: the plan, then stripe after stripe, then the end frame, then undefined.
- */
-function bundleParts(
+/** Yields the parts of a bundle: the plan, then stripe after stripe, then the end frame. */
+async function* bundleParts(
   plan: Plan,
   { from, stripes, lease, readStripe, onTaken, askedBytes }: BundleStripes,
-): () => Promise<Uint8Array | undefined> {
+): AsyncGenerator<Uint8Array, undefined> {
   const end = from + stripes;
   const ahead: Promise<CachedStripe>[] = [];
-  const ready: Uint8Array[] = [encodePlan(plan)];
   let next = from;
-  let stripe = from;
-  let hasEnded = false;
   // The stripe that is being sent counts too, until the client pulls the next one.
   const readAhead = (sending: 0 | 1): void => {
     const most = Math.min(STRIPES_AHEAD, (lease?.units() ?? 0) - sending);
     while (ahead.length < most && next < end) ahead.push(readStripe(next++));
   };
   readAhead(0);
-  return async () => {
-    if (ready.length > 0) return ready.shift();
-    if (hasEnded) return undefined;
-    // The client has taken everything before.
-    if (stripes === 0) onTaken(askedBytes);
-    else if (stripe > from) onTaken(askedBytes / stripes);
+  yield encodePlan(plan);
+  // Whoever asks for more has taken everything before.
+  if (stripes === 0) onTaken(askedBytes);
+  for (let stripe = from; ; stripe++) {
+    if (stripe > from) onTaken(askedBytes / stripes);
     readAhead(0);
     const reading = ahead.shift();
-    if (!reading) {
-      hasEnded = true;
-      return encodeFrame("end", 0, 0, EMPTY);
-    }
+    if (!reading) break;
     const value = await reading;
     readAhead(1);
-    ready.push(...partsOf(value, stripe++, plan.cached));
-    return ready.shift();
-  };
+    yield* partsOf(value, stripe, plan.cached);
+  }
+  yield encodeFrame("end", 0, 0, EMPTY);
 }
 
 /**

@@ -74,9 +74,6 @@ export class MemoryBudget {
   readonly #clock: Clock;
   readonly #bytesMax: number;
   readonly #held = new Set<Held>();
-  readonly #readsOf = new Map<string, number>();
-  /** By client address. */
-  readonly #bytesOf = new Map<string, number>();
   /** One unit of every read. */
   #bytes = 0;
   #expired = 0;
@@ -113,8 +110,6 @@ export class MemoryBudget {
     };
     this.#held.add(held);
     this.#bytes += held.counted;
-    if (version !== undefined) this.#readsOf.set(version, (this.#readsOf.get(version) ?? 0) + 1);
-    if (client !== undefined) this.#bytesOf.set(client, (this.#bytesOf.get(client) ?? 0) + held.counted);
     return {
       units: () => (this.#idleMs(held) >= SLOW_MS ? 1 : Math.max(1, Math.floor(this.#bytesMax / this.#bytes))),
       took: (bytes) => this.#took(held, bytes),
@@ -150,12 +145,17 @@ export class MemoryBudget {
     if (this.reads === 0) return true;
     const counted = this.#counted(request);
     if (this.#bytes + counted > this.#bytesMax) return false;
-    const ofClient = request.client === undefined ? 0 : (this.#bytesOf.get(request.client) ?? 0);
+    const ofClient = request.client === undefined ? 0 : this.#bytesOf(request.client);
     return ofClient === 0 || ofClient + counted <= CLIENT_SHARE * this.#bytesMax;
   }
 
   #counted({ version, bytes }: LeaseRequest): number {
-    return version !== undefined && this.#readsOf.has(version) ? SAME_OBJECT * bytes : bytes;
+    const isShared = version !== undefined && [...this.#held].some((held) => held.version === version);
+    return isShared ? SAME_OBJECT * bytes : bytes;
+  }
+
+  #bytesOf(client: string): number {
+    return [...this.#held].reduce((sum, held) => sum + (held.client === client ? held.counted : 0), 0);
   }
 
   #idleMs({ progressMs }: Held): number {
@@ -183,13 +183,5 @@ export class MemoryBudget {
   #end(held: Held): void {
     if (!this.#held.delete(held)) return;
     this.#bytes -= held.counted;
-    if (held.version !== undefined) subtract(this.#readsOf, held.version, 1);
-    if (held.client !== undefined) subtract(this.#bytesOf, held.client, held.counted);
   }
-}
-
-function subtract(counts: Map<string, number>, name: string, by: number): void {
-  const left = (counts.get(name) ?? 0) - by;
-  if (left > 0) counts.set(name, left);
-  else counts.delete(name);
 }
