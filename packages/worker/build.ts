@@ -11,7 +11,6 @@ export const WRANGLER_CONFIG = ["./wrangler.toml", "../../wrangler.toml"]
   .find((path) => existsSync(path))!;
 
 export interface WorkerBundle {
-  /** Path of the module. */
   readonly script: string;
   /** Paths of the WebAssembly files; the module imports them as `./<base name>`. */
   readonly wasm: readonly string[];

@@ -24,7 +24,6 @@ export interface FetchedResponse {
 
 /** Milliseconds from any fixed origin, and timers on the same scale. */
 export interface Clock {
-  /** Returns the present time in milliseconds. */
   now(): number;
   /** Calls `callback` once after `ms` milliseconds. The returned function cancels it. */
   after(ms: number, callback: () => void): () => void;

@@ -27,7 +27,6 @@ const CHUNKS_MAX = 14;
 
 interface Outcome {
   readonly code: string;
-  /** Stored bytes per byte. */
   readonly storage: number;
   readonly mean: number;
   readonly p99: number;

@@ -11,14 +11,11 @@ import { PRICES, S3_EGRESS_USD_PER_GB } from "./operating-costs.ts";
 export interface RequestCost {
   /** Everything that the platform counts: GETs, KV, Durable Objects and the Cache API. */
   readonly subrequests: number;
-  /** GETs at the buckets. */
   readonly gets: number;
   readonly kvReads: number;
-  /** Requests to Durable Objects. */
   readonly objectCalls: number;
   /** Rows that they write. */
   readonly rows: number;
-  /** Bytes that the buckets send. */
   readonly egressBytes: number;
 }
 
@@ -62,7 +59,7 @@ export const HOSTILE_REQUESTS = {
 export type HostileRequest = keyof typeof HOSTILE_REQUESTS;
 
 /** Returns the price of a million such requests in US dollars, beyond what is included, with buckets at S3. */
-export function usdPerMillion({ gets, kvReads, objectCalls, rows, egressBytes }: RequestCost): number {
+function usdPerMillion({ gets, kvReads, objectCalls, rows, egressBytes }: RequestCost): number {
   return (
     PRICES.requestsPerMillion +
     gets * PRICES.s3GetsPerMillion +

@@ -84,7 +84,6 @@ class OwnEstimates {
   #probedMs = Number.NEGATIVE_INFINITY;
   #epoch = 0;
 
-  /** Takes what reads have measured. */
   observe(samples: readonly RegionSample[]): void {
     this.#samples.push(...samples);
   }

@@ -19,7 +19,6 @@ export class Limiter<T = unknown> {
     this.#max = max;
   }
 
-  /** Tasks that run or wait. */
   get load(): number {
     return this.#running + this.#waiting.length;
   }

@@ -24,8 +24,7 @@ export function inflate(
   return streamOf<Uint8Array>(next, (reason) => reader.cancel(reason));
 }
 
-/** A manifest whose object is compressed. */
-export type CompressedManifest = Pick<Manifest, "key"> & Required<Pick<Manifest, "gzip">>;
+type CompressedManifest = Pick<Manifest, "key"> & Required<Pick<Manifest, "gzip">>;
 
 async function* inflated(
   { key, gzip }: CompressedManifest,

@@ -6,7 +6,6 @@ import type { ChunkRequest, ChunkSource } from "./source.ts";
 
 /** Dependencies of a BundleSource. */
 export interface BundleSourceOptions {
-  /** Name of the PoP. */
   readonly id: string;
   /** Time to deliver one chunk as believed now. */
   readonly latency: () => LatencyEstimate;
@@ -64,7 +63,6 @@ export class BundleSource implements ChunkSource {
     this.#shards.release(stripe);
   }
 
-  /** Cancels the bundle. */
   close(): void {
     this.#shards.close(new AgaroseError("ABORTED", HAS_MESSAGES && "the bundle was closed"));
   }

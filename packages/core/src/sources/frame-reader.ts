@@ -22,7 +22,6 @@ export class FrameReader {
     return { ...frame, payload: await this.#take(length) };
   }
 
-  /** Cancels the body. */
   cancel(): Promise<void> {
     return this.#body.cancel();
   }

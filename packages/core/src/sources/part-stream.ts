@@ -6,8 +6,7 @@
 import { toAgaroseError } from "../errors.ts";
 import { checkedLength, expectEnd, type BodyReader } from "./body.ts";
 
-/** The consumer of one part. */
-export interface PartRequest {
+interface PartRequest {
   readonly signal: AbortSignal;
   /** Called with the number of bytes whenever some of the part have come. */
   readonly onPart?: ((bytes: number) => void) | undefined;
@@ -20,7 +19,6 @@ interface Waiter extends PartRequest {
 
 /** One response, of which each part is taken once. */
 export class PartStream {
-  /** How many parts have come. */
   progress = 0;
   /** Where the next part begins that is not taken yet. */
   next: number;
@@ -52,7 +50,6 @@ export class PartStream {
     this.#body.catch(() => {});
   }
 
-  /** How many requests wait. */
   get awaited(): number {
     return this.#waiting.length - this.overtaken;
   }

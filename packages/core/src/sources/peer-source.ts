@@ -15,7 +15,6 @@ export interface PeerSourceOptions {
   readonly manifest: Pick<Manifest, "key" | "version">;
   readonly peer: {
     readonly name: string;
-    /** Base URL of the PoP. */
     readonly url: string;
   };
   /** The chunks of every stripe that it is believed to hold now. */

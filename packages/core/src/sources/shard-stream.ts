@@ -23,7 +23,6 @@ interface Waiter extends ShardName {
 
 /** The shards of one response, each to be taken once. */
 export class ShardStream {
-  /** How many frames have come. */
   progress = 0;
   readonly #frames: Promise<Frames>;
   readonly #missing: (shard: ShardName) => AgaroseError;

@@ -36,7 +36,6 @@ export class SourceHealth {
     this.#avoided.delete(id);
   }
 
-  /** Forgets everything. */
   clear(): void {
     this.#avoided.clear();
   }

@@ -11,7 +11,6 @@ export class CountedOic {
     this.#segments = segments;
   }
 
-  /** The object was read. */
   read(object: number): void {
     this.#oic.set(object, 1);
   }

@@ -31,7 +31,6 @@ interface PopularRowsStudy {
 interface PopularRows {
   /** Extra rows, as a share of the stored ones. */
   readonly moreStorage: number;
-  /** Objects that have some. */
   readonly hot: number;
   /** Milliseconds of a read without any cache, and with it. */
   readonly withoutMs: number;

@@ -37,7 +37,6 @@ interface Entry {
 export class CacheEvents {
   readonly node: string;
   readonly epoch: number;
-  /** Reads that the filter dropped. */
   dropped = 0;
   /** When the next message is due, in ms; Infinity while there is nothing to report. */
   dueMs = Infinity;

@@ -28,7 +28,6 @@ export interface KnapsackLimits {
 
 /** The chosen options, and a bound that proves how good they are. */
 export interface KnapsackSolution {
-  /** Sum of the chosen values. */
   readonly value: number;
   /** Sum of the chosen weights, never above the capacity. */
   readonly weight: number;

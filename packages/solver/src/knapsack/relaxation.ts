@@ -44,7 +44,6 @@ interface Edges {
 }
 
 class Walk {
-  /** Objects not decided yet. */
   active: Int32Array;
   readonly #instance: KnapsackInstance;
   readonly #capacity: number;

@@ -67,7 +67,6 @@ export function deliveryMs(
 /** The fields of an object that a placement needs. */
 export interface Placed {
   readonly k: number;
-  /** Region of each stored chunk. */
   readonly placement: readonly string[];
   /** Bytes of one chunk in a stripe of the usual size. */
   readonly shardBytes: number;

@@ -88,7 +88,6 @@ export class CacheOptions {
     this.#peers = view.peers ?? NO_PEERS;
   }
 
-  /** The estimates. */
   get regions(): readonly RegionEstimate[] {
     return this.#view.regions;
   }

@@ -70,11 +70,9 @@ export interface CachePlan {
 /** The state from which a new planner continues. */
 export interface PlannerState {
   readonly policy: string;
-  /** Plans made so far. */
   readonly periods: number;
   /** Time of the last one, in seconds since 1970. */
   readonly seconds: number;
-  /** The estimates in force. */
   readonly regions: readonly RegionEstimate[];
   readonly slots: readonly { readonly slot: number; readonly content: CacheSlot; readonly d: number }[];
   /** Snapshot of the policy; undefined to start the policy from nothing. */

@@ -155,7 +155,6 @@ export class Planner {
     };
   }
 
-  /** Keeps what was kept before. */
   #restore(before: ReadonlyMap<number, number>): void {
     const kept = keptObjects(this.#cache);
     for (const slot of kept)

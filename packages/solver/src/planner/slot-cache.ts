@@ -70,7 +70,6 @@ export class SlotCache implements PolicyCache {
     this.writeMs = changeMs && ((slot) => changeMs(this.#objects[slot]!));
   }
 
-  /** Sets the options that `savedMs` uses. */
   set options(options: CacheOptions) {
     this.#options = options;
     this.#saved.fill(undefined);
@@ -102,12 +101,10 @@ export class SlotCache implements PolicyCache {
     return true;
   }
 
-  /** How many slots have an object. */
   get known(): number {
     return this.#byKey.size;
   }
 
-  /** Bytes of all kept chunks. */
   get used(): number {
     return this.#used;
   }
@@ -117,7 +114,6 @@ export class SlotCache implements PolicyCache {
     return this.#objects[slot]?.k ?? 1;
   }
 
-  /** Chunks that the slot keeps. */
   countOf(slot: number): number {
     return this.#counts[slot]!;
   }
@@ -185,7 +181,6 @@ export class SlotCache implements PolicyCache {
     return this.#byKey.get(key);
   }
 
-  /** Returns the slot of a version. */
   slotOfVersion(version: string): number | undefined {
     return this.#byVersion.get(version);
   }

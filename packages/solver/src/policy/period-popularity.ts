@@ -17,7 +17,6 @@ export class PeriodPopularity {
     this.#alpha = alpha;
   }
 
-  /** Counts one request. */
   record(object: number): void {
     this.#counts[object]! += 1;
   }

@@ -10,7 +10,6 @@ import type { LatencyLaw } from "../options/latency.ts";
  * nothing, and has any weight and any k of at least 1.
  */
 export interface PolicyCache {
-  /** Number of slots. */
   readonly objects: number;
   /** Most weight that fits, in the unit of `chunkWeight`. */
   readonly capacity: number;

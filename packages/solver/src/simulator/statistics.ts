@@ -65,7 +65,6 @@ export class ReadLog {
     this.#sums.peerChunks += peers / k;
   }
 
-  /** Reads that were completed. */
   get count(): number {
     return this.#count;
   }
@@ -94,7 +93,6 @@ export class ReadLog {
     this.#sums.ownChunks += change;
   }
 
-  /** Appends another log's reads. */
   addAll(other: ReadLog): void {
     const joined = new Float32Array(this.#count + other.#count);
     joined.set(this.#ms.subarray(0, this.#count));

@@ -126,7 +126,6 @@ export class PopularityProcess {
   version = 0;
   readonly #spec: PopularitySpec;
   readonly #random: Random;
-  /** Object at each rank. */
   readonly #objectAt: number[];
   readonly #probability: Float64Array;
   readonly #cumulative: Float64Array;
@@ -150,7 +149,6 @@ export class PopularityProcess {
     for (; this.#swaps < swapsDue; this.#swaps++, this.version++) this.#swapTwo();
   }
 
-  /** Samples the next requested object. */
   sample(random: Random): number {
     return this.#objectAt[sampleIndex(this.#cumulative, random)]!;
   }

@@ -24,7 +24,6 @@ export interface Trace {
   readonly object: Int32Array;
   /** The PoP that served the read, as an index into `pops`; -1 where the log does not say. */
   readonly pop: Int16Array;
-  /** Names of the PoPs. */
   readonly pops: readonly string[];
   /** The share of the log's objects that is here, above 0 and at most 1: caches must shrink by the same share. */
   readonly share: number;

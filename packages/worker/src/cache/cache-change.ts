@@ -6,8 +6,7 @@ import type { PlannedContents } from "@agarose/solver/planner";
 import type { CachedObject } from "./configuration.ts";
 import type { LedgerEntry } from "./ledger.ts";
 
-/** One object to fill. */
-export interface Fill {
+interface Fill {
   readonly entry: LedgerEntry;
   readonly plan: PlannedContents;
 }
@@ -98,13 +97,10 @@ function sameChunks(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((chunk, i) => chunk === b[i]);
 }
 
-/** The limits of a change. */
-export interface ChangeBudget {
-  /** Writes and deletes. */
+interface ChangeBudget {
   readonly writes: number;
   /** Bytes that may be fetched from the regions. */
   readonly egressBytes: number;
-  /** Capacity of the chunk cache. */
   readonly capacityBytes: number;
 }
 

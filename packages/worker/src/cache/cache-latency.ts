@@ -8,7 +8,7 @@ import { WINSOR_FACTOR } from "../regions/probe-health.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
 
 /** Reads of the chunk cache: how many, and their milliseconds together. */
-export interface CacheReads {
+interface CacheReads {
   readonly reads: number;
   readonly ms: number;
 }

@@ -14,8 +14,7 @@ import { advance, fetchedBytes, fetchedBytesPerStripe, type CacheChange } from "
 import type { PeriodBooks, PeriodContext } from "./period-context.ts";
 import { fillParts, fillStripe } from "./stripe-fill.ts";
 
-/** Dependencies of the fills of a writer. */
-export interface CacheWriterOptions {
+interface CacheWriterOptions {
   readonly estimates: readonly RegionEstimate[];
   /** Resolves to the manifest of an object to fill, or to undefined when its key names another version now. */
   readonly manifestOf: (object: ObjectShape) => Promise<Manifest | undefined>;

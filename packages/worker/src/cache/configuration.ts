@@ -50,7 +50,6 @@ export interface CachedObject {
 
 /** The configuration in force. */
 export interface Configuration {
-  /** Grows with each publication. */
   readonly epoch: number;
   /** When it was published: milliseconds since 1970. */
   readonly at: number;

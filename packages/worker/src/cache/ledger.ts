@@ -38,7 +38,6 @@ export interface PeriodReport {
   readonly at: number;
   readonly ms: number;
   readonly epoch: number;
-  /** Objects that competed for the cache. */
   readonly candidates: number;
   /** The most popular keys, in requests per period. */
   readonly popular: readonly { readonly key: string; readonly popularity: number }[];

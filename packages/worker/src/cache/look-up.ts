@@ -6,8 +6,7 @@ import type { ObjectShape } from "@agarose/solver/planner";
 import { CONNECTIONS_MAX } from "../runtime/connections.ts";
 import { shardBytes } from "../regions/region-latency.ts";
 
-/** How to look keys up. */
-export interface LookUpOptions {
+interface LookUpOptions {
   readonly findManifest: (key: string) => Promise<Manifest>;
   /** Returns whether the platform allows another manifest. */
   readonly mayLookUp: () => boolean;
@@ -16,8 +15,7 @@ export interface LookUpOptions {
   readonly foundMax?: number;
 }
 
-/** The manifests of keys. */
-export interface LookedUp {
+interface LookedUp {
   /** By key; undefined where there is nothing to cache. Keys that could not be looked up are missing. */
   readonly objects: ReadonlyMap<string, ObjectShape | undefined>;
   /** By version. */

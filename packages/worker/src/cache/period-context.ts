@@ -42,14 +42,13 @@ type Rpc<T> = {
     : never;
 };
 
-/** The settings that a period works by. */
-export interface PeriodSettings extends CacheSettings, RegionSettings, PopSettings {
+interface PeriodSettings extends CacheSettings, RegionSettings, PopSettings {
   /** Requests beyond k that readers make. */
   readonly delta: number;
 }
 
 /** Peers as sources of what a period writes. */
-export interface FillPeers {
+interface FillPeers {
   /** Resolves to the peers that hold chunks of an object, except those that are known to fail. */
   sourcesOf(manifest: Manifest): Promise<readonly ChunkSource[]>;
   /** Notes whether a peer has delivered what it should. */
@@ -62,8 +61,7 @@ export interface Observed {
   readonly cacheLatency: CacheLatency;
 }
 
-/** A period's knowledge of requests. */
-export interface PeriodRequests {
+interface PeriodRequests {
   /** Ends the period in every shard of the request monitor; resolves to the most popular keys of each. */
   readonly closePeriod: (limit: number) => Promise<KeyRequests[]>;
   /** Removes keys without an object from the request monitor. */
@@ -73,12 +71,10 @@ export interface PeriodRequests {
   readonly mayLookUp: () => boolean;
 }
 
-/** The cache that a period changes. */
-export interface PeriodCache {
+interface PeriodCache {
   readonly chunks: ChunkCache;
   /** KV, as this invocation may use it. */
   readonly kv: CacheContext;
-  /** Stripes that reads have fetched. */
   readonly fetched: FetchedStripes;
   /** Undefined: fills come from the buckets only. */
   readonly peers?: FillPeers | undefined;
@@ -87,7 +83,7 @@ export interface PeriodCache {
 }
 
 /** Network, time and arithmetic of a period. */
-export interface PeriodSystem {
+interface PeriodSystem {
   /** Counts against `budget`. */
   readonly fetch: FetchPort;
   readonly budget: Budget;

@@ -21,7 +21,6 @@ export interface PeriodPlan {
   readonly planned: readonly PlannedContents[];
   /** Nothing for an exchange. */
   readonly change: AffordableChange;
-  /** Objects that competed for the cache. */
   readonly candidates: number;
   /** The most popular keys, in requests per period. */
   readonly popular: NonNullable<PeriodReport["popular"]>;

@@ -31,7 +31,7 @@ export interface PopSnapshot {
 }
 
 /** A key, and the regions that lacked what a majority has of it. */
-export interface KeyBehind {
+interface KeyBehind {
   readonly key: string;
   readonly regions: readonly string[];
 }
@@ -166,7 +166,6 @@ export abstract class PopState extends DurableObject {
     }
   }
 
-  /** Forgets evicted versions. */
   remove(versions: readonly string[]): void {
     for (const version of versions) {
       this.#sql.exec("DELETE FROM ledger WHERE version = ?", version);
@@ -174,7 +173,6 @@ export abstract class PopState extends DurableObject {
     }
   }
 
-  /** Returns the estimates of the regions. */
   regions(): RegionState[] {
     return this.#rows<RegionState>("regions");
   }
@@ -214,7 +212,6 @@ export abstract class PopState extends DurableObject {
     this.#facts.set("leaseUntil", 0);
   }
 
-  /** Returns everything but the plan. */
   snapshot(): PopSnapshot {
     return {
       epoch: this.#facts.get("epoch") ?? 0,

@@ -14,8 +14,7 @@ import type { RegionEstimate } from "@agarose/solver/planner";
 import { fillSources, type FillSourceOptions } from "./fill-sources.ts";
 import type { PeriodBooks, PeriodContext } from "./period-context.ts";
 
-/** One stripe to fill. */
-export interface StripeFillOptions extends FillSourceOptions {
+interface StripeFillOptions extends FillSourceOptions {
   readonly stripe: number;
   readonly wanted: readonly number[];
   /** The cached frames of the stripe, unverified. */

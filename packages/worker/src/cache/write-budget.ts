@@ -29,7 +29,6 @@ export class WriteBudget {
     this.#allowanceUsd = Math.max(0, Math.min(settings.usdPerPeriod, settings.usdPerMonth - usd));
   }
 
-  /** Counts operations that were made. */
   spend({ writes = 0, reads = 0 }: { readonly writes?: number; readonly reads?: number }): void {
     this.#writes += writes;
     this.#reads += reads;
@@ -59,7 +58,6 @@ export class WriteBudget {
     }
   }
 
-  /** The spending of this period. */
   get spent(): Spending {
     return this.priceOf(this.#writes, this.#reads);
   }

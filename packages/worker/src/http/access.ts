@@ -58,8 +58,7 @@ export function parseAccessSettings(env: object): AccessSettings {
   return { ...settings, secrets: new Secrets(encryption) };
 }
 
-/** A request for a key. */
-export interface AccessRequest {
+interface AccessRequest {
   readonly key: string;
   readonly authorization: string | undefined;
   readonly query: URLSearchParams;
@@ -73,7 +72,7 @@ const CLOCK_SKEW_SECONDS = 60;
 export const LIFETIME_SECONDS_MAX = 7 * 86_400;
 
 /** The inputs that decide whether a key is private. */
-export type PrefixSettings = Pick<AccessSettings, "privatePrefixes" | "publicPrefixes">;
+type PrefixSettings = Pick<AccessSettings, "privatePrefixes" | "publicPrefixes">;
 
 /** Returns whether a key is private: the longest prefix decides, and of equal ones the private one. */
 export function isPrivate(key: string, { privatePrefixes, publicPrefixes }: PrefixSettings): boolean {
@@ -104,7 +103,7 @@ export async function checkAccess(
 }
 
 /** The objects that a link opens besides its key, and its token. */
-export interface LinkTerms {
+interface LinkTerms {
   /** Whether the key is a prefix, below which it opens every key. */
   readonly isPrefix?: boolean | undefined;
   /** The secret that its reader must know. */

@@ -13,8 +13,7 @@ export interface DataPoint {
   readonly doubles: readonly number[];
 }
 
-/** An answer. */
-export interface CountedAnswer {
+interface CountedAnswer {
   readonly pop: string;
   /** As `routeOf` names it: no key and nothing of the client is stored. */
   readonly route: string;

@@ -14,13 +14,13 @@ import { plans } from "./routes/plans.ts";
 import { read } from "./routes/read.ts";
 
 /** The handlers of each route, first to last. */
-export type Handlers = Readonly<Partial<Record<RouteName, H<AppEnv>[]>>>;
+type Handlers = Readonly<Partial<Record<RouteName, H<AppEnv>[]>>>;
 
 /** The routes of every host: the object, its bundle and its plan. */
 export const READ_HANDLERS = { object: [object], read: [read], plans: [plans], health: [healthz] } satisfies Handlers;
 
 /** Answers a request. It never rejects: an error becomes a response with a code. */
-export type Application = (request: Request, env: Env, context: RequestContext) => Promise<Response>;
+type Application = (request: Request, env: Env, context: RequestContext) => Promise<Response>;
 
 /** Returns the application that has these routes. Every other path is answered by 404. */
 export function createApplication(handlers: Handlers): Application {

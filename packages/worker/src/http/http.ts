@@ -21,7 +21,7 @@ export type Env = Bindings & { readonly [Name in keyof typeof VARIABLES]?: strin
 };
 
 /** Says what the process of a PoP on Node uses. */
-export interface ProcessBinding {
+interface ProcessBinding {
   /** Bytes of resident memory, and seconds of CPU time since the start. */
   usage(): { readonly residentBytes: number; readonly cpuSeconds: number };
 }

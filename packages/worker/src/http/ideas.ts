@@ -3,8 +3,7 @@ import type { CacheSettings } from "../cache/cache-settings.ts";
 import type { PeerStatus } from "../peers/peer-state.ts";
 import type { PopSnapshot } from "../cache/pop-state.ts";
 
-/** One idea. */
-export interface Idea {
+interface Idea {
   readonly name: "caching" | "lateBinding" | "functional" | "cooperation" | "recovered";
   readonly atWork: boolean;
   /** Why not, where it is not at work. */
@@ -15,8 +14,7 @@ export interface Idea {
   readonly savedUsd: number | null;
 }
 
-/** Dependencies of the ideas. */
-export interface IdeasOptions {
+interface IdeasOptions {
   readonly settings: Pick<CacheSettings, "policy" | "functional" | "recovered"> & {
     readonly delta: number;
     readonly fillClientsMin: number;

@@ -3,8 +3,7 @@
  */
 import { ROUTES, type Route, type RouteName } from "./routes.ts";
 
-/** The description of a route. */
-export interface RouteTexts {
+interface RouteTexts {
   /** Its result or body, as Markdown. */
   readonly returns: string;
   /** Its query parameters, with what they mean as Markdown. */

@@ -55,12 +55,10 @@ export class Traffic {
     if (error) add(this.errors, error);
   }
 
-  /** Counts a read that has begun. */
   opened(report: ReadReport): void {
     add(this.reads, readKind(report));
   }
 
-  /** Counts a request to a bucket. */
   bucketRequest(region: string, outcome: string): void {
     add(this.bucketRequests, `${region} ${outcome}`);
   }
@@ -90,7 +88,6 @@ export class Traffic {
     return imbalancePercent([...loads.values()]);
   }
 
-  /** Counts a request to a peer. */
   peerRequest(peer: string, outcome: string): void {
     add(this.peerRequests, `${peer} ${outcome}`);
   }

@@ -35,8 +35,7 @@ export interface OwnTurn {
   readonly waitedMs?: number;
 }
 
-/** Dependencies of a turn. */
-export interface TurnOptions {
+interface TurnOptions {
   readonly env: MonitorBinding & PopStateBinding & PeerStateBinding;
   /** `delta`: requests beyond k that readers make. */
   readonly settings: PopSettings & { readonly delta: number };

@@ -11,7 +11,7 @@ const PEERS_PATH = "/v1/peers";
 const SEND_MS = 3_000;
 
 /** A message and the way to its receiver. */
-export interface Sending {
+interface Sending {
   readonly peer: Peer;
   readonly message: PeerMessage;
   readonly key: string;

@@ -13,7 +13,7 @@ import type { PeersInForce } from "./peers-snapshot.ts";
 import { claimOf, isSignedBy, signedHeaders } from "./signature.ts";
 
 /** A peer that holds chunks of one version. */
-export interface Holder {
+interface Holder {
   readonly name: string;
   readonly chunks: readonly number[];
   readonly meanMs: number;
@@ -42,7 +42,7 @@ export function objectInCache(k: number, chunkSets: readonly (readonly number[])
 }
 
 /** The parts of an invocation that reads from peers need. */
-export interface PeerContext {
+interface PeerContext {
   readonly settings: PopSettings;
   readonly breakers: CircuitBreakers;
   readonly fetch: FetchPort;

@@ -39,24 +39,21 @@ import { boundedDigest, boundedKeys } from "./peer-message.ts";
 import { parsePopSettings, type PeerSettings } from "./peer-settings.ts";
 import { formatPeersInForce, PEERS_NAME, type PeersInForce } from "./peers-snapshot.ts";
 
-/** The part of the Worker's environment that the object uses. */
-export interface PeerStateEnv extends MonitorBinding {
+interface PeerStateEnv extends MonitorBinding {
   readonly CHUNKS: ValueStore;
 }
 
 /** A PoP's knowledge of itself at the beginning of a period. */
-export interface TurnRequest extends Omit<PopularityDigest, "peers"> {
-  /** Probes of the peers. */
+interface TurnRequest extends Omit<PopularityDigest, "peers"> {
   readonly probes: readonly RegionProbe[];
   /** How long to wait for the turn. */
   readonly waitMs: number;
 }
 
 /** The part of the peers that a period needs. */
-export interface Turn {
+interface Turn {
   /** Whether this PoP may change what its peers depend on. */
   readonly isOurs: boolean;
-  /** The peers that answer. */
   readonly peers: readonly PeerReport[];
   readonly inForce: PeersInForce;
 }

@@ -19,7 +19,7 @@ export interface SignedPeerRequest {
 }
 
 /** The claims in the headers of a request. */
-export interface SignatureHeaders {
+interface SignatureHeaders {
   readonly from: string;
   readonly sequence: number;
   readonly signature: string;

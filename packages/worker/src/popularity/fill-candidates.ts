@@ -30,8 +30,7 @@ const SALT_BYTES = 32;
 const HASH_CHARACTERS = 12;
 const ENOUGH: ReadonlySet<string> = new Set();
 
-/** Dependencies of the candidates. */
-export interface FillCandidatesOptions {
+interface FillCandidatesOptions {
   readonly clientsMin: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -46,7 +45,6 @@ export class FillCandidates {
   #salt: Promise<CryptoKey> | undefined;
   /** Hashes of clients by key, the key that was asked for last at the end; `ENOUGH` once they suffice. */
   #clients = new Map<string, ReadonlySet<string>>();
-  /** Candidates of the day before. */
   #before: ReadonlySet<string> = new Set();
 
   constructor(options: FillCandidatesOptions) {
@@ -60,7 +58,6 @@ export class FillCandidates {
     return this.#clients.get(key) === ENOUGH || this.#before.has(key);
   }
 
-  /** Notes who has asked for keys. */
   async note(entries: readonly (readonly [key: string, clients: readonly string[]])[]): Promise<void> {
     const { clientsMin, keysMax = SHARD_KEYS_MAX } = this.#options;
     if (clientsMin <= 1) return;

@@ -28,12 +28,10 @@ export class FrequencySketch {
     this.#sampleRequests = REQUESTS_PER_KEY * Math.max(1, keys);
   }
 
-  /** Memory of the counters. */
   get bytes(): number {
     return this.#counters.length;
   }
 
-  /** Counts requests. */
   add(key: string, requests = 1): void {
     const least = this.estimate(key);
     const next = Math.min(COUNTER_MAX, least + requests);

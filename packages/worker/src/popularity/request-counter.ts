@@ -15,7 +15,7 @@ const SUSPECTS_MAX = 256;
 const SAMPLES_MAX = 128;
 
 /** Where an isolate hands its notes to. */
-export interface CountSink {
+interface CountSink {
   /** Adds requests by key to a shard; resolves to the newest publication of `PeerState` that the shard knows. */
   count(shard: number, entries: readonly CountedKey[]): Promise<number>;
   /** Makes the next period check these versions in the cache. */

@@ -17,7 +17,6 @@ export class RequestTally {
   readonly #keysMax: number;
   readonly #sketch: FrequencySketch;
   #counts = new Map<string, number>();
-  /** The keys of `#counts`. */
   #keys: string[] = [];
   /** The key that competes next with a new one: they take turns. */
   #hand = 0;
@@ -28,12 +27,10 @@ export class RequestTally {
     this.#sketch = new FrequencySketch(keysMax);
   }
 
-  /** Keys that have a count. */
   get size(): number {
     return this.#counts.size;
   }
 
-  /** Requests by key. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
@@ -48,7 +45,6 @@ export class RequestTally {
     return this.#sketch.bytes;
   }
 
-  /** Counts requests. */
   add(key: string, requests = 1): void {
     this.#sketch.add(key, requests);
     this.#put(key, requests);

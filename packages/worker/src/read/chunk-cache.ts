@@ -71,7 +71,6 @@ export class ChunkCache {
     this.#clock = clock;
   }
 
-  /** Hits and misses of reads. */
   get counters(): Readonly<ChunkCacheCounters> {
     return this.#counters;
   }
@@ -220,11 +219,10 @@ export class ChunkCache {
 }
 
 /** Hits and misses of reads, in stripes. */
-export interface ChunkCacheCounters {
+interface ChunkCacheCounters {
   /** Stripes found with every chunk that was promised. */
   hits: number;
   misses: number;
-  /** Values that were not frames. */
   malformed: number;
   /** Reads that KV refused or did not answer in time. */
   kvFailures: number;

@@ -8,8 +8,7 @@ import type { CacheContext, CachedStripe, ChunkCache } from "./chunk-cache.ts";
 /** Before any bucket, however near: each GET of a bucket costs money. As late as the cache is. */
 const NEAREST: LatencyEstimate = { meanMs: 0, sdMs: 0, lateMs: hedgeAfterMs(EDGE_LATENCY) };
 
-/** The cache, and the object that is read from it. */
-export interface EdgeSourceOptions {
+interface EdgeSourceOptions {
   readonly pop: string;
   readonly version: string;
   readonly chunks: readonly number[];

@@ -22,8 +22,7 @@ export function hostOf(env: object): string | undefined {
   return hosts.get(env);
 }
 
-/** Whose cache it is. */
-export interface FrontCacheOwner {
+interface FrontCacheOwner {
   /** Separates several PoPs on one machine. */
   readonly pop: string;
   /** Returns the Worker's own host. Until that is known, nothing is cached. */

@@ -25,7 +25,7 @@ import { ByteLru } from "@agarose/core/read";
 import type { FrontCache } from "./front-cache.ts";
 
 /** Dependencies of a store. A manifest is used for `ttlSeconds` after it was read from a bucket. */
-export interface ManifestStoreOptions extends Pick<ExpectedManifest, "trust" | "sha256"> {
+interface ManifestStoreOptions extends Pick<ExpectedManifest, "trust" | "sha256"> {
   readonly ttlSeconds: number;
   readonly regions: ReadonlySet<string>;
   readonly frontCache: FrontCache;
@@ -35,7 +35,7 @@ export interface ManifestStoreOptions extends Pick<ExpectedManifest, "trust" | "
 }
 
 /** The parts of its invocation that a lookup needs. */
-export interface LookupContext {
+interface LookupContext {
   /**
    * Finds the manifest in the buckets, none older than `generationMin`: what a majority has, or the first sound one.
    * Rejects as `findManifest` does.

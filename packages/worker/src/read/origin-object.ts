@@ -13,7 +13,7 @@ import type { Invocation } from "../runtime/invocation.ts";
 import type { Isolate } from "../runtime/isolate.ts";
 
 /** The origin's object of a key. */
-export interface OriginObject {
+interface OriginObject {
   /** Its length, type, headers and times, as if it were an object of the regions. */
   readonly shown: Manifest;
   /** The bytes of a range. The body errors where the origin does not send exactly these. */

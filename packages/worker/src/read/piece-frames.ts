@@ -11,8 +11,7 @@ import { popRegionSources, readPiece } from "./object-read.ts";
 
 const EMPTY = new Uint8Array(0);
 
-/** The pieces to send, and their recipient. */
-export interface PieceFramesOptions {
+interface PieceFramesOptions {
   readonly invocation: Invocation;
   readonly manifest: Manifest;
   readonly pieces: readonly Piece[];

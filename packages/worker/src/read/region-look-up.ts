@@ -19,7 +19,7 @@ import type { ConfiguredRegion } from "../regions/region-settings.ts";
 import type { Consistency, FoundManifest } from "./manifest-store.ts";
 
 /** The parts of its isolate and invocation that a look-up needs. */
-export interface RegionLookUp extends Pick<FindManifestOptions, "fetch" | "sha256" | "trust"> {
+interface RegionLookUp extends Pick<FindManifestOptions, "fetch" | "sha256" | "trust"> {
   readonly regions: readonly Pick<ConfiguredRegion, "name" | "popUrl">[];
   readonly estimates: readonly RegionEstimate[];
   readonly clock: Clock;

@@ -7,8 +7,7 @@ import { toAgaroseError, type AgaroseError, type Clock } from "@agarose/core";
 import { Flights, orUndefined, type Flight } from "@agarose/core/async";
 import type { StripeData } from "@agarose/core/read";
 
-/** One read of a stripe. */
-export interface FlightOptions {
+interface FlightOptions {
   readonly version: string;
   readonly stripe: number;
   readonly read: (signal: AbortSignal) => Promise<StripeData>;
@@ -40,7 +39,6 @@ export class StripeCoalescing {
     return this.#counters;
   }
 
-  /** Stripes in flight. */
   get inFlight(): number {
     return this.#flights.size;
   }

@@ -25,13 +25,12 @@ const SIZED_BYTES_MIN = 64 * 1024;
 const SIZED_OBJECTS_MAX = 5;
 
 /** The beginning of a chunk. */
-export interface SizedTarget {
+interface SizedTarget {
   readonly name: string;
   readonly bytes: number;
 }
 
-/** Dependencies of probes. */
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly regions: readonly ConfiguredRegion[];
   /** By region, what to read beside the probes. */
   readonly sized?: ReadonlyMap<string, SizedTarget>;

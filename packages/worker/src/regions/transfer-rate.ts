@@ -12,8 +12,7 @@ export interface TransferMoments {
   readonly bytesMs: number;
 }
 
-/** One measurement and its weight. */
-export interface TransferSample {
+interface TransferSample {
   readonly bytes: number;
   readonly ms: number;
   readonly weight: number;

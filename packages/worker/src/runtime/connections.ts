@@ -18,7 +18,7 @@ export class Connections extends Limiter {
 }
 
 /** The platform's `fetch`, in the part that is used here. */
-export type PlatformFetch = (url: string, init: RequestInit) => Promise<Response>;
+type PlatformFetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
  * Returns a `FetchPort` for the buckets. It queues for `connections` (a connection counts until its headers have

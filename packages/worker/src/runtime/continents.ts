@@ -28,7 +28,7 @@ const CONTINENTS = Object.keys(HINTS) as readonly Continent[];
 const CONTINENT_DEFAULT: Continent = "NA";
 
 /** The differences between continents. */
-export interface EverywhereBinding {
+interface EverywhereBinding {
   readonly EVERYWHERE?: string;
   readonly CHUNKS: ValueStore;
 }

@@ -22,7 +22,7 @@ export const LOCATIONS = [
 ] as const;
 
 /** One of Cloudflare's location hints. */
-export type PopLocation = (typeof LOCATIONS)[number];
+type PopLocation = (typeof LOCATIONS)[number];
 
 /** The variable that says where the PoP is, as every Durable Object of the Worker reads it. */
 export interface PlaceBinding {

@@ -26,8 +26,7 @@ import type { ReadSettings } from "../read/read-settings.ts";
 /** Subrequests of an invocation that are kept for handing on counts and finding manifests. */
 const SUBREQUESTS_RESERVED = 20;
 
-/** The facts of an invocation. */
-export interface InvocationOptions {
+interface InvocationOptions {
   /** Called for every request to a bucket or peer. */
   readonly onFetch?: () => void;
   /** The client's address; undefined for a period, and outside Cloudflare. */

@@ -95,7 +95,6 @@ function createIsolate(env: Bindings) {
     clock,
     /** Origins that the PoP may fetch from. */
     origins: originsOf(settings),
-    /** Decides which manifests the PoP uses. */
     trust,
     frontCache,
     /** By key, until a time of the clock. */

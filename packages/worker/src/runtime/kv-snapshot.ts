@@ -12,7 +12,6 @@ interface Values {
 
 /** Which value, and how to read it. */
 export interface KvSnapshotOptions<T> {
-  /** The name in KV. */
   readonly name: string;
   /** The value until the first one has arrived. */
   readonly empty: T;

@@ -2,7 +2,7 @@
 import { toAgaroseError } from "@agarose/core";
 
 /** How serious an event is. */
-export type LogLevel = "info" | "warn" | "error";
+type LogLevel = "info" | "warn" | "error";
 
 /** The meaning of each event. The reference of events and metrics is made from it. */
 export const LOG_EVENTS = {
@@ -27,7 +27,7 @@ export const LOG_EVENTS = {
 } as const;
 
 /** The `event` of a line. */
-export type LogEvent = keyof typeof LOG_EVENTS;
+type LogEvent = keyof typeof LOG_EVENTS;
 
 /** Writes one line. `fields` must serialise as JSON; an `error` among them becomes its code and message. */
 export function log(level: LogLevel, event: LogEvent, fields: Readonly<Record<string, unknown>> = {}): void {

@@ -13,8 +13,7 @@ export interface RateLimitBinding {
 }
 
 /** How much one client may do. */
-export interface RateLimits {
-  /** Events at once. */
+interface RateLimits {
   readonly burst: number;
   /** Events per second in the long run. */
   readonly perSecond: number;
@@ -42,7 +41,6 @@ export class RateLimiter {
     this.#limits = limits;
   }
 
-  /** How often `isBlocked` was true. */
   get refused(): number {
     return this.#refused;
   }

@@ -67,7 +67,6 @@ export class SqlBlob {
     this.#sql.exec(`DELETE FROM ${this.#table} WHERE part >= ?`, parts);
   }
 
-  /** Removes the bytes. */
   clear(): void {
     this.#sql.exec(`DELETE FROM ${this.#table}`);
   }

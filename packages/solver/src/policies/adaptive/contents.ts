@@ -73,7 +73,6 @@ export class Contents {
     this.revalue(object);
   }
 
-  /** Takes the object's present estimate. */
   revalue(object: number): void {
     if (this.#placeOf[object] === 0) return;
     const cheapest = this.#cheapest[object]!;

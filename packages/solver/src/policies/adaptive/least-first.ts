@@ -15,7 +15,6 @@ export class LeastFirst {
     this.#number = new Float64Array(objects);
   }
 
-  /** Objects that have a number. */
   get size(): number {
     return this.#size;
   }
@@ -25,7 +24,6 @@ export class LeastFirst {
     return this.#size > 0 ? this.#number[this.#heap[1]!]! : Infinity;
   }
 
-  /** Sets the object's number. */
   set(object: number, number: number): void {
     const place = this.#placeOf[object] || ++this.#size;
     this.#number[object] = number;

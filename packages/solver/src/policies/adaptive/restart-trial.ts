@@ -62,7 +62,6 @@ export class RestartTrial {
     this.#prior.set(prior);
   }
 
-  /** Drops the object's count. */
   forget(object: number): void {
     const count = this.#counts.get(object);
     if (count === undefined) return;

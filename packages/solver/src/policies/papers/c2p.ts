@@ -17,7 +17,6 @@ interface C2pSettings {
 
 interface Kept {
   readonly hits: number;
-  /** Time of the last read. */
   readonly readMs: number;
 }
 

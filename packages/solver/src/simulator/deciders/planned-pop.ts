@@ -58,7 +58,6 @@ export class PlannedPop {
     this.measure();
   }
 
-  /** Counts a request. */
   record(object: number): void {
     this.#popularity.record(object);
     this.#counts[object]! += 1;

@@ -15,7 +15,6 @@ type WireSettings = v.InferOutput<typeof settingsSchema>;
 
 interface Arrival<M> {
   readonly arrivesMs: number;
-  /** The receiving PoP. */
   readonly to: number;
   readonly message: M;
 }
@@ -52,7 +51,6 @@ export class Wire<M> {
     return this.#travelling.reduce((next, { arrivesMs }) => Math.min(next, arrivesMs), Infinity);
   }
 
-  /** Sends a message to every receiver. */
   send(from: number, message: M, nowMs: number): void {
     const { delayMs, lossProbability } = this.#settings;
     for (const to of this.#receivers[from]!) {

@@ -41,7 +41,6 @@ export function objectBytes({ objects }: Scenario, random: Random): Float64Array
 
 /** Objects whose chunks are equally far and equally large behave alike and share all tables. */
 export interface Group {
-  /** Region of each chunk. */
   readonly region: Int32Array;
   /** Per PoP: milliseconds to transfer one chunk from a region. */
   readonly transferMs: Float64Array;

@@ -3,7 +3,6 @@ import type { EventSpec } from "./scenario.ts";
 
 /** Moves through the events of a scenario. */
 export class Conditions {
-  /** Grows with every change. */
   version = 0;
   /** Per region: factor on its latency. */
   readonly factor: Float64Array;

@@ -46,8 +46,7 @@ const BODY_MEMORY = 2;
 const BODY_GETS_MAX = 4;
 const EMPTY = new Uint8Array(0);
 
-/** A plan for one client. */
-export interface ClientPlan extends ServedPlan {
+interface ClientPlan extends ServedPlan {
   /** By which it may read a private key. */
   readonly token: string | undefined;
 }

@@ -33,8 +33,7 @@ const SAME_OBJECT = 0.25;
 /** The share of the memory that the reads of one client address may hold. */
 const CLIENT_SHARE = 0.5;
 
-/** The purpose of a lease. */
-export interface LeaseRequest {
+interface LeaseRequest {
   /** Reads of one version share stripes; undefined for what shares nothing. */
   readonly version?: string | undefined;
   /** Bytes of one unit: a stripe with its overhead. */
@@ -83,7 +82,6 @@ export class MemoryBudget {
     this.#bytesMax = bytesMax;
   }
 
-  /** Reads that have a lease. */
   get reads(): number {
     return this.#held.size;
   }

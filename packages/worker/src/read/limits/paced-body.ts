@@ -30,8 +30,7 @@ export async function keepAlive<T>(lease: MemoryLease, clock: Clock, task: Promi
   }
 }
 
-/** Dependencies of a paced body. */
-export interface PacedBodyOptions {
+interface PacedBodyOptions {
   /** Resolves to the next part, or to undefined at the end. */
   readonly next: () => Promise<Uint8Array | undefined>;
   /** Length of the body in bytes, where its head states one. */
