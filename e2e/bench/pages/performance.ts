@@ -3,16 +3,19 @@
  * copy and two copies with failover. One browser asks the contestants in turn.
  */
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Browser, Page } from "@playwright/test";
+import type { Browser } from "@playwright/test";
 import { LocalWorld } from "@agarose/dev-world/client";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { medianRatio, summarize, table } from "@agarose/dev-world/statistics";
 import { seededRandom } from "@agarose/solver/random";
 import type { Bench, BenchOptions } from "../bench.ts";
-import { openControlledApp } from "../../fixtures/app.ts";
+import type { AppPage } from "../../fixtures/app-page.ts";
+import { takeServiceWorker } from "../../fixtures/app.ts";
 import { isOfReads, requestsDuring } from "../../fixtures/requests-during.ts";
-import { chromiumVersion, openPlainPage, startBrowser } from "../lib/browser.ts";
+import { openBarePage } from "../lib/bare-page.ts";
+import { chromiumVersion, startBrowser } from "../lib/browser.ts";
 import { putWhole } from "../s3/sdk-put.ts";
 
 const CONTINENTAL = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/continental.json"));
@@ -66,8 +69,9 @@ export const performancePage: Bench = {
     return [
       `Milliseconds, medians of ${ROUNDS} rounds, and of ${SHORT_ROUNDS} for 1 and 6 MB, in which the contestants take turns.`,
       `Chromium is beside the PoP \`${POP}\` of the world \`continental\`: six providers of one continent, whose transfers have`,
-      "200 Mbit/s each. Nothing is cached, and each read of 100 kB is the first one of its file. Cells have Agarose, one copy",
-      "in the nearest region, and their ratio with its 95% interval (bootstrap). Two copies read like one while nothing fails.",
+      "200 Mbit/s each. No tool logs its requests, which would slow down many requests more than one. Nothing is cached, and",
+      "each read of 100 kB is the first one of its file. Cells have Agarose, one copy in the nearest region, and their ratio",
+      "with its 95% interval (bootstrap). Two copies read like one while nothing fails.",
       "",
       "### By line",
       "",
@@ -125,16 +129,18 @@ class Contest {
   readonly world: LocalWorld;
   readonly nearest: string;
   readonly #options: BenchOptions;
-  readonly #ours: Page;
-  readonly #plain: Page;
+  readonly #ours: AppPage;
+  readonly #plain: AppPage;
   /** Addresses of the copies, nearest first: `<copy><key>`. */
   readonly #copies: readonly string[];
   #smallRead = 0;
   #left = 0;
 
   static async open(world: LocalWorld, browser: Browser, options: ContestOptions): Promise<Contest> {
-    const ours = await openControlledApp(await browser.newContext(), world);
-    const plain = await openPlainPage(await browser.newContext(), world);
+    const ours = await openBarePage(browser, world.app);
+    await takeServiceWorker(ours);
+    // Without a service worker, and from the network, because other documents may not fetch from the loopback address.
+    const plain = await openBarePage(browser, `${world.app}agarose.json`);
     const [nearest, second] = world.regions.map(({ name }) => name) as [string, string];
     const urls = await plain.evaluate(
       async (names) => {
@@ -156,8 +162,8 @@ class Contest {
     world: LocalWorld,
     nearest: string,
     options: BenchOptions,
-    ours: Page,
-    plain: Page,
+    ours: AppPage,
+    plain: AppPage,
     copies: readonly string[],
   ) {
     this.world = world;
@@ -198,7 +204,7 @@ class Contest {
     const others = [this.#copies.slice(0, 1), this.#copies];
     const taken = [await this.#seeks(others), await this.#small(others)];
     for (const size of ["1 MB", "6 MB"] as const) {
-      const read = (page: Page, bases: readonly string[]) => lastByteMs(page, bases, keyOf(size), SIZES[size]);
+      const read = (page: AppPage, bases: readonly string[]) => lastByteMs(page, bases, keyOf(size), SIZES[size]);
       taken.push(await this.#taken(this.#rounds, others, read));
     }
     const cells = taken.map((contestants) =>
@@ -227,7 +233,7 @@ class Contest {
       const log = await requestsDuring(this.world, async () => {
         for (let seek = 0; seek < SEEKS; seek++) await leave(page, `${base}${keyOf(LARGE)}`, startOf(seek));
         after.push(await lastByteMs(page, [base], keyOf(LARGE), SMALL_BYTES, next));
-        await page.waitForTimeout(500);
+        await sleep(500);
       });
       const own = log.filter((request) => request.from === "client" && isOfReads(request));
       brought.push(own.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6);
@@ -261,7 +267,7 @@ class Contest {
   async #taken(
     rounds: number,
     others: readonly (readonly string[])[],
-    read: (page: Page, bases: readonly string[], round: number) => Promise<number>,
+    read: (page: AppPage, bases: readonly string[], round: number) => Promise<number>,
   ): Promise<number[][]> {
     const contestants = [[this.#ours, ["/ec/"]] as const, ...others.map((copies) => [this.#plain, copies] as const)];
     const taken = contestants.map((): number[] => []);
@@ -290,7 +296,7 @@ function startOf(index: number): number {
  * Milliseconds to the first bytes of a range without an end, which the page then leaves, out of the first of `bases`
  * that has it. Infinity where none does.
  */
-function firstByteMs(page: Page, bases: readonly string[], key: string, start: number): Promise<number> {
+function firstByteMs(page: AppPage, bases: readonly string[], key: string, start: number): Promise<number> {
   return page.evaluate(
     async ([froms, name, at]) => {
       const startMs = performance.now();
@@ -314,7 +320,7 @@ function firstByteMs(page: Page, bases: readonly string[], key: string, start: n
 }
 
 /** Asks for a range without an end, and leaves. */
-function leave(page: Page, url: string, start: number): Promise<void> {
+function leave(page: AppPage, url: string, start: number): Promise<void> {
   return page.evaluate(
     async ([from, at, ms]) => {
       const abort = new AbortController();
@@ -334,7 +340,13 @@ function leave(page: Page, url: string, start: number): Promise<void> {
  * Milliseconds to the last of so many bytes, from `start` on, out of the first of `bases` that has them. Infinity where
  * none does.
  */
-function lastByteMs(page: Page, bases: readonly string[], key: string, bytes: number, start?: number): Promise<number> {
+function lastByteMs(
+  page: AppPage,
+  bases: readonly string[],
+  key: string,
+  bytes: number,
+  start?: number,
+): Promise<number> {
   return page.evaluate(
     async ([froms, name, length, at]) => {
       const startMs = performance.now();
