@@ -27,8 +27,11 @@ const START_SHARE = 1 / 2;
  * first, …
  */
 const SEEK_BYTES = 256 * 1024;
-/** … and so many more for each byte that has come: about as a connection grows (RFC 5681, section 3.1). */
-const SEEK_GROWTH = 2;
+/**
+ * … and so many more for each byte that has come, a little more than a connection does (RFC 5681, section 3.1). With 2,
+ * seeks that were given up brought 1.36 times the bytes of a copy at 1 Gbit/s, and 15 MB came 5% sooner.
+ */
+const SEEK_GROWTH = 1.5;
 
 /** The next part of a read. */
 export interface Step {
