@@ -72,7 +72,7 @@ describe("Durable Objects that are overloaded", () => {
     await setFaults({ objectsOverloaded: true });
     await readFromCache(world, "page", content);
     expect(await readObject(world, "other")).toEqual({ kind: "origin", bytes: renewed });
-    await expect(period()).rejects.toThrow("ended with");
+    await expect(period()).rejects.toThrow("the Cron Trigger of PoP");
     expect(await setFaults({})).toBeGreaterThan(1);
     expect(await epoch()).toBe(before);
     await period();
