@@ -51,7 +51,17 @@ const MANIFEST = v.object({
 
 const ROW = v.object({
   Bucket: v.string(),
-  Key: v.pipe(v.string(), v.transform(decodeURIComponent)),
+  Key: v.pipe(
+    v.string(),
+    v.rawTransform(({ dataset, addIssue, NEVER }) => {
+      try {
+        return decodeURIComponent(dataset.value);
+      } catch {
+        addIssue();
+        return NEVER;
+      }
+    }),
+  ),
   Size: v.pipe(v.string(), v.digits()),
   LastModifiedDate: v.pipe(
     v.string(),
