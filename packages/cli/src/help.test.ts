@@ -24,7 +24,7 @@ function heavyOf(loaded: readonly string[]): string[] {
   const isLight = /\/commander\/|\/packages\/core\/|\/packages\/cli\/(bin|package\.json|src\/main\.ts)/;
   const isHelp = /\/packages\/cli\/src\/(command\.ts|ui\/(args|output|units)\.ts|commands\/[a-z]+\/index\.ts)$/;
   const isValue =
-    /\/packages\/(solver\/src\/(options|errors|traces\/.*)\.ts|solver\/scenarios\/.*\.json|dev-world\/src\/world\/.*\.ts)$/;
+    /\/packages\/(solver\/src\/(options|errors|grown|traces\/.*)\.ts|solver\/scenarios\/.*\.json|dev-world\/src\/world\/.*\.ts)$/;
   const isWord = /\/(storage\/src\/(files\/file-errors|gateway\/bucket|maintenance\/amounts|pops\/admin-token))\.ts$/;
   return loaded.filter((path) => ![isLight, isHelp, isValue, isWord].some((light) => light.test(path)));
 }
