@@ -29,7 +29,8 @@ export async function openBarePage(browser: Browser, url: string): Promise<AppPa
     await session.send("Target.sendMessageToTarget", { sessionId, message });
     const { result, exceptionDetails } = await promise;
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
-    return result.value;
+    // JSON has no Infinity.
+    return result.unserializableValue === undefined ? result.value : Number(result.unserializableValue);
   };
   while ((await evaluate("location.href + document.readyState")) !== `${url}complete`) await sleep(10);
   return {
@@ -38,6 +39,6 @@ export async function openBarePage(browser: Browser, url: string): Promise<AppPa
 }
 
 interface Answer {
-  readonly result: { readonly value?: unknown };
+  readonly result: { readonly value?: unknown; readonly unserializableValue?: string };
   readonly exceptionDetails?: { readonly text: string; readonly exception?: { readonly description?: string } };
 }

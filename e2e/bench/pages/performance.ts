@@ -3,8 +3,11 @@
  * copy and two copies with failover. One browser asks the contestants in turn.
  */
 import { randomBytes } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import type { Browser } from "@playwright/test";
 import { LocalWorld } from "@agarose/dev-world/client";
 import { describeMachine } from "@agarose/dev-world/machine";
@@ -35,6 +38,12 @@ const SHORT_ROUNDS = 21;
 const SEEKS = 30;
 const SEEK_MS = 100;
 const SEED = 1;
+/** Folder of the text: the minified modules of Prettier, which is MIT-licensed and a dependency of this repository. */
+const TEXT = join(dirname(fileURLToPath(import.meta.resolve("prettier"))), "plugins");
+const TEXT_LINES = [20, 100];
+const TEXT_CACHE_BYTES = 64e6;
+/** Each reads files of its own. */
+const TEXT_ROUNDS = 5;
 
 export const performancePage: Bench = {
   name: "performance",
@@ -46,7 +55,21 @@ export const performancePage: Bench = {
     const aborts: string[][] = [];
     const failures: string[][] = [];
     const byCode: string[][] = [];
+    const text: string[][] = [];
+    let textSize = "";
     const files = (LINES_MBIT.length + 2) * ROUNDS;
+    await inWorld(auto, { ...options, files: 0, cacheBytes: TEXT_CACHE_BYTES }, async (contest) => {
+      const sets = Array.from({ length: TEXT_LINES.length * TEXT_ROUNDS }, (_, index) => `text-${index}/`);
+      textSize = await contest.storeText(sets);
+      for (const cache of ["uncached", "cached"]) {
+        for (const [index, mbit] of TEXT_LINES.entries()) {
+          await contest.world.client.throttle(mbit);
+          const folders = sets.slice(index * TEXT_ROUNDS, (index + 1) * TEXT_ROUNDS);
+          text.push([`${mbit} Mbit/s`, cache, ...(await contest.text(folders))]);
+        }
+        if (cache === "uncached") await contest.cacheText(sets);
+      }
+    });
     await inWorld(auto, { ...options, files }, async (contest) => {
       for (const mbit of LINES_MBIT) {
         await contest.world.client.throttle(mbit);
@@ -98,6 +121,14 @@ export const performancePage: Bench = {
       "",
       table(["line", "bytes", "100 kB after"], aborts),
       "",
+      "### Text",
+      "",
+      `A page of ${textSize} of JavaScript, which \`put\` compresses by default, beside one copy of the same files that was`,
+      "compressed by `gzip -6`: the milliseconds to the last byte, and the bytes of all responses. Nothing is cached, or the",
+      "PoP has cached what it chose and the service worker has forgotten its plans.",
+      "",
+      table(["line", "cache", "time", "bytes"], text),
+      "",
       describeMachine(await chromiumVersion()),
     ].join("\n");
   },
@@ -108,7 +139,14 @@ async function inWorld(
   options: ContestOptions,
   measure: (contest: Contest) => Promise<void>,
 ): Promise<void> {
-  const world = await LocalWorld.start({ geography: CONTINENTAL, jitter: 0.1, mbit: 200, code });
+  const { cacheBytes } = options;
+  const world = await LocalWorld.start({
+    geography: CONTINENTAL,
+    jitter: 0.1,
+    mbit: 200,
+    code,
+    ...(cacheBytes && { cacheBytes }),
+  });
   const browser = await startBrowser();
   try {
     await world.client.near(POP);
@@ -122,6 +160,8 @@ async function inWorld(
 interface ContestOptions extends BenchOptions {
   /** How many of 100 kB. */
   readonly files: number;
+  /** Of each PoP. Default: that of the world. */
+  readonly cacheBytes?: number;
 }
 
 /** Agarose and copies of the same objects, read by two pages of one browser. */
@@ -133,6 +173,8 @@ class Contest {
   readonly #plain: AppPage;
   /** Addresses of the copies, nearest first: `<copy><key>`. */
   readonly #copies: readonly string[];
+  /** Names of the files of text. */
+  #text: readonly string[] = [];
   #smallRead = 0;
   #left = 0;
 
@@ -246,6 +288,60 @@ class Contest {
     ];
     this.#options.progress(`given up ${cells.join(", ")}`);
     return cells;
+  }
+
+  /** Stores the text under each of `folders`, and one copy as a server with gzip sends it. Returns how much it is. */
+  async storeText(folders: readonly string[]): Promise<string> {
+    const names = (await readdir(TEXT)).filter((name) => name.endsWith(".mjs"));
+    const files = await Promise.all(names.map(async (name) => [name, await readFile(join(TEXT, name))] as const));
+    for (const folder of folders) {
+      for (const [name, content] of files) await this.world.put(`${folder}${name}`, content);
+    }
+    const zipped = new Map(files.map(([name, content]) => [name, gzipSync(content, { level: 6 })]));
+    await putWhole(this.world, this.nearest, zipped, { ContentEncoding: "gzip" });
+    this.#text = names;
+    return `${names.length} files (${(files.reduce((sum, [, { length }]) => sum + length, 0) / 1e6).toFixed(1)} MB)`;
+  }
+
+  /** Agarose beside one copy: milliseconds and bytes of the page of text, from another one of `folders` each time. */
+  async text(folders: readonly string[]): Promise<[string, string]> {
+    const brought = new Map([this.#ours, this.#plain].map((page) => [page, [] as number[]]));
+    const [copy] = this.#copies;
+    const taken = await this.#taken(folders.length, [[copy!]], async (page, _bases, round) => {
+      const base = page === this.#ours ? `/ec/${folders[round]}` : copy!;
+      let ms = 0;
+      const log = await requestsDuring(this.world, async () => {
+        ms = await pageMs(
+          page,
+          this.#text.map((name) => base + name),
+        );
+      });
+      const own = log.filter((request) => request.from === "client" && isOfReads(request));
+      brought.get(page)!.push(own.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6);
+      return ms;
+    });
+    const [ms, otherMs] = taken.map((values) => summarize(values).median) as [number, number];
+    const [bytes, otherBytes] = [...brought.values()].map((values) => summarize(values).median) as [number, number];
+    const cells: [string, string] = [
+      `${ms.toFixed(0)} / ${otherMs.toFixed(0)} = ${(ms / otherMs).toFixed(2)}`,
+      `${bytes.toFixed(2)} / ${otherBytes.toFixed(2)} MB = ${(bytes / otherBytes).toFixed(2)}`,
+    ];
+    this.#options.progress(`text ${cells.join(", ")}`);
+    return cells;
+  }
+
+  /** Has the PoP cache the text of `folders`, which was read before, and the service worker forget its plans. */
+  async cacheText(folders: readonly string[]): Promise<void> {
+    for (const folder of folders)
+      await pageMs(
+        this.#ours,
+        this.#text.map((name) => `/ec/${folder}${name}`),
+      );
+    for (let period = 0; period < 2; period++) await this.world.cron();
+    await this.#ours.evaluate(
+      () => navigator.serviceWorker.controller?.postMessage({ agarose: "purge", prefix: "text" }),
+      undefined,
+    );
   }
 
   #seeks(others: readonly (readonly string[])[]): Promise<number[][]> {
@@ -362,4 +458,19 @@ function lastByteMs(
     },
     [bases, key, bytes, start] as const,
   );
+}
+
+/** Milliseconds until all of `urls` are there, which are requested at once. */
+function pageMs(page: AppPage, urls: readonly string[]): Promise<number> {
+  return page.evaluate(async (all) => {
+    const startMs = performance.now();
+    await Promise.all(
+      all.map(async (url) => {
+        const response = await fetch(url, { cache: "no-store" });
+        if (!response.ok) throw new Error(`${url}: ${await response.text()}`);
+        await response.arrayBuffer();
+      }),
+    );
+    return performance.now() - startMs;
+  }, urls);
 }

@@ -3,11 +3,15 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import type { LocalWorld } from "@agarose/dev-world/client";
 
-/** @param objects by key: the content itself, or the path of a file. */
+/**
+ * @param objects by key: the content itself, or the path of a file.
+ * @param headers of all of them, as the SDK names them.
+ */
 export async function putWhole(
   { config }: Pick<LocalWorld, "config">,
   name: string,
   objects: ReadonlyMap<string, Uint8Array | string>,
+  headers: { readonly ContentEncoding?: string } = {},
 ): Promise<void> {
   const { regions, credentials: own } = JSON.parse(await readFile(config, "utf8")) as {
     regions: { name: string; endpoint: string; bucket: string }[];
@@ -24,7 +28,7 @@ export async function putWhole(
   const client = new S3Client({ endpoint, region: "us-east-1", forcePathStyle: true, credentials });
   for (const [key, content] of objects) {
     const body = typeof content === "string" ? await readFile(content) : content;
-    await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
+    await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body, ...headers }));
   }
   client.destroy();
 }
