@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { SolverError, type SolverErrorCode } from "./errors.ts";
 
-/** What a schema makes, for readers who do not change it. */
+/** The output of a schema, for readers who do not change it. */
 export type Immutable<T> = T extends Float64Array ? T : { readonly [K in keyof T]: Immutable<T[K]> };
 
 /** A finite number between bounds, both included. */

@@ -119,7 +119,7 @@ function followClock(client: S3Client): void {
   client.middlewareStack.addRelativeTo(follow, place);
 }
 
-/** What middleware sees of an answer. */
+/** The part of an answer that middleware sees. */
 interface Answer {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string | undefined>>;

@@ -1,4 +1,4 @@
-/** What one period may spend: money on KV operations, and egress on fills. Pure. */
+/** The limits of one period: money for KV operations, and egress for fills. Pure. */
 import { Budget } from "../runtime/budget.ts";
 import { currentEgress, currentSpending, monthOf, type FillEgress, type Spending } from "./spending.ts";
 

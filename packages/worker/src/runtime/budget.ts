@@ -1,4 +1,4 @@
-/** What one invocation, or one period, may spend: operations (KV, fetches, calls of Durable Objects), or bytes. */
+/** Limits of one invocation, or of one period: operations (KV, fetches, calls of Durable Objects), or bytes. */
 
 /** Workers allow one invocation 1,000 KV operations. */
 export const OPERATIONS_MAX = 1_000;

@@ -191,7 +191,7 @@ async function* bundleParts(
   };
   readAhead(0);
   yield encodePlan(plan);
-  // Whoever asks for more has taken everything before.
+  // The consumer pulls the next frame when it has read everything before.
   if (stripes === 0) onTaken(askedBytes);
   for (let stripe = from; ; stripe++) {
     if (stripe > from) onTaken(askedBytes / stripes);
