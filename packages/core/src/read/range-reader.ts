@@ -45,6 +45,15 @@ export interface Step {
   readonly onTaken?: () => void;
 }
 
+/** Blocks at one place in the shards of a stripe, which is the same in all shards so that one row serves them all. */
+interface Place {
+  readonly shardBytes: number;
+  /** Blocks from their own regions, by chunk. A row requests the others. */
+  readonly own: Map<number, Promise<Uint8Array>>;
+  /** All data blocks, decoded. */
+  row?: Promise<readonly Uint8Array[]>;
+}
+
 /** A stripe whose blocks are read in order. */
 interface InOrder {
   readonly stripe: StripeShape;
@@ -53,10 +62,10 @@ interface InOrder {
   /** Ends the requests to their own regions. */
   readonly stop: AbortController;
   readonly signal: AbortSignal;
-  /** Blocks from their own regions, by their place in the shards and by chunk. A row requests the others. */
-  readonly blocks: Map<string, Map<number, Promise<Uint8Array>>>;
-  /** All data blocks of rows that were decoded, or will be, by their place in the shards. */
-  readonly rows: Map<string, Promise<readonly Uint8Array[]>>;
+  /** By where they begin. */
+  readonly places: Map<number, Place>;
+  /** Resolves when the rows so far are requested, which go in order so that one GET of a chunk brings them all. */
+  requested?: Promise<unknown>;
 }
 
 /** The range of one read. */
@@ -165,7 +174,7 @@ export class RangeReader {
   /** Whether to read a stripe, or its rest, as blocks in order. */
   #flows(stripe: StripeShape): boolean {
     // Until its first block is requested, what happens to the blocks before may still change how it is read.
-    if (this.#inOrder?.stripe.index === stripe.index && this.#inOrder.blocks.size > 0) return true;
+    if (this.#inOrder?.stripe.index === stripe.index && this.#inOrder.places.size > 0) return true;
     const { manifest } = this.#target;
     const { line } = this.#context;
     const { start, end } = this.#range;
@@ -186,7 +195,7 @@ export class RangeReader {
     if (rowsFrom === undefined || (rowsFrom < manifest.k && !this.#keepsBlocks)) return false;
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#signal, stop.signal]);
-    this.#inOrder = { stripe, rowsFrom, stop, signal, blocks: new Map(), rows: new Map() };
+    this.#inOrder = { stripe, rowsFrom, stop, signal, places: new Map() };
     return true;
   }
 
@@ -202,13 +211,15 @@ export class RangeReader {
     const inOrder = this.#inOrder!;
     const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
     const { stripe: wanted, blockBytes, chunk, start, end } = piece!;
-    // Steps end at the same places in all shards.
     const step = STEP_BLOCKS * blockBytes;
-    const shardBytes = Math.min(wanted.shardBytes, this.hasFlowed ? step - (wanted.from % step) : blockBytes);
-    const place = `${wanted.from}+${shardBytes}`;
-    const others = manifest.k - (inOrder.blocks.get(place)?.size ?? 0);
-    const isRow = chunk >= inOrder.rowsFrom && !inOrder.rows.has(place);
-    const bytes = isRow ? others * shardBytes : shardBytes;
+    const place: Place = inOrder.places.get(wanted.from) ?? {
+      shardBytes: Math.min(wanted.shardBytes, this.hasFlowed ? step - (wanted.from % step) : blockBytes),
+      own: new Map(),
+    };
+    // The range may end before the place does.
+    const shardBytes = Math.min(wanted.shardBytes, place.shardBytes);
+    const isRow = chunk >= inOrder.rowsFrom && !place.row;
+    const bytes = isRow ? (manifest.k - place.own.size) * place.shardBytes : shardBytes;
     // The first block must not share the line with many others. The next row is requested before this one has come.
     const window = Math.max(
       line.windowBytes(this.#stripes.regions) * (this.came > 0 ? 1 : START_SHARE),
@@ -221,6 +232,7 @@ export class RangeReader {
     const range = { start: this.#at, end: Math.min(end, start + shardBytes) };
     this.#at = range.end;
     this.hasFlowed = true;
+    inOrder.places.set(wanted.from, place);
     // A GET brings whole blocks, and no more than the read may request ahead.
     const aheadBytes = Math.floor(line.aheadBytes / blockBytes) * blockBytes;
     const until = wanted.chunkOffset + Math.min(wanted.shardBytes, aheadBytes);
@@ -241,14 +253,12 @@ export class RangeReader {
    * Reads a block from its own region. Where that fails or is late, this and all further blocks of the stripe come by
    * rows: the blocks at the same place in any k chunks, which bring those of the following chunks, too.
    */
-  async #readBlock(piece: Piece, place: string, order: ChunkOrder, inOrder: InOrder): Promise<Uint8Array> {
-    const { chunk } = piece;
-    const { blocks, rows } = inOrder;
-    const own = blocks.get(place) ?? new Map<number, Promise<Uint8Array>>();
-    blocks.set(place, own);
+  async #readBlock(piece: Piece, place: Place, order: ChunkOrder, inOrder: InOrder): Promise<Uint8Array> {
+    const { chunk, stripe } = piece;
+    const { own, shardBytes } = place;
     if (chunk < inOrder.rowsFrom) {
       const block = this.#readPiece(piece, inOrder.signal, order);
-      own.set(chunk, block);
+      if (stripe.shardBytes === shardBytes) own.set(chunk, block);
       try {
         await block;
         if (!this.#keepsBlocks) own.delete(chunk);
@@ -261,20 +271,16 @@ export class RangeReader {
       inOrder.rowsFrom = Math.min(inOrder.rowsFrom, chunk);
       inOrder.stop.abort(UNWANTED);
     }
-    const row = rows.get(place) ?? this.#readRow(piece, order, own);
-    rows.set(place, row);
-    return (await row)[chunk]!;
+    place.row ??= this.#readRow({ ...piece, stripe: { ...stripe, shardBytes } }, order, own, inOrder);
+    return (await place.row)[chunk]!;
   }
 
   /** Reads the data blocks of a row: from any k chunks, as far as they are not here or under way. */
-  async #readRow(
-    piece: Piece,
-    order: ChunkOrder,
-    own: ReadonlyMap<number, Promise<Uint8Array>>,
-  ): Promise<readonly Uint8Array[]> {
+  async #readRow(piece: Piece, order: ChunkOrder, own: Place["own"], inOrder: InOrder): Promise<readonly Uint8Array[]> {
     if (!this.#keepsBlocks) return this.#cutWhole(piece);
     const here = new Map<number, Uint8Array>();
-    await Promise.all([...own].map(([chunk, block]) => block.then((bytes) => here.set(chunk, bytes)).catch(() => {})));
+    const came = [...own].map(([chunk, block]) => block.then((bytes) => here.set(chunk, bytes)).catch(() => {}));
+    await (inOrder.requested = Promise.all([inOrder.requested, ...came]));
     const read = (part: StripePart, signal: AbortSignal): Promise<readonly Uint8Array[]> =>
       this.#stripes.row(part, here, signal, order);
     return (await this.#verified(piece, this.#signal, read)) ?? this.#cutWhole(piece);
@@ -305,7 +311,7 @@ export class RangeReader {
     const { stripe } = piece;
     if (!needsLeaves(this.#target.manifest, piece)) return read(stripe, signal);
     const stop = new AbortController();
-    const leaves = this.#stripes.leaves(stripe.index, signal);
+    const leaves = this.#stripes.leaves(stripe.index, this.#signal);
     leaves.catch((error: unknown) => stop.abort(error));
     try {
       return await read({ ...stripe, leaves }, AbortSignal.any([signal, stop.signal]));

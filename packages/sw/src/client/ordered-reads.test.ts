@@ -163,6 +163,22 @@ describe.each<Trouble>(["silent", "slow", "dead", "corrupt"])(
   },
 );
 
+test.each([
+  ["12 MB of 10+2", large],
+  ["1 MB of 5+1", small],
+])("%s come once when the region of the first chunk refuses before the leaf list has come", async (_name, object) => {
+  const rttMs = (region: number): number => TRIPS_MS[region]!;
+  const line = new EmulatedLine({ object, rate: 50 * MBIT, bodyRate: BODY_RATE, partBytes: 16 * 1024, rttMs });
+  line.troubles[object.manifest.placement[0]!] = "dead";
+  const { bytes, k } = object.manifest;
+  const read = await line.clock.run(new LineClient(line, object).read(0, bytes));
+  expect(line.struck).toBeGreaterThan(0);
+  expect(Buffer.compare(read.bytes, object.bytes)).toBe(0);
+  // Behind a row of blocks, and not behind a stripe.
+  expect(read.firstByteMs).toBeLessThan(TRIPS_MS[0]! + Math.max(...TRIPS_MS) + ((k + 4) * BLOCK_BYTES) / line.rate);
+  expect(line.fetchedBytes).toBeLessThan(1.1 * bytes);
+});
+
 test.each<[string, Trouble, number[]]>([
   ["two regions are dead", "dead", [2, 7]],
   ["two regions are corrupt, and one of parity with them", "corrupt", [2, 10]],

@@ -129,7 +129,7 @@ export function sentBehind(
   sendsAll: boolean,
 ): Pick<Bundle, "plan" | "cached" | "sendsAll"> {
   const { cached } = plan;
-  return { cached, sendsAll, plan: sendsAll ? { ...plan, cached: Array.from({ length }, (_, chunk) => chunk) } : plan };
+  return { cached, sendsAll, plan: length ? { ...plan, cached: Array.from({ length }, (_, chunk) => chunk) } : plan };
 }
 
 function bundleUrl({ key, pop, known, span, range, leaves = false, trace }: BundleRequest): string {
