@@ -24,6 +24,11 @@ export interface PlanOptions {
   readonly health?: Pick<SourceHealth, "isAvoided">;
   /** Chooses among equally good sources. Default: always alike. */
   readonly random?: Random;
+  /**
+   * Whether the edge's chunks come first, however far it is. It sends them anyway, so that on a narrow line the same
+   * ones of a region would only delay them. Default: no.
+   */
+  readonly isNarrow?: boolean | undefined;
   /** Which chunks to plan. Default: all that there may be. */
   readonly chunks?: readonly number[];
 }
@@ -118,7 +123,8 @@ function scored(code: PlannedCode, chunk: number, source: ChunkSource, options: 
   const decode = chunk < code.k ? 0 : DECODE_MS;
   const isMissing = source.kind === "region" && code.missing?.includes(chunk);
   const rank = isMissing || options.health?.isAvoided(source.id) ? FAILED : BEST;
-  return { chunk, source, estimate, rank, score: estimate.meanMs * jitter + decode };
+  const ms = options.isNarrow && source.kind === "edge" ? 0 : estimate.meanMs * jitter;
+  return { chunk, source, estimate, rank, score: ms + decode };
 }
 
 function byRank(a: Scored, b: Scored): number {

@@ -94,7 +94,7 @@ export class StripeReader {
   directUntil(stripe: StripeShape, chunk: number): number | undefined {
     const { manifest, sources } = this.#target;
     const { k, missing } = manifest;
-    const candidates = planStripe(manifest, stripe.index, sources);
+    const candidates = planStripe(manifest, stripe.index, sources, { isNarrow: true });
     // Where parity is far nearer than some data chunk, any k chunks come sooner than all data chunks. Extra chunks do
     // not count: they are near, and would have whole stripes read of just those objects that are read most.
     const mostMs =
@@ -222,6 +222,7 @@ export class StripeReader {
 
   #race(way: Way): Promise<Map<number, Uint8Array>> {
     const { manifest, sources } = this.#target;
+    const { line } = this.#context;
     const { stripe, wanted, checkPart, delta } = way;
     const { index } = stripe;
     const isWhole = stripe.shardBytes === stripeShape(manifest, index).shardBytes;
@@ -240,7 +241,11 @@ export class StripeReader {
       ...this.#context,
       ...way,
       manifest,
-      candidates: plan({ health: this.#health, random: this.#sameRandom() }),
+      candidates: plan({
+        health: this.#health,
+        random: this.#sameRandom(),
+        isNarrow: isWhole && line && !line.isWide(manifest.k * stripe.shardBytes, this.regions),
+      }),
       further: sources.flatMap(({ updated }) =>
         updated ? [updated.then((isMore) => (isMore === false ? undefined : plan()))] : [],
       ),
