@@ -25,6 +25,8 @@ const RATE_UNKNOWN = 625;
 const ANSWER_UNKNOWN_MS = 50;
 /** When so much has come of each request that flows, a source that was silent has missed its turn. */
 const TURN_BYTES = 128 * 1024;
+/** One part of a response may bring the end of a chunk and few bytes of the next, which have no pace yet. */
+const PART_BYTES = 16 * 1024;
 /** A request that has brought nothing for so long is late, however slowly the others flow. */
 const SILENCE_MS_MAX = 5_000;
 /** A source is slow when so much more has come of each other request. */
@@ -146,9 +148,9 @@ export class Line {
       },
       isOverdue: (insteadBytes, insteadMs) => {
         const nowMs = this.#clock.now();
-        if (rest < bytes) {
+        const came = bytes - rest;
+        if (came > (isResponse ? PART_BYTES : 0)) {
           const tookMs = nowMs - since.ms;
-          const came = bytes - rest;
           const restMs = (rest / came) * tookMs;
           const others = this.#received - since.received - (since.rest - rest);
           // A source that sends alone shows its own pace and not that of the line.

@@ -9,7 +9,7 @@ import { FrameReader } from "../sources/frame-reader.ts";
 import { Line } from "./line.ts";
 import { openRead } from "./object-stream.ts";
 
-const object = await sampleObject({ k: 4, m: 2, bytes: 200_000, stripeBytes: 4 * 1024 * 1024 });
+const object = await sampleObject({ k: 4, m: 2, bytes: 300_000, stripeBytes: 4 * 1024 * 1024, leaves: true });
 const { manifest } = object;
 /** Bytes per millisecond: 20 Mbit/s. */
 const RATE = 2_500;
@@ -19,7 +19,11 @@ const EDGE_MS = 20;
 const REGION_MS = 40;
 
 /** Starts reads at one time. Resolves to how long each took, and to how many requests the regions got. */
-async function readAll(line: boolean, silent: readonly number[] = []): Promise<{ took: number[]; asked: number }> {
+async function readAll(
+  line: boolean,
+  silent: readonly number[] = [],
+  edgeMs = EDGE_MS,
+): Promise<{ took: number[]; asked: number }> {
   const clock = new SimulatedClock();
   const shared = new Line(clock);
   let freeAtMs = 0;
@@ -43,11 +47,11 @@ async function readAll(line: boolean, silent: readonly number[] = []): Promise<{
     );
   };
   const read = async (index: number): Promise<number> => {
-    const frames = clock.sleep(EDGE_MS).then(() => new FrameReader(bundle(silent.includes(index))));
+    const frames = clock.sleep(edgeMs).then(() => new FrameReader(bundle(silent.includes(index))));
     const edge = new BundleSource({
       id: "pop",
       frames,
-      latency: () => ({ meanMs: EDGE_MS, sdMs: EDGE_MS }),
+      latency: () => ({ meanMs: edgeMs, sdMs: EDGE_MS }),
       cached: () => [0, 1, 2, 3],
     });
     const regions = manifest.placement.map((id) => new FakeSource({ id, object, clock, ms: REGION_MS }));
@@ -67,6 +71,13 @@ test("bundles that share the line are waited for, and the buckets are not asked 
   expect(asked).toBe(0);
   expect(Math.max(...took)).toBeLessThan(1.1 * ((READS * manifest.bytes) / RATE + EDGE_MS));
   expect((await readAll(false)).asked, "without a line").toBeGreaterThan(READS);
+});
+
+test("bundles are preferred on a narrow line to regions that are nearer, because they come anyway", async () => {
+  const edgeMs = 1.5 * REGION_MS;
+  const { took, asked } = await readAll(true, [], edgeMs);
+  expect(asked).toBe(0);
+  expect(Math.max(...took)).toBeLessThan(1.1 * ((READS * manifest.bytes) / RATE + edgeMs));
 });
 
 test("a bundle that falls silent while others come is replaced from the buckets", async () => {

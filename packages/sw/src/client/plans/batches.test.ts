@@ -306,6 +306,19 @@ test("a large object among small ones comes whole, with what the PoP has cached 
   expect(used).toContain(4);
 });
 
+test("a large object among small ones comes from the PoP that has it whole, though buckets are nearer", async () => {
+  const { world, client } = await startWorld();
+  const large = sampleBytes(400_000);
+  world.put("video", large);
+  world.pops[0]!.cached = [0, 1, 2, 3];
+  for (const region of world.regions) region.delayMs = 1;
+  const reads = [IMAGES[0]!, "video", IMAGES[1]!].map((key) => read(client, key));
+  expect((await world.clock.settle(Promise.all(reads)))[1]).toEqual(large);
+  const ofVideo = world.requests().filter(({ url }) => url.includes("video"));
+  expect(ofVideo.filter(({ to }) => to.startsWith("r"))).toEqual([]);
+  expect(ofVideo.filter(({ to }) => to === "p0")).toHaveLength(2);
+});
+
 test("a large object among small ones costs no request more where the PoP has nothing of it", async () => {
   const { world, client } = await startWorld();
   const large = sampleBytes(40_000);
