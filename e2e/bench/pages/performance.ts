@@ -16,7 +16,7 @@ import { seededRandom } from "@agarose/solver/random";
 import type { Bench, BenchOptions } from "../bench.ts";
 import type { AppPage } from "../../fixtures/app-page.ts";
 import { takeServiceWorker } from "../../fixtures/app.ts";
-import { isOfReads, requestsDuring } from "../../fixtures/requests-during.ts";
+import { isOfReads, requestsDuring, type LoggedRequest } from "../../fixtures/requests-during.ts";
 import { openBarePage } from "../lib/bare-page.ts";
 import { chromiumVersion, startBrowser } from "../lib/browser.ts";
 import { putWhole } from "../s3/sdk-put.ts";
@@ -37,6 +37,8 @@ const ROUNDS = 9;
 const SHORT_ROUNDS = 21;
 const SEEKS = 30;
 const SEEK_MS = 100;
+/** Of all seeks that are given up, on each line. */
+const LEFT_ROUNDS = 3;
 const SEED = 1;
 /** Folder of the text: the minified modules of Prettier, which is MIT-licensed and a dependency of this repository. */
 const TEXT = join(dirname(fileURLToPath(import.meta.resolve("prettier"))), "plugins");
@@ -117,7 +119,7 @@ export const performancePage: Bench = {
       "### Abandoned seeks",
       "",
       `The bytes of ${SEEKS} seeks in 40 MB that the page gives up after ${SEEK_MS} ms each, and the milliseconds of the 100 kB that it`,
-      "reads next.",
+      `reads next: medians of ${LEFT_ROUNDS} rounds.`,
       "",
       table(["line", "bytes", "100 kB after"], aborts),
       "",
@@ -265,31 +267,24 @@ class Contest {
 
   /** Bytes of seeks that are given up, and the time of the next range: Agarose beside one copy. */
   async giveUp(): Promise<[string, string]> {
-    const contestants = [
-      [this.#ours, "/ec/"],
-      [this.#plain, this.#copies[0]!],
-    ] as const;
-    // Blocks of a small range stay in the service worker's memory.
-    const next = startOf(SEEKS - 1 - this.#left++) + 400_000;
-    const brought: number[] = [];
-    const after: number[] = [];
-    for (const [page, base] of contestants) {
+    const brought = new Map([this.#ours, this.#plain].map((page) => [page, [] as number[]]));
+    const [copy] = this.#copies;
+    const taken = await this.#taken(this.#options.quick ? 1 : LEFT_ROUNDS, [[copy!]], async (page, bases, round) => {
+      // Blocks of a small range stay in the service worker's memory.
+      const next = startOf(SEEKS - 1 - this.#left - round) + 400_000;
+      let ms = 0;
       const log = await requestsDuring(this.world, async () => {
-        for (let seek = 0; seek < SEEKS; seek++) await leave(page, `${base}${keyOf(LARGE)}`, startOf(seek));
-        after.push(await lastByteMs(page, [base], keyOf(LARGE), SMALL_BYTES, next));
+        for (let seek = 0; seek < SEEKS; seek++) await leave(page, `${bases[0]}${keyOf(LARGE)}`, startOf(seek));
+        ms = await lastByteMs(page, bases, keyOf(LARGE), SMALL_BYTES, next);
         await sleep(500);
       });
-      const own = log.filter((request) => request.from === "client" && isOfReads(request));
-      brought.push(own.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6);
-    }
-    const [own, other] = brought as [number, number];
-    const [ms, otherMs] = after as [number, number];
-    const cells: [string, string] = [
-      `${own.toFixed(1)} / ${other.toFixed(1)} MB = ${(own / other).toFixed(2)}`,
-      `${ms.toFixed(0)} / ${otherMs.toFixed(0)} = ${(ms / otherMs).toFixed(2)}`,
-    ];
+      brought.get(page)!.push(bytesOf(log));
+      return ms;
+    });
+    this.#left += LEFT_ROUNDS;
+    const cells = besideCopy(taken, brought);
     this.#options.progress(`given up ${cells.join(", ")}`);
-    return cells;
+    return [cells[1], cells[0]];
   }
 
   /** Stores the text under each of `folders`, and one copy as a server with gzip sends it. Returns how much it is. */
@@ -311,23 +306,13 @@ class Contest {
     const [copy] = this.#copies;
     const taken = await this.#taken(folders.length, [[copy!]], async (page, _bases, round) => {
       const base = page === this.#ours ? `/ec/${folders[round]}` : copy!;
+      const urls = this.#text.map((name) => base + name);
       let ms = 0;
-      const log = await requestsDuring(this.world, async () => {
-        ms = await pageMs(
-          page,
-          this.#text.map((name) => base + name),
-        );
-      });
-      const own = log.filter((request) => request.from === "client" && isOfReads(request));
-      brought.get(page)!.push(own.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6);
+      const log = await requestsDuring(this.world, async () => void (ms = await pageMs(page, urls)));
+      brought.get(page)!.push(bytesOf(log));
       return ms;
     });
-    const [ms, otherMs] = taken.map((values) => summarize(values).median) as [number, number];
-    const [bytes, otherBytes] = [...brought.values()].map((values) => summarize(values).median) as [number, number];
-    const cells: [string, string] = [
-      `${ms.toFixed(0)} / ${otherMs.toFixed(0)} = ${(ms / otherMs).toFixed(2)}`,
-      `${bytes.toFixed(2)} / ${otherBytes.toFixed(2)} MB = ${(bytes / otherBytes).toFixed(2)}`,
-    ];
+    const cells = besideCopy(taken, brought);
     this.#options.progress(`text ${cells.join(", ")}`);
     return cells;
   }
@@ -376,6 +361,22 @@ class Contest {
     }
     return taken;
   }
+}
+
+/** Megabytes that came to the client. */
+function bytesOf(log: readonly LoggedRequest[]): number {
+  const own = log.filter((request) => request.from === "client" && isOfReads(request));
+  return own.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6;
+}
+
+/** Medians of milliseconds and of megabytes: Agarose beside one copy. */
+function besideCopy(taken: readonly number[][], brought: ReadonlyMap<AppPage, number[]>): [string, string] {
+  const [ms, otherMs] = taken.map((values) => summarize(values).median) as [number, number];
+  const [bytes, otherBytes] = [...brought.values()].map((values) => summarize(values).median) as [number, number];
+  return [
+    `${ms.toFixed(0)} / ${otherMs.toFixed(0)} = ${(ms / otherMs).toFixed(2)}`,
+    `${bytes.toFixed(bytes < 10 ? 2 : 1)} / ${otherBytes.toFixed(bytes < 10 ? 2 : 1)} MB = ${(bytes / otherBytes).toFixed(2)}`,
+  ];
 }
 
 /** A page of the app with its service worker, in a context of its own. */
