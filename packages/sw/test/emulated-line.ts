@@ -116,8 +116,10 @@ export class EmulatedLine {
       release();
       throw error;
     }
+    const stored = await this.#chunkAt(region, url);
+    signal?.throwIfAborted();
     const [, from = 0, last] = (/=(\d+)-(\d+)/.exec(headers?.["range"] ?? "") ?? []).map(Number);
-    const sent = (await this.#chunkAt(region, url)).subarray(from, last === undefined ? undefined : last + 1);
+    const sent = stored.subarray(from, last === undefined ? undefined : last + 1);
     this.openBytes += sent.length;
     this.mostOpenBytes = Math.max(this.mostOpenBytes, this.openBytes);
     let isOpen = true;

@@ -153,6 +153,55 @@ test("a request that flows alone is late where its rest takes twice as long as o
   expect([request.isOverdue(400 * KIB, 50), request.isOverdue(400 * KIB, 40)]).toEqual([false, true]);
 });
 
+test("a request whose source stops just before the end is late once the line is idle", async () => {
+  const world = await lineWith();
+  const { line, pass } = world;
+  const stopped = line.begin("a", 64 * KIB);
+  const other = line.begin("b", 100 * KIB);
+  await pass(5);
+  stopped.received(63 * KIB, 0);
+  await flow(world, [other], 2_500, 40);
+  expect(stopped.isOverdue(64 * KIB, 50)).toBe(false);
+  other.end();
+  await pass(500);
+  expect(stopped.isOverdue(64 * KIB, 50)).toBe(true);
+});
+
+test("a request whose source stops just before the end is late after five seconds, however busy the line is", async () => {
+  const world = await lineWith();
+  const { line, pass } = world;
+  const stopped = line.begin("a", 64 * KIB);
+  const other = line.begin("b", 100 * KIB * KIB);
+  await pass(5);
+  stopped.received(64 * KIB - 1, 0);
+  await flow(world, [other], 2_500, 4_900);
+  expect(stopped.isOverdue(64 * KIB, 50)).toBe(false);
+  await flow(world, [other], 2_500, 150);
+  expect(stopped.isOverdue(64 * KIB, 50)).toBe(true);
+});
+
+test("a request whose response brings other bytes for ever is late", async () => {
+  const world = await lineWith();
+  const request = world.line.begin({}, 64 * KIB);
+  await flow(world, [request], 2_500, 40);
+  expect(request.isOverdue(64 * KIB, 50)).toBe(false);
+  await flow(world, [request], 2_500, 5_000);
+  expect(request.isOverdue(64 * KIB, 50)).toBe(true);
+});
+
+test("an answer without a byte does not count as one that flows", async () => {
+  const world = await lineWith();
+  const { line } = world;
+  for (let count = 0; count < 3; count++) {
+    const empty = line.begin("a", 64 * KIB);
+    empty.received(0, 0);
+    empty.end();
+  }
+  const silent = line.begin("a", 64 * KIB);
+  await flow(world, [line.begin("b", 1024 * KIB)], 2_500, 60);
+  expect(silent.isOverdue(...INSTEAD)).toBe(true);
+});
+
 test("what is given up counts no more", async () => {
   const { line, pass } = await lineWith();
   const given = line.begin("a", 1024 * KIB);

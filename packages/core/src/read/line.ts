@@ -135,7 +135,8 @@ export class Line {
     return {
       received: (count, waitMs) => {
         const own = Math.min(count, rest);
-        const isFirst = rest === bytes;
+        // The end of an empty body comes without a byte.
+        const isFirst = own > 0 && rest === bytes;
         rest -= own;
         this.#await(source, -own);
         this.#carried(count);
@@ -153,11 +154,15 @@ export class Line {
           const tookMs = nowMs - since.ms;
           const restMs = (rest / came) * tookMs;
           const others = this.#received - since.received - (since.rest - rest);
+          const mostMs = 2 * insteadMs * (insteadBytes / bytes);
+          // The line had time for far more than has come, so that a source which stops or drips is what it waits for.
+          if (tookMs > mostMs + (SLOW * (others + insteadBytes)) / (this.rate ?? RATE_UNKNOWN)) return true;
           // A source that sends alone shows its own pace and not that of the line.
-          if (others < came) return restMs > 2 * insteadMs * (insteadBytes / bytes);
+          if (others < came) return restMs > mostMs;
           return (
             SLOW * came * Math.max(since.flowing, this.#flowing) < others &&
-            restMs > 2 * insteadMs + QUEUE_MARGIN * this.queueMs(insteadBytes)
+            // The rest says nothing of a source that stopped just before the end.
+            (tookMs > SILENCE_MS_MAX || restMs > 2 * insteadMs + QUEUE_MARGIN * this.queueMs(insteadBytes))
           );
         }
         const last = Math.max(since.received, there.lastReceived);

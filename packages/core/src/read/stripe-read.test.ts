@@ -6,6 +6,7 @@ import { object, StripeWorld as World } from "../../test/stripe-world.ts";
 import { planStripe, type Candidate } from "./read-plan.ts";
 import { UNWANTED, type ChunkSource, type SourceKind } from "../sources/source.ts";
 import type { Hedge } from "./stripe-read.ts";
+import type { Line } from "./line.ts";
 
 describe("readStripe", () => {
   test("starts k + delta requests at once, uses the first k and aborts the rest", async () => {
@@ -238,6 +239,21 @@ describe("readStripe", () => {
       await world.clock.advance(1_000);
       expect(world.requestsOf("pop")).toBe(0);
     });
+  });
+
+  test("looks now and then whether a wanted chunk waits for its line, where too few others could replace it", async () => {
+    const world = new World({ ms: [1_000], latency: { meanMs: 100, sdMs: 0 } });
+    let looks = 0;
+    const isOverdue = (): boolean => {
+      if (++looks > 1_000) throw new Error("a busy loop");
+      return looks === 1;
+    };
+    const line = { begin: () => ({ received() {}, isOverdue, end() {} }) } as unknown as Line;
+    const sources = world.sources.slice(0, 3);
+    const shards = await world.read({ wanted: 0, sources, line });
+    expect([...shards]).toEqual([[0, object.shard(0, 0)]]);
+    expect(looks).toBeGreaterThan(5);
+    world.expectClean();
   });
 
   test("fails after its time-out, reports what had arrived and aborts what is in flight", async () => {

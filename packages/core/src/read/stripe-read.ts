@@ -79,7 +79,7 @@ export function readStripe(options: StripeReadOptions): Promise<Map<number, Uint
   return new StripeRead(options).run();
 }
 
-/** How often to look again whether the line is still what a piece waits for. */
+/** How often to look again whether what a read waits for is still the line, or the leaf list. */
 const AGAIN_MS = 20;
 
 /** A request under way, or its shard that has arrived. */
@@ -354,8 +354,8 @@ class StripeRead {
     this.#cancelHedge = clock.after(ms, () => {
       // Chunks that have arrived may wait for the leaf list, which is read separately.
       const isHere = this.#isNarrow && [...this.#flights].some(({ shard }) => shard);
-      if (this.#isBehindOthers()) return this.#armHedge(Math.min(ms, AGAIN_MS), times + 1);
-      if (isHere || !this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
+      if (isHere || this.#isBehindOthers()) return this.#armHedge(AGAIN_MS, times + 1);
+      if (!this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
       const lateMs = this.#launchNext();
       if (lateMs) this.#armHedge(lateMs);
     });

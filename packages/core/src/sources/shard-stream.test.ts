@@ -39,6 +39,13 @@ test("a shard that the stream lacks rejects with the error that its owner makes"
   expect((await rejectionOf(stream.take({ stripe: 3, chunk: 1 }, NEVER))).message).toBe("region r1 lacks 3:1");
 });
 
+test("a shard that is awaited already is there for no second request, and the first one gets it", async () => {
+  const { stream } = streamOfFrames([frame("chunk", 0, 1)]);
+  const [first, second] = await Promise.allSettled([1, 1].map((chunk) => stream.take({ stripe: 0, chunk }, NEVER)));
+  expect(first).toMatchObject({ value: new Uint8Array([0, 1]) });
+  expect(second).toMatchObject({ reason: { code: "CHUNK_MISSING" } });
+});
+
 test("progress counts frames", async () => {
   const { stream } = streamOfFrames([frame("chunk", 0, 1), frame("chunk", 0, 2)]);
   const waiting = stream.take({ stripe: 0, chunk: 2 }, NEVER);

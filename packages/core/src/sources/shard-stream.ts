@@ -62,7 +62,7 @@ export class ShardStream {
       return early.payload;
     }
     if (this.#ended) throw this.#ended(shard);
-    if (shard.stripe < this.#stripe) throw this.#missing(shard);
+    if (shard.stripe < this.#stripe || this.#waiters.has(name)) throw this.#missing(shard);
     const arrival = Promise.withResolvers<Uint8Array>();
     this.#waiters.set(name, { ...shard, onPart, arrival });
     const onAbort = (): void => this.#settle(name)?.reject(toAgaroseError(signal.reason, "ABORTED"));
