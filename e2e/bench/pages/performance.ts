@@ -317,7 +317,7 @@ class Contest {
     return cells;
   }
 
-  /** Has the PoP cache the text of `folders`, which was read before. Then comes a new visitor, who has nothing of it. */
+  /** Has the PoP cache the text of `folders` that was read before. Then comes a new visitor, who has none of it. */
   async cacheText(folders: readonly string[]): Promise<void> {
     for (const folder of folders)
       await pageMs(
