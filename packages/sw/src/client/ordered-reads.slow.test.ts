@@ -1,0 +1,3 @@
+import { orderedReads } from "./ordered-reads.contract.ts";
+
+orderedReads("slow");
