@@ -54,7 +54,7 @@ test("mv leaves the new key alone, and --dry-run both as they are", async () => 
     outcome: "moved",
   });
   expect(await keys()).toEqual(["b"]);
-  expect((await world.spawn(["cat", "b", "b"])).stdout.toString()).toBe("<p>text<p>text");
+  expect((await world.run(["cat", "b", "b"])).stdout.toString()).toBe("<p>text<p>text");
 });
 
 test("mv keeps what is stored at the old key while it copies", async () => {
@@ -69,7 +69,7 @@ test("mv keeps what is stored at the old key while it copies", async () => {
   }
   const { code, stderr } = await world.run(["mv", "pages/a", "moved"]);
   expect([replaced, code, stderr]).toEqual([expect.any(Promise), 1, expect.stringContaining("REPLACED_MEANWHILE")]);
-  expect((await world.spawn(["cat", "pages/a"])).stdout.toString()).toBe("another");
+  expect((await world.run(["cat", "pages/a"])).stdout.toString()).toBe("another");
 });
 
 test("get -r brings all below a prefix into a folder", async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseConfig } from "@agarose/sw/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { spawnAgarose } from "../../../test/world.ts";
+import { runAgarose } from "../../../test/world.ts";
 
 let folder: string;
 let configPath: string;
@@ -35,7 +35,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true }));
 
-const init = (...args: string[]) => spawnAgarose(["init", join(folder, "public"), "--config", configPath, ...args]);
+const init = (...args: string[]) => runAgarose(["init", join(folder, "public"), "--config", configPath, ...args]);
 
 test("init writes the workers, the page's side, and a client configuration of PoPs and public regions' addresses only", async () => {
   const { code, stdout } = await init("--json");
@@ -128,7 +128,7 @@ test("another prefix is in the call that registers", async () => {
 });
 
 test("the command line's own configuration is not written over", async () => {
-  const { code, stderr } = await spawnAgarose(["init", folder, "--config", configPath, "--force"]);
+  const { code, stderr } = await runAgarose(["init", folder, "--config", configPath, "--force"]);
   expect(code).toBe(2);
   expect(stderr).toContain("is the configuration of the command line");
   expect(JSON.parse(await readFile(configPath, "utf8"))).toEqual(CONFIG);

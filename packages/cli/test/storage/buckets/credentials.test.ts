@@ -7,7 +7,7 @@ import { ListBucketsCommand } from "@aws-sdk/client-s3";
 import { findVersitygw, startS3Endpoint, startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { listenLocally } from "@agarose/dev-world/listen-locally";
-import { spawnAgarose } from "../../world.ts";
+import { runAgarose } from "../../world.ts";
 import type { RegionConfig } from "@agarose/storage/config/config";
 import { credentialsByRegion } from "@agarose/storage/buckets/credentials";
 import { limitCredentials, openClient, storeFailure } from "@agarose/storage/buckets/s3-client";
@@ -120,13 +120,13 @@ describe.each(servers.filter(({ isMissing }) => !isMissing))("$name", ({ start, 
   test("six regions with keys of their own store and read an object", async () => {
     const config = await writeConfig([...SOURCES.slice(0, 6), ...(takesRoles ? ["role"] : [])]);
     await writeFile(join(folder, "file"), "six keys");
-    const put = await spawnAgarose(["put", join(folder, "file"), "--config", config, "--json"], { env: env() });
+    const put = await runAgarose(["put", join(folder, "file"), "--config", config, "--json"], folder, env());
     expect(JSON.parse(put.stdout.toString())).toMatchObject({
       objects: [{ key: "file", outcome: "stored", regionsWithoutManifest: [] }],
     });
-    const get = await spawnAgarose(["get", "file", "-", "--config", config], { env: env() });
+    const get = await runAgarose(["get", "file", "-", "--config", config], folder, env());
     expect(get.stdout.toString()).toBe("six keys");
-    const verify = await spawnAgarose(["verify", "--config", config, "--json"], { env: env() });
+    const verify = await runAgarose(["verify", "--config", config, "--json"], folder, env());
     expect(JSON.parse(verify.stdout.toString())).toMatchObject({
       damaged: 0,
       unchecked: 0,
@@ -137,7 +137,7 @@ describe.each(servers.filter(({ isMissing }) => !isMissing))("$name", ({ start, 
 
   test("refuses wrong keys with the region and the source of its keys, and shows no secret", async () => {
     const config = await writeConfig(["top", "env", "wrong"]);
-    const doctor = await spawnAgarose(["doctor", "--config", config, "--json"], { env: env() });
+    const doctor = await runAgarose(["doctor", "--config", config, "--json"], folder, env());
     const checks: { subject: string; name: string; state: string; message: string }[] = JSON.parse(
       doctor.stdout.toString(),
     ).checks;
@@ -149,7 +149,7 @@ describe.each(servers.filter(({ isMissing }) => !isMissing))("$name", ({ start, 
     expect(message).toContain("CREDENTIALS_REFUSED: region wrong refused");
     expect(message).toContain("environment variables WRONG_ID and WRONG_SECRET (`credentials` of region wrong)");
     await writeFile(join(folder, "file"), "wrong keys");
-    const put = await spawnAgarose(["put", join(folder, "file"), "--config", config], { env: env() });
+    const put = await runAgarose(["put", join(folder, "file"), "--config", config], folder, env());
     expect(put.code).toBe(1);
     expect(put.stderr).toContain("CREDENTIALS_REFUSED");
     expect(put.stderr).toContain("region wrong");
