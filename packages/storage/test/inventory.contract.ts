@@ -1,22 +1,22 @@
 /** Walks that read inventories, as AWS writes them, in place of listing the buckets of an S3 server. */
 import { createHash, randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { chunkNameOf, manifestName, type Manifest } from "@agarose/core/format";
 import type { S3Endpoint, startS3Endpoint, startVersitygw } from "@agarose/dev-world/s3-endpoint";
-import { allOf } from "../../test/three-regions.ts";
-import type { ListedObject } from "../buckets/store.ts";
-import { openBucketBeside } from "../buckets/stores.ts";
-import { configOfFields } from "../config/config.ts";
-import { Deployment } from "../deployment.ts";
-import { repairObjects, type RepairOptions } from "../maintenance/repair-objects.ts";
-import { verifyObjects, type VerifyOptions } from "../maintenance/verify-objects.ts";
-import { readRecord } from "../objects/manifests.ts";
-import type { ObjectVerdict } from "../objects/verify-object.ts";
-import { closeParts, openParts, type DeploymentParts } from "../parts.ts";
-import type { RepairOutcome } from "../repair/repair-outcome.ts";
-import { inventoriesOf } from "./inventory.ts";
-import { KeyListing } from "./keys.ts";
+import { allOf } from "./three-regions.ts";
+import type { ListedObject } from "../src/buckets/store.ts";
+import { openBucketBeside } from "../src/buckets/stores.ts";
+import { configOfFields } from "../src/config/config.ts";
+import { Deployment } from "../src/deployment.ts";
+import { repairObjects, type RepairOptions } from "../src/maintenance/repair-objects.ts";
+import { verifyObjects, type VerifyOptions } from "../src/maintenance/verify-objects.ts";
+import { readRecord } from "../src/objects/manifests.ts";
+import type { ObjectVerdict } from "../src/objects/verify-object.ts";
+import { closeParts, openParts, type DeploymentParts } from "../src/parts.ts";
+import type { RepairOutcome } from "../src/repair/repair-outcome.ts";
+import { inventoriesOf } from "../src/listing/inventory.ts";
+import { KeyListing } from "../src/listing/keys.ts";
 
 const KEYS = { accessKeyId: "inventory", secretAccessKey: "inventory-secret" };
 const ENV = { accessKeyId: "INVENTORY_TEST_KEY", secretAccessKey: "INVENTORY_TEST_SECRET" };
