@@ -3,6 +3,7 @@
  * leader).
  */
 import type { Clock } from "../ports.ts";
+import { whenAborted } from "./when-aborted.ts";
 
 /** Work under way. */
 export interface Flight<T> {
@@ -60,10 +61,10 @@ export function orUndefined<T>(
   return new Promise((resolve) => {
     const leave = (): void => resolve(undefined);
     const cancel = clock.after(ms, leave);
-    signal?.addEventListener("abort", leave, { once: true });
+    const stay = whenAborted(signal, leave);
     promise.then(resolve, leave).finally(() => {
       cancel();
-      signal?.removeEventListener("abort", leave);
+      stay();
     });
   });
 }

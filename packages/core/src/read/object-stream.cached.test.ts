@@ -4,7 +4,7 @@ import { FakeSource, referenceCodec, sampleObject, SimulatedClock, toyHash } fro
 import { collect } from "../../test/read-world.ts";
 import { encodeFrame } from "../format/bundle.ts";
 import { concat } from "../format/hash-tree.ts";
-import { BundleSource } from "../sources/bundle-source.ts";
+import { bundleSource } from "../sources/bundle-source.ts";
 import { FrameReader } from "../sources/frame-reader.ts";
 import { Line } from "./line.ts";
 import { openRead } from "./object-stream.ts";
@@ -48,7 +48,7 @@ async function readAll(
   };
   const read = async (index: number): Promise<number> => {
     const frames = clock.sleep(edgeMs).then(() => new FrameReader(bundle(silent.includes(index))));
-    const edge = new BundleSource({
+    const edge = bundleSource({
       id: "pop",
       frames,
       latency: () => ({ meanMs: edgeMs, sdMs: EDGE_MS }),

@@ -7,7 +7,7 @@ import { SimulatedClock } from "../../test/simulated-clock.ts";
 import { rejectionOf } from "../../test/errors.ts";
 import { encodeFrame } from "../format/bundle.ts";
 import { FrameReader } from "../sources/frame-reader.ts";
-import { BundleSource } from "../sources/bundle-source.ts";
+import { bundleSource } from "../sources/bundle-source.ts";
 import { stripeCount } from "../format/manifest/index.ts";
 import { openRead } from "./object-stream.ts";
 import { RegionSource } from "../sources/region-source.ts";
@@ -71,7 +71,7 @@ function edgeOn(line: Line): ChunkSource[] {
   ).flat();
   const bundle = new FrameReader(dribble(Uint8Array.from(frames.flatMap((frame) => [...frame])), line));
   const latency = (): { meanMs: number; sdMs: number } => ({ meanMs: 1e6, sdMs: 0 });
-  return [new BundleSource({ id: "pop", latency, cached: () => chunks, frames: Promise.resolve(bundle) })];
+  return [bundleSource({ id: "pop", latency, cached: () => chunks, frames: Promise.resolve(bundle) })];
 }
 
 async function read(sources: ChunkSource[], clock: SimulatedClock): Promise<Uint8Array> {

@@ -9,7 +9,7 @@ import { referenceCodec } from "../../test/objects/reference-codec.ts";
 import { pseudoRandomBytes, sampleObject } from "../../test/objects/sample-object.ts";
 import { settle } from "../../test/simulated-clock.ts";
 import { streamOf } from "../../test/streams.ts";
-import { BundleSource } from "../sources/bundle-source.ts";
+import { bundleSource } from "../sources/bundle-source.ts";
 import { encodeFrame } from "../format/bundle.ts";
 import { FrameReader } from "../sources/frame-reader.ts";
 import { AgaroseError } from "../errors.ts";
@@ -18,6 +18,7 @@ import { readKind, type ReadReport } from "./read-report.ts";
 import { openRead, type ObjectRead } from "./object-stream.ts";
 import { WINDOW_STRIPES_MAX, type StripeData, type StripeSharing } from "./read-options.ts";
 import { RegionSource } from "../sources/region-source.ts";
+import type { ChunkSource } from "../sources/source.ts";
 
 /** Four stripes of 4 + 2 chunks: 300 + 300 + 300 + 100 bytes. */
 const small = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300 });
@@ -78,7 +79,7 @@ test("an object comes from a PoP's bundle and from buckets together, on the runt
       ? encodeFrame("miss", 2, 0, new Uint8Array(0))
       : encodeFrame("chunk", stripe, 0, object.shard(stripe, 0)),
   ]);
-  const bundle = new BundleSource({
+  const bundle = bundleSource({
     id: "fra",
     latency: () => ({ meanMs: 5, sdMs: 1 }),
     cached: () => [0, 4],
@@ -487,12 +488,12 @@ function next<T>(stream: fc.Stream<T>): T {
 }
 
 /** A PoP's bundle with the chunks 6, 8 and 9 of `small`. */
-function bundleOf(shardOf: (stripe: number, chunk: number) => Uint8Array): BundleSource {
+function bundleOf(shardOf: (stripe: number, chunk: number) => Uint8Array): ChunkSource {
   const frames = [0, 1, 2, 3].flatMap((stripe) =>
     [6, 8, 9].map((chunk) => encodeFrame("chunk", stripe, chunk, shardOf(stripe, chunk))),
   );
   const body = streamOf([...frames, encodeFrame("end", 0, 0, new Uint8Array(0))]);
   const latency = { meanMs: 5, sdMs: 1 };
   const reader = Promise.resolve(new FrameReader(body));
-  return new BundleSource({ id: "fra", latency: () => latency, cached: () => [6, 8, 9], frames: reader });
+  return bundleSource({ id: "fra", latency: () => latency, cached: () => [6, 8, 9], frames: reader });
 }

@@ -4,6 +4,7 @@
  * It reads ahead within a bounded window (`range-reader.ts`), each stripe by late binding (`stripe-reader.ts`), and
  * delivers all in order. A read that cannot be completed errors its stream: it never ends short.
  */
+import { whenAborted } from "../async/when-aborted.ts";
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import { pullStream, type PullSink } from "../pull-stream.ts";
 import { RangeReader, type Step } from "./range-reader.ts";
@@ -62,7 +63,7 @@ class ObjectStream {
   readonly #abort = new AbortController();
   readonly #range: RangeReader;
   readonly #window: Step[] = [];
-  readonly #detach: () => void;
+  readonly #detach: (() => void) | undefined;
   readonly #line: Line | undefined;
   #sink: PullSink<Uint8Array> | undefined;
   /** The step that the consumer is taking now. */
@@ -79,10 +80,7 @@ class ObjectStream {
     this.#range = new RangeReader(target, context, policy, stripes, this.#abort.signal);
     this.#line = context.line;
     if (this.#line) this.#line.reads++;
-    const onAbort = (): void => this.finish(toAgaroseError(signal?.reason, "ABORTED"));
-    signal?.addEventListener("abort", onAbort);
-    this.#detach = () => signal?.removeEventListener("abort", onAbort);
-    if (signal?.aborted) onAbort();
+    this.#detach = whenAborted(signal, () => this.finish(toAgaroseError(signal!.reason, "ABORTED")));
   }
 
   async firstStripe(): Promise<void> {
@@ -156,7 +154,7 @@ class ObjectStream {
   finish(reason?: unknown): void {
     if (this.report.endMs !== undefined) return;
     this.report.endMs = this.#clock.now();
-    this.#detach();
+    this.#detach?.();
     if (this.#line) this.#line.reads--;
     this.#given?.onTaken?.();
     if (reason !== undefined) {

@@ -6,6 +6,7 @@
  * Functional chunks count towards k as they arrive and are proven together (`functional-proof.ts`). If the proof
  * fails, one more chunk shows which of them is corrupt. If it still fails, several are, and all of them are dropped.
  */
+import { whenAborted } from "../async/when-aborted.ts";
 import { checkedLength } from "../sources/body.ts";
 import { UNWANTED } from "../sources/source.ts";
 import type { Decoder } from "../codec.ts";
@@ -130,15 +131,13 @@ class StripeRead {
     const { signal, hashes } = this.#options;
     // Without hashes no chunk can be used, whichever source has it.
     hashes.catch((error: unknown) => this.#fail(toAgaroseError(error)));
-    const onAbort = (): void => this.#fail(toAgaroseError(signal.reason, "ABORTED"));
-    signal.addEventListener("abort", onAbort);
+    const detach = whenAborted(signal, () => this.#fail(toAgaroseError(signal.reason, "ABORTED")));
     this.#armDeadline();
     try {
-      if (signal.aborted) onAbort();
-      else this.#start();
+      if (!this.#settled) this.#start();
       return await this.#result.promise;
     } finally {
-      signal.removeEventListener("abort", onAbort);
+      detach();
       this.#cancelDeadline();
       this.#cancelHedge();
     }
@@ -316,18 +315,15 @@ class StripeRead {
   /** Records that `failed` failed, and starts as many other requests. */
   #replace(failed: readonly Flight[], code: ErrorCode): void {
     for (const flight of failed) {
-      const { chunk, source } = flight.candidate;
+      const { candidate, isExtra } = flight;
+      const { chunk, source } = candidate;
       this.#failures.push({ source: source.id, chunk, code });
       this.#end(flight, "failed", code);
-      this.#keepForSecondTry(flight, code);
+      // A bucket's failure may be transient: a 503, a cut connection.
+      if (source.kind === "region" && code !== "CHUNK_MISSING" && !isExtra) this.#secondTries.push(candidate);
     }
     for (const { isExtra } of failed) if (!isExtra) this.#launchNext();
     this.#failIfHopeless();
-  }
-
-  /** A bucket's failure may be transient: a 503, a cut connection. */
-  #keepForSecondTry({ candidate, isExtra }: Flight, code: ErrorCode): void {
-    if (candidate.source.kind === "region" && code !== "CHUNK_MISSING" && !isExtra) this.#secondTries.push(candidate);
   }
 
   /** Fails the read if the chunks here, under way and waiting are too few. */

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { CountingSignal } from "../../test/counting-signal.ts";
 import { rejectionOf } from "../../test/errors.ts";
 import { settle } from "../../test/simulated-clock.ts";
-import { BundleSource } from "./bundle-source.ts";
+import { bundleSource } from "./bundle-source.ts";
 import { encodeFrame } from "../format/bundle.ts";
 import { FrameReader } from "./frame-reader.ts";
 
-describe("BundleSource", () => {
+describe("a bundle source", () => {
   test("delivers chunks as their frames come, in any order of requests", async () => {
     const pop = new FakePop();
     const second = pop.fetch(0, 2);
@@ -249,7 +249,7 @@ describe("BundleSource", () => {
 
 /** A PoP whose bundle is sent frame by frame. */
 class FakePop {
-  readonly source: BundleSource;
+  readonly source: ReturnType<typeof bundleSource>;
   /** As believed; then as its plan says. */
   cached: readonly number[];
   pulls = 0;
@@ -281,7 +281,7 @@ class FakePop {
       },
       { highWaterMark: 0 },
     );
-    this.source = new BundleSource({
+    this.source = bundleSource({
       id: "fra",
       latency: () => ({ meanMs: 20, sdMs: 5 }),
       cached: () => this.cached,

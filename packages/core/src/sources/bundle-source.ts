@@ -1,10 +1,10 @@
 /** The cache of the PoP that answers as a source: its chunks come in a bundle, which may still be under way. */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { LatencyEstimate } from "../latency.ts";
-import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";
-import type { ChunkRequest, ChunkSource } from "./source.ts";
+import { ShardStream, type Frames } from "./shard-stream.ts";
+import type { ChunkSource } from "./source.ts";
 
-/** Dependencies of a BundleSource. */
+/** Dependencies of a bundle source. */
 export interface BundleSourceOptions {
   readonly id: string;
   /** Time to deliver one chunk as believed now. */
@@ -18,60 +18,37 @@ export interface BundleSourceOptions {
 }
 
 /** The chunks that a PoP has cached, as they arrive in its bundle. */
-export class BundleSource implements ChunkSource {
-  readonly id: string;
-  readonly kind = "edge";
-  readonly updated: Promise<boolean>;
-  readonly servesParts: "wanted" | undefined;
-  readonly #latency: () => LatencyEstimate;
-  readonly #cached: () => readonly number[];
-  readonly #shards: ShardStream;
-
-  constructor({ id, latency, cached, frames, servesParts }: BundleSourceOptions) {
-    this.id = id;
-    this.servesParts = servesParts;
-    this.#latency = latency;
-    this.#cached = cached;
-    this.#shards = new ShardStream(frames, (shard) => notCached(id, shard));
-    this.updated = frames.then(
+export function bundleSource({ id, latency, cached, frames, servesParts }: BundleSourceOptions): Required<ChunkSource> {
+  const shards = new ShardStream(
+    frames,
+    ({ stripe, chunk }) =>
+      new AgaroseError(
+        "CHUNK_MISSING",
+        HAS_MESSAGES && `PoP ${id} does not cache chunk ${chunk} of stripe ${stripe} any more`,
+        { stripe, chunk },
+      ),
+  );
+  return {
+    id,
+    kind: "edge",
+    servesParts,
+    get latency() {
+      return latency();
+    },
+    get progress() {
+      return shards.progress;
+    },
+    updated: frames.then(
       () => {
-        this.#shards.rejectMissing(({ chunk }) => !cached().includes(chunk));
+        shards.rejectMissing(({ chunk }) => !cached().includes(chunk));
         return true;
       },
       // A failed bundle rejects the requests for its chunks. A read that needs none of them continues.
       () => false,
-    );
-  }
-
-  get latency(): LatencyEstimate {
-    return this.#latency();
-  }
-
-  get progress(): number {
-    return this.#shards.progress;
-  }
-
-  has(_stripe: number, chunk: number): boolean {
-    return this.#cached().includes(chunk);
-  }
-
-  fetch({ stripe, chunk, signal, onPart }: ChunkRequest): Promise<Uint8Array> {
-    return this.#shards.take({ stripe: stripe.index, chunk }, signal, onPart);
-  }
-
-  release(stripe: number): void {
-    this.#shards.release(stripe);
-  }
-
-  close(): void {
-    this.#shards.close(new AgaroseError("ABORTED", HAS_MESSAGES && "the bundle was closed"));
-  }
-}
-
-function notCached(pop: string, { stripe, chunk }: ShardName): AgaroseError {
-  return new AgaroseError(
-    "CHUNK_MISSING",
-    HAS_MESSAGES && `PoP ${pop} does not cache chunk ${chunk} of stripe ${stripe} any more`,
-    { stripe, chunk },
-  );
+    ),
+    has: (_stripe, chunk) => cached().includes(chunk),
+    fetch: ({ stripe, chunk, signal, onPart }) => shards.take({ stripe: stripe.index, chunk }, signal, onPart),
+    release: (stripe) => shards.release(stripe),
+    close: () => shards.close(new AgaroseError("ABORTED", HAS_MESSAGES && "the bundle was closed")),
+  };
 }

@@ -1,8 +1,8 @@
 /** `@agarose/core/sources`: where chunks and manifests come from, and how fast and how sure each source is. */
 export { UNWANTED, type ChunkRequest, type ChunkSource, type SourceKind } from "./source.ts";
-export { BundleSource, type BundleSourceOptions } from "./bundle-source.ts";
+export { bundleSource, type BundleSourceOptions } from "./bundle-source.ts";
 export { FrameReader } from "./frame-reader.ts";
-export { PEER_CHUNK_PREFIX, PeerSource, type PeerSourceOptions } from "./peer-source.ts";
+export { PEER_CHUNK_PREFIX, peerSource, type PeerSourceOptions } from "./peer-source.ts";
 export { RegionSource, SPAN_BYTES_MAX, type RegionSourceOptions } from "./region-source.ts";
 export type { Frames } from "./shard-stream.ts";
 export { readChecked } from "./body.ts";

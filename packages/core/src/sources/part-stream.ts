@@ -3,6 +3,7 @@
  *
  * The body is read only while a request waits, so a slow consumer holds the sender back instead of filling memory.
  */
+import { whenAborted } from "../async/when-aborted.ts";
 import { toAgaroseError } from "../errors.ts";
 import { checkedLength, expectEnd, type BodyReader } from "./body.ts";
 
@@ -67,15 +68,13 @@ export class PartStream {
     this.next += bytes;
     if (this.#failure) throw this.#failure;
     const arrival = Promise.withResolvers<Uint8Array>();
-    const onAbort = (): void => arrival.reject(signal.reason);
     this.#waiting.push({ bytes, signal, onPart, arrival });
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
+    const detach = whenAborted(signal, () => arrival.reject(signal.reason));
     void this.#read();
     try {
       return await arrival.promise;
     } finally {
-      signal.removeEventListener("abort", onAbort);
+      detach();
     }
   }
 

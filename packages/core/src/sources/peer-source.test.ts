@@ -3,7 +3,7 @@ import { rejectionOf } from "../../test/errors.ts";
 import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
 import { sampleObject } from "../../test/objects/sample-object.ts";
 import { stripeShape } from "../format/manifest/index.ts";
-import { PeerSource } from "./peer-source.ts";
+import { peerSource } from "./peer-source.ts";
 
 const sample = await sampleObject({ k: 2, m: 1, bytes: 250, stripeBytes: 100, key: "a b/ü.bin" });
 const { manifest } = sample;
@@ -12,7 +12,7 @@ const shard = sample.shard(1, 2);
 function setUp(answer: Answer, proof?: (path: string) => Promise<Record<string, string>>) {
   const network = new FakeNetwork(() => answer);
   const held = [2];
-  const source = new PeerSource({
+  const source = peerSource({
     manifest,
     peer: { name: "lhr", url: "https://lhr.example" },
     chunks: () => held,
@@ -25,7 +25,7 @@ function setUp(answer: Answer, proof?: (path: string) => Promise<Record<string, 
   return { source, held, network, abort, fetch };
 }
 
-describe("PeerSource", () => {
+describe("a peer source", () => {
   test("has the chunks that the peer reports, of every stripe", () => {
     const { source } = setUp({ status: 200 });
     expect([0, 1, 2, 3].map((chunk) => source.has(7, chunk))).toEqual([false, false, true, false]);

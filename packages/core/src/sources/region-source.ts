@@ -3,7 +3,7 @@
  * A chunk is the concatenation of its shards, so that GET asks for one range, and only its first part costs a round
  * trip.
  */
-import { BodyReader } from "./body.ts";
+import { BodyReader, refuseChunk } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { objectUrl } from "../format/key.ts";
 import type { LatencyEstimate } from "../latency.ts";
@@ -146,7 +146,7 @@ export class RegionSource implements ChunkSource {
     const url = objectUrl(region.url, chunkNameOf(manifest, chunk));
     const isWhole = start === 0 && end === chunkBytes(manifest) && chunk < CHUNKS_MAX;
     const headers: Record<string, string> = isWhole ? {} : { range: `bytes=${start}-${end - 1}` };
-    const { status, body } = await fetch(url, { headers, signal }).catch((error: unknown) => {
+    const response = await fetch(url, { headers, signal }).catch((error: unknown) => {
       throw new AgaroseError(
         "SOURCE_FAILED",
         HAS_MESSAGES && `region ${this.id} did not answer`,
@@ -154,13 +154,8 @@ export class RegionSource implements ChunkSource {
         error,
       );
     });
-    if (status === (isWhole ? 200 : 206)) return new BodyReader(body, onPart);
-    await body?.cancel();
-    throw new AgaroseError(
-      status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",
-      HAS_MESSAGES && `region ${this.id} answered ${status} for chunk ${chunk}`,
-      { region: this.id, status },
-    );
+    if (response.status === (isWhole ? 200 : 206)) return new BodyReader(response.body, onPart);
+    return refuseChunk(response, HAS_MESSAGES && `region ${this.id}, chunk ${chunk}`, { region: this.id });
   }
 }
 

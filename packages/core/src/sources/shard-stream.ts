@@ -4,6 +4,7 @@
  * Frames are read only while a request waits, so a slow consumer holds the sender back instead of filling memory.
  */
 import type { Frame } from "../format/bundle.ts";
+import { whenAborted } from "../async/when-aborted.ts";
 import { toAgaroseError, type AgaroseError } from "../errors.ts";
 import type { FrameReader } from "./frame-reader.ts";
 
@@ -65,14 +66,12 @@ export class ShardStream {
     if (shard.stripe < this.#stripe || this.#waiters.has(name)) throw this.#missing(shard);
     const arrival = Promise.withResolvers<Uint8Array>();
     this.#waiters.set(name, { ...shard, onPart, arrival });
-    const onAbort = (): void => this.#settle(name)?.reject(toAgaroseError(signal.reason, "ABORTED"));
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
+    const detach = whenAborted(signal, () => this.#settle(name)?.reject(toAgaroseError(signal.reason, "ABORTED")));
     void this.#pump();
     try {
       return await arrival.promise;
     } finally {
-      signal.removeEventListener("abort", onAbort);
+      detach();
     }
   }
 

@@ -2,6 +2,7 @@
  * A staggered race, as of Happy Eyeballs (RFC 8305, section 5). The next attempt starts when one fails or takes longer
  * than expected. The first success wins, and the others are aborted.
  */
+import { whenAborted } from "../async/when-aborted.ts";
 import { toAgaroseError, type AgaroseError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 import { UNWANTED } from "./source.ts";
@@ -45,9 +46,8 @@ export function staggeredRace<T>(attempts: readonly Attempt<T>[], options: RaceO
   const failures: FailedAttempt[] = [];
   let started = 0;
   let isOver = false;
-  const onAbort = (): void => fail(toAgaroseError(signal.reason, "ABORTED"));
-  signal.addEventListener("abort", onAbort);
-  if (signal.aborted) onAbort();
+  const detach = whenAborted(signal, () => fail(toAgaroseError(signal.reason, "ABORTED")));
+  promise.then(detach, detach);
   startNext();
   return promise;
 
@@ -98,7 +98,6 @@ export function staggeredRace<T>(attempts: readonly Attempt<T>[], options: RaceO
 
   function end(): void {
     isOver = true;
-    signal.removeEventListener("abort", onAbort);
     for (const [attempt, { abort, cancelTimer, late }] of running) {
       if (late && !signal.aborted) attempt.onLate?.();
       running.delete(attempt);

@@ -10,12 +10,11 @@ export interface ReadResponse {
 }
 
 /** Returns an answer as a `Response`. */
-export function toResponse({ status, headers, body }: ReadResponse): Response {
+export function toResponse({ status, headers, body }: ReadResponse | ReturnType<typeof errorAnswer>): Response {
   return new Response(body, { status, headers });
 }
 
 /** The response to a read that failed before its first byte. A page that has aborted its read gets none. */
 export function errorResponse(cause: unknown): Response {
-  const { status, headers, body } = errorAnswer(cause);
-  return new Response(body, { status, headers });
+  return toResponse(errorAnswer(cause));
 }

@@ -5,7 +5,7 @@
 import type { FetchPort } from "@agarose/core";
 import type { Manifest } from "@agarose/core/format";
 import type { RequestRecord } from "@agarose/core/read";
-import { PeerSource } from "@agarose/core/sources";
+import { peerSource, type ChunkSource } from "@agarose/core/sources";
 import { traceparent, type Trace } from "../runtime/trace.ts";
 import type { CircuitBreakers } from "../regions/circuit-breakers.ts";
 import type { PopSettings } from "./peer-settings.ts";
@@ -58,7 +58,7 @@ export function peerSources(
   inForce: PeersInForce,
   manifest: Manifest,
   cached: readonly number[],
-): PeerSource[] {
+): ChunkSource[] {
   if (!peers) return [];
   const { pops, key } = peers;
   const urls = new Map(pops.map(({ name, url }) => [name, url]));
@@ -66,7 +66,7 @@ export function peerSources(
     const { name, chunks } = holder;
     const url = urls.get(name);
     if (url === undefined) return [];
-    return new PeerSource({
+    return peerSource({
       manifest,
       peer: { name, url },
       chunks: () => chunks,

@@ -17,7 +17,7 @@ import {
   type StripeData,
   type StripeSharing,
 } from "@agarose/core/read";
-import { RegionSource, type PeerSource } from "@agarose/core/sources";
+import { RegionSource, type ChunkSource } from "@agarose/core/sources";
 import { recoveredChunks } from "@agarose/solver/planner";
 import { notePeer } from "../peers/peer-reading.ts";
 import { log } from "../runtime/log.ts";
@@ -168,7 +168,7 @@ async function padded({ body }: ObjectRead, bytes: number): Promise<Uint8Array> 
 interface Located {
   readonly configuration: Configuration;
   readonly cached: readonly number[];
-  readonly peers: readonly PeerSource[];
+  readonly peers: readonly ChunkSource[];
   readonly cost: ReadCost;
 }
 

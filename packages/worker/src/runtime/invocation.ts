@@ -4,7 +4,7 @@
  */
 import { AgaroseError, systemSha256, toAgaroseError, type FetchPort } from "@agarose/core";
 import type { Manifest } from "@agarose/core/format";
-import type { PeerSource } from "@agarose/core/sources";
+import type { ChunkSource } from "@agarose/core/sources";
 import { peerSources } from "../peers/peer-reading.ts";
 import { PEERS_EMPTY, type PeersInForce } from "../peers/peers-snapshot.ts";
 import type { WaitUntil } from "./batch-flusher.ts";
@@ -109,7 +109,7 @@ export class Invocation {
   }
 
   /** Resolves to the peers that hold chunks of an object beside those `cached` here, as sources. */
-  async peerSources(manifest: Manifest, cached: readonly number[]): Promise<PeerSource[]> {
+  async peerSources(manifest: Manifest, cached: readonly number[]): Promise<ChunkSource[]> {
     const { settings, breakers } = this.isolate;
     const context = { settings, breakers, fetch: this.fetch, now: Date.now, trace: this.trace };
     return peerSources(context, await this.peers(), manifest, cached);

@@ -1,7 +1,7 @@
 /** The PoP's bundle as a source of chunks. */
 import { LEAF_LIST, stripeShape } from "@agarose/core/format";
 import type { Piece, RequestRecord } from "@agarose/core/read";
-import { BundleSource } from "@agarose/core/sources";
+import { bundleSource, type ChunkSource } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { Bundle, FullPlan } from "../plans/bundle-request.ts";
@@ -50,12 +50,12 @@ export function edgeSource(
   latencies: LatencyTracker,
   bytes: number,
   pieces: readonly Piece[] | undefined,
-): BundleSource {
+): ChunkSource {
   const { k } = planNow().manifest;
   const pop = edge.pop.name;
   const id = sourceId("edge", pop);
   latencies.seed(id, EDGE_DELIVERY);
-  return new BundleSource({
+  return bundleSource({
     id: pop,
     frames: edge.bundle.then(({ frames }) => frames),
     servesParts: pieces && "wanted",

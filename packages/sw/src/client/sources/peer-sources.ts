@@ -4,7 +4,7 @@
  */
 import type { FetchPort } from "@agarose/core";
 import { stripeShape, type PlanPeer } from "@agarose/core/format";
-import { LATENCY_UNKNOWN, PeerSource, type LatencyEstimate } from "@agarose/core/sources";
+import { LATENCY_UNKNOWN, peerSource, type ChunkSource, type LatencyEstimate } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { FullPlan } from "../plans/bundle-request.ts";
@@ -14,7 +14,7 @@ export function peerSources(
   planNow: () => FullPlan,
   pops: readonly Endpoint[],
   { fetch, latencies }: { readonly fetch: FetchPort; readonly latencies: LatencyTracker },
-): PeerSource[] {
+): ChunkSource[] {
   const { manifest } = planNow();
   const bytes = stripeShape(manifest, 0).shardBytes;
   return pops.map((peer) => {
@@ -24,6 +24,6 @@ export function peerSources(
     const trip = latencies.estimate(popId(peer.name));
     latencies.seed(id, trip === LATENCY_UNKNOWN ? (planned() ?? trip) : trip);
     const latency = (): LatencyEstimate => latencies.estimate(id, bytes);
-    return new PeerSource({ manifest, peer, fetch, latency, chunks: () => planned()?.chunks ?? [] });
+    return peerSource({ manifest, peer, fetch, latency, chunks: () => planned()?.chunks ?? [] });
   });
 }
