@@ -49,6 +49,7 @@ export { DEVELOPMENT_KEY } from "../development-key.ts";
 // Bundles, frames and read plans on the wire.
 export {
   BUNDLE_CONTENT_TYPE,
+  bundleError,
   encodeFrame,
   encodePlan,
   FRAME_HEADER_BYTES,

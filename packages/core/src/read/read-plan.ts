@@ -38,10 +38,6 @@ export interface PlanOptions {
  */
 const EQUALLY_GOOD = 0.05;
 const CHUNKS = Array.from({ length: CHUNKS_MAX }, (_, chunk) => chunk);
-/** Ranks of a candidate, the first one first. */
-const BEST = 0;
-const ALTERNATE = 1;
-const FAILED = 2;
 /** One request saves k - 1 others, so it may take this many times as long as they. */
 const SLOWER_MAX = 3;
 /** A parity or functional chunk costs a decode, so a data chunk wins when both take the same time. */
@@ -58,13 +54,13 @@ export function planStripe(
   options: PlanOptions = {},
 ): Candidate[] {
   const { chunks = CHUNKS } = options;
-  const offers: Scored[] = sources.flatMap((source) =>
-    chunks.filter((chunk) => source.has(stripe, chunk)).map((chunk) => scored(code, chunk, source, options)),
-  );
-  const best = new Set(bestOfEachChunk(offers.toSorted(byRank)));
-  return offers
-    .map((offer): Scored => (offer.rank === BEST && !best.has(offer) ? { ...offer, rank: ALTERNATE } : offer))
-    .toSorted(byRank);
+  const offers = sources
+    .flatMap((source) =>
+      chunks.filter((chunk) => source.has(stripe, chunk)).map((chunk) => scored(code, chunk, source, options)),
+    )
+    .toSorted((a, b) => a.score - b.score || a.chunk - b.chunk);
+  const sound = bestOfEachChunk(offers.filter(({ isSuspect }) => !isSuspect));
+  return [...new Set([...sound, ...offers.toSorted((a, b) => Number(a.isSuspect) - Number(b.isSuspect))])];
 }
 
 /**
@@ -112,8 +108,9 @@ function bestOfEachChunk<T extends Candidate>(candidates: readonly T[]): T[] {
 type PlannedCode = Code & Pick<Manifest, "missing">;
 
 interface Scored extends Candidate {
-  readonly rank: typeof BEST | typeof ALTERNATE | typeof FAILED;
-  /** Within a rank, the lowest score comes first. */
+  /** Whether it has failed lately, or is not there yet. Such ones come last. */
+  readonly isSuspect: boolean;
+  /** The lowest score comes first. */
   readonly score: number;
 }
 
@@ -122,11 +119,7 @@ function scored(code: PlannedCode, chunk: number, source: ChunkSource, options: 
   const jitter = 1 + EQUALLY_GOOD * (options.random?.() ?? 0);
   const decode = chunk < code.k ? 0 : DECODE_MS;
   const isMissing = source.kind === "region" && code.missing?.includes(chunk);
-  const rank = isMissing || options.health?.isAvoided(source.id) ? FAILED : BEST;
+  const isSuspect = Boolean(isMissing || options.health?.isAvoided(source.id));
   const ms = options.isNarrow && source.kind === "edge" ? 0 : estimate.meanMs * jitter;
-  return { chunk, source, estimate, rank, score: ms + decode };
-}
-
-function byRank(a: Scored, b: Scored): number {
-  return a.rank - b.rank || a.score - b.score || a.chunk - b.chunk;
+  return { chunk, source, estimate, isSuspect, score: ms + decode };
 }

@@ -130,19 +130,11 @@ export async function readChecked(
   return concat(parts);
 }
 
-/**
- * Throws CHUNK_MISSING or SOURCE_FAILED for a response that is not the chunk that was asked for.
- *
- * @param source its name, in the field of the error's details that says what it is.
- */
-export async function refuseChunk(
-  { status, body }: FetchedResponse,
-  what: string | false,
-  source: { readonly region: string } | { readonly pop: string },
-): Promise<never> {
+/** Throws CHUNK_MISSING or SOURCE_FAILED for a response that is not the chunk `what` that was asked for. */
+export async function refuseChunk({ status, body }: FetchedResponse, what: string | false): Promise<never> {
   await body?.cancel();
   const code = status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED";
-  throw new AgaroseError(code, HAS_MESSAGES && `${what} was answered with ${status}`, { ...source, status });
+  throw new AgaroseError(code, HAS_MESSAGES && `${what} was answered with ${status}`, { status });
 }
 
 function wrongLength(what: string | false, expected: number, received: number): AgaroseError {

@@ -221,7 +221,7 @@ describe("a bundle source", () => {
   test("reports when its plan caches more than was believed, and keeps those chunks for later requests", async () => {
     const pop = new FakePop({ cached: [1], pending: true });
     let updated = false;
-    void pop.source.updated.then(() => (updated = true));
+    void pop.source.updated!.then(() => (updated = true));
     await settle();
     expect([updated, pop.source.has(0, 3)]).toEqual([false, false]);
     pop.cached = [1, 3];

@@ -46,7 +46,7 @@ export function peerSource({ manifest, peer, chunks, latency, fetch, proof }: Pe
         const response = await fetch(`${url}${path}`, { ...(proof && { headers: await proof(path) }), signal });
         const what = HAS_MESSAGES && `PoP ${name}, chunk ${chunk}`;
         if (response.status === 200) return await readExactly(response, stripe.shardBytes, what);
-        return await refuseChunk(response, what, { pop: name });
+        return await refuseChunk(response, what);
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         throw toAgaroseError(error, "SOURCE_FAILED");

@@ -155,7 +155,7 @@ export class RegionSource implements ChunkSource {
       );
     });
     if (response.status === (isWhole ? 200 : 206)) return new BodyReader(response.body, onPart);
-    return refuseChunk(response, HAS_MESSAGES && `region ${this.id}, chunk ${chunk}`, { region: this.id });
+    return refuseChunk(response, HAS_MESSAGES && `region ${this.id}, chunk ${chunk}`);
   }
 }
 

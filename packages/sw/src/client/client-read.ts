@@ -31,7 +31,7 @@ export class ClientRead implements Reading {
   /** The response that was returned: the read ends when its body ends. */
   #returned: ReadResponse | undefined;
 
-  /** @param onOver called once when the read is over. */
+  /** @param onOver called once when the response that `answer` resolves to is over. */
   constructor(request: ReadRequest, ports: ReadPorts, onOver: () => void) {
     const { key, method, headers, signal = new AbortController().signal } = request;
     const slot = (this.slot = new Slot(headers.get("priority")));
@@ -65,7 +65,7 @@ export class ClientRead implements Reading {
     } catch (cause) {
       // A page may give any reason for its leaving.
       const error = toAgaroseError(cause, signal.aborted ? "ABORTED" : undefined);
-      this.#end(error.httpStatus, 0, undefined, error);
+      this.trace.end(error.httpStatus, 0, undefined, error);
       throw error;
     }
   }

@@ -83,20 +83,14 @@ export class ObjectClient {
         if (reads === this.#reads) void this.probe();
       });
     };
-    let isAnswered = false;
-    let hasEnded = false;
-    const end = (): void => {
-      hasEnded = true;
-      if (isAnswered) onEnd();
-    };
     const read = new ClientRead(request, this.#ports, () => {
       probeLater();
-      end();
+      onEnd();
     });
-    let answer: ReadResponse;
     try {
-      answer = await read.answer();
+      return await read.answer();
     } catch (error) {
+      probeLater();
       const { code } = toAgaroseError(error);
       if (code === "MANIFEST_NEWER") this.#ports.update?.();
       else if (
@@ -108,12 +102,9 @@ export class ObjectClient {
       // A PoP checks signatures where the browser has no Ed25519, and knows formats and secrets that this client does
       // not. What the worker cannot decode, the browser's network does. A plain object has no chunks.
       const { body, ...head } = await readAtPops(request, this.#ports, code === "CODING_UNSUPPORTED");
-      hasEnded = body === null;
-      answer = { ...head, body: body && endOf(body, end) };
+      if (!body) onEnd();
+      return { ...head, body: body && endOf(body, onEnd) };
     }
-    isAnswered = true;
-    if (hasEnded) onEnd();
-    return answer;
   }
 
   /**

@@ -3,6 +3,7 @@
  * of the drop-in files call it directly, each with its own codec.
  */
 import { toAgaroseError, type Clock, type Decoder } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
 import { HAS_STORE } from "@agarose/core/features";
 import { browserPorts } from "../ports/browser-ports.ts";
 import {
@@ -132,8 +133,7 @@ function reader(
     handle: handleBy(answer, { origin: scope.location.origin, prefix: source.prefix, navigations }),
     ready: async () => {
       await ports.codec();
-      const longEnough = new Promise<void>((resolve) => ports.clock.after(INSTALL_PROBE_MS, resolve));
-      await Promise.race([(await client()).probe(), longEnough]);
+      await orUndefined((await client()).probe(), INSTALL_PROBE_MS, ports.clock);
     },
   };
 }

@@ -3,6 +3,7 @@ import { AgaroseError, type FetchedResponse, type FetchPort } from "@agarose/cor
 import { HAS_MESSAGES } from "@agarose/core/features";
 import {
   BUNDLE_CONTENT_TYPE,
+  bundleError,
   encodeKey,
   parsePlan,
   type ExpectedManifest,
@@ -213,11 +214,5 @@ export function isAnswer({ code }: Pick<AgaroseError, "code">): boolean {
 
 /** The error that refuses what a PoP sent. */
 export function unusable(pop: Endpoint, problem: string | false): AgaroseError {
-  return new AgaroseError(
-    "BUNDLE_INVALID",
-    HAS_MESSAGES && `bundle of PoP ${pop.name} ${problem}: the next source is asked`,
-    {
-      pop: pop.name,
-    },
-  );
+  return bundleError(HAS_MESSAGES && `of PoP ${pop.name} ${problem}`);
 }

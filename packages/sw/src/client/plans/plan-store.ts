@@ -40,18 +40,14 @@ interface Entry {
 export class PlanStore {
   readonly #options: PlanStoreOptions;
   readonly #plans = new ByteLru<Entry>(CHARACTERS_MAX);
-  /** By PoP. */
-  #regions: readonly PlanRegion[];
-  #purges = 0;
+  /** The public buckets of the latest plan, or of the configuration before the first plan. */
+  regions: readonly PlanRegion[];
+  /** How often plans were purged. What was requested before a purge must not be remembered after it. */
+  purges = 0;
 
   constructor(options: PlanStoreOptions) {
     this.#options = options;
-    this.#regions = allowedRegions([], options.config.regions);
-  }
-
-  /** The public buckets of the latest plan, or of the configuration before the first plan. */
-  get regions(): readonly PlanRegion[] {
-    return this.#regions;
+    this.regions = allowedRegions([], options.config.regions);
   }
 
   /** The plan of `key` if it is younger than PLAN_TTL_MS. */
@@ -76,14 +72,9 @@ export class PlanStore {
     this.#plans.delete(key);
   }
 
-  /** How often plans were purged. What was requested before a purge must not be remembered after it. */
-  get purges(): number {
-    return this.#purges;
-  }
-
   /** Drops the plans of all keys for which `isPurged`. */
   purge(isPurged: (key: string) => boolean): void {
-    this.#purges++;
+    this.purges++;
     for (const key of this.#plans.names()) if (isPurged(key)) this.#plans.delete(key);
   }
 
@@ -102,7 +93,7 @@ export class PlanStore {
     const signedUntilMs = clock.now() + 1000 * seconds - EXPIRY_MARGIN_MS;
     const plan = { ...received, delta: config.delta ?? received.delta, regions, signedUntilMs };
     // A private bucket is of no use without a PoP, and its signatures are for this object.
-    this.#regions = regions.filter((region) => !region.signed);
+    this.regions = regions.filter((region) => !region.signed);
     // Every reader of a private object must prove its access: other pages share this client.
     if (plan.private) {
       // Its PoP says so. What was kept while it was public goes, too.
@@ -112,7 +103,7 @@ export class PlanStore {
       }
       return plan;
     }
-    if (purges !== this.#purges) return plan;
+    if (purges !== this.purges) return plan;
     this.set(key, plan);
     if (HAS_STORE) this.#options.store?.learn(key, plan);
     return plan;
@@ -138,6 +129,6 @@ export class PlanStore {
   learnManifest(key: string, manifest: Manifest, purges: number, isPrivate = false): FullPlan {
     const { version } = manifest;
     const own = { pop: "", epoch: 0, cached: [], delta: DELTA_DEFAULT, ...(isPrivate && { private: true }) };
-    return this.learn(key, { ...own, version, manifest, regions: this.#regions }, purges);
+    return this.learn(key, { ...own, version, manifest, regions: this.regions }, purges);
   }
 }
