@@ -122,7 +122,7 @@ export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest)
   try {
     plan = JSON.parse(decodeUtf8(payload)) as Plan;
   } catch (error) {
-    throw bundleError(HAS_MESSAGES && "has a plan that is not JSON", {}, error);
+    throw bundleError(HAS_MESSAGES && "has a plan that is not JSON", error);
   }
   const sound =
     isText(plan?.pop) &&
@@ -210,10 +210,6 @@ function isDuration(ms: unknown): boolean {
 }
 
 /** The error that refuses a bundle: BUNDLE_INVALID with the message "bundle <problem>: it is discarded". */
-export function bundleError(
-  problem: string | false,
-  details: Record<string, unknown> = {},
-  cause?: unknown,
-): AgaroseError {
-  return new AgaroseError("BUNDLE_INVALID", HAS_MESSAGES && `bundle ${problem}: it is discarded`, details, cause);
+export function bundleError(problem: string | false, cause?: unknown): AgaroseError {
+  return new AgaroseError("BUNDLE_INVALID", HAS_MESSAGES && `bundle ${problem}: it is discarded`, {}, cause);
 }

@@ -29,9 +29,6 @@ export class FrameReader {
   async #take(count: number): Promise<Uint8Array> {
     const taken = await this.#body.read(count);
     if (taken.length === count) return taken;
-    throw bundleError(HAS_MESSAGES && `is truncated: ${taken.length} of ${count} bytes of a frame`, {
-      filled: taken.length,
-      count,
-    });
+    throw bundleError(HAS_MESSAGES && `is truncated: ${taken.length} of ${count} bytes of a frame`);
   }
 }

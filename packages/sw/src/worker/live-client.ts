@@ -90,9 +90,8 @@ export class LiveClient {
     } catch {
       // A copy that no client can use is none.
     }
-    const fresh = this.#fetch();
-    if (this.#client) fresh.catch(() => {});
-    else await fresh;
+    if (this.#client) void this.renew();
+    else await this.#fetch();
   }
 
   #fetch(): Promise<void> {
