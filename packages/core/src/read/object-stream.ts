@@ -8,7 +8,6 @@ import { whenAborted } from "../async/when-aborted.ts";
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import { pullStream, type PullSink } from "../pull-stream.ts";
 import { RangeReader, type Step } from "./range-reader.ts";
-import type { Line } from "./line.ts";
 import { WINDOW_BYTES_DEFAULT } from "./read-options.ts";
 import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget } from "./read-options.ts";
 import type { ReadReport } from "./read-report.ts";
@@ -33,9 +32,95 @@ export async function openRead(
   policy: ReadPolicy = {},
   observer: ReadObserver = {},
 ): Promise<ObjectRead> {
-  const read = new ObjectStream(target, context, policy, observer);
-  await read.firstStripe();
-  return { body: read.stream(), report: read.report };
+  const { signal, sources } = target;
+  const { clock, line } = context;
+  const { fallback, windowBytes = WINDOW_BYTES_DEFAULT } = policy;
+  const abort = new AbortController();
+  const stripes = new StripeReader(target, context, policy, observer);
+  const { report } = stripes;
+  const range = new RangeReader(target, context, policy, stripes, abort.signal);
+  const window: Step[] = [];
+  /** The step that the consumer is taking now. */
+  let given: Step | undefined;
+  let sink: PullSink<Uint8Array> | undefined;
+  let detach = (): void => {};
+  if (line) line.reads++;
+  detach = whenAborted(signal, () => finish(toAgaroseError(signal!.reason, "ABORTED")));
+  fillWindow();
+  try {
+    abort.signal.throwIfAborted();
+    // A cancelled request must not fail a body that has begun.
+    await (fallback === "none" ? Promise.all(window.map(({ parts }) => parts)) : window[0]?.parts);
+  } catch (cause) {
+    const error = toAgaroseError(cause);
+    finish(error);
+    throw error;
+  }
+  const body = pullStream<Uint8Array>({
+    start: (own) => {
+      sink = own;
+    },
+    pull,
+    // One microtask later: WebKit 2.50 stops a service worker for good when requests are aborted within this call.
+    cancel: (reason) =>
+      queueMicrotask(() =>
+        // Consumers give reasons of their own, or none. Only a failure of ours on the way to them says more.
+        finish(
+          reason === undefined
+            ? new AgaroseError("ABORTED", HAS_MESSAGES && "the consumer cancelled")
+            : toAgaroseError(reason, "ABORTED"),
+        ),
+      ),
+  });
+  return { body, report };
+
+  /** Enqueues one stripe. The stream calls it when the stripe before is consumed, so only one of them is in memory. */
+  async function pull(to: PullSink<Uint8Array>): Promise<void> {
+    given?.onTaken?.();
+    fillWindow();
+    given = window.shift();
+    try {
+      const parts = (await given?.parts) ?? [];
+      // `cancel` ends the read of a consumer that has left.
+      if (to.isOver) return;
+      for (const part of parts) to.enqueue(part);
+      if (window.length > 0 || !range.isOver) return;
+      to.close();
+      finish();
+    } catch (error) {
+      if (!to.isOver) finish(toAgaroseError(error));
+    }
+  }
+
+  function fillWindow(): void {
+    if (abort.signal.aborted) return;
+    const bytesMax = typeof windowBytes === "function" ? windowBytes() : windowBytes;
+    for (let step; (step = range.next(window, bytesMax)); window.push(step)) {
+      const started = step;
+      const arrived = (): void => {
+        started.hasCome = true;
+        range.came += started.bytes;
+        if (range.hasFlowed) fillWindow();
+      };
+      // `pull` reports the failure, which must not count as unhandled until then.
+      started.parts.then(arrived, () => {});
+    }
+  }
+
+  /** Ends the read, once. With a reason, it aborts all requests and errors the stream. */
+  function finish(reason?: unknown): void {
+    if (report.endMs !== undefined) return;
+    report.endMs = clock.now();
+    detach();
+    if (line) line.reads--;
+    given?.onTaken?.();
+    if (reason !== undefined) {
+      abort.abort(reason);
+      sink?.error(reason);
+    }
+    for (const source of sources) source.close?.();
+    observer.onEnd?.(report, reason);
+  }
 }
 
 /** The hashes of an object, whose pages are read from `sources`. Who made the sources closes them. */
@@ -50,118 +135,5 @@ export async function readLeaves(target: ReadTarget, context: ReadContext, strip
     return await new StripeReader(target, context, {}, {}).leaves(stripe, signal);
   } finally {
     for (const source of target.sources) source.close?.();
-  }
-}
-
-/** The window and the end of one read. */
-class ObjectStream {
-  readonly report: ReadReport;
-  readonly #target: ReadTarget;
-  readonly #clock: ReadContext["clock"];
-  readonly #policy: ReadPolicy;
-  readonly #observer: ReadObserver;
-  readonly #abort = new AbortController();
-  readonly #range: RangeReader;
-  readonly #window: Step[] = [];
-  readonly #detach: (() => void) | undefined;
-  readonly #line: Line | undefined;
-  #sink: PullSink<Uint8Array> | undefined;
-  /** The step that the consumer is taking now. */
-  #given: Step | undefined;
-
-  constructor(target: ReadTarget, context: ReadContext, policy: ReadPolicy, observer: ReadObserver) {
-    const { signal } = target;
-    const stripes = new StripeReader(target, context, policy, observer);
-    this.report = stripes.report;
-    this.#target = target;
-    this.#clock = context.clock;
-    this.#policy = policy;
-    this.#observer = observer;
-    this.#range = new RangeReader(target, context, policy, stripes, this.#abort.signal);
-    this.#line = context.line;
-    if (this.#line) this.#line.reads++;
-    this.#detach = whenAborted(signal, () => this.finish(toAgaroseError(signal!.reason, "ABORTED")));
-  }
-
-  async firstStripe(): Promise<void> {
-    this.#fillWindow();
-    try {
-      this.#abort.signal.throwIfAborted();
-      // A cancelled request must not fail a body that has begun.
-      const { fallback } = this.#policy;
-      await (fallback === "none" ? Promise.all(this.#window.map(({ parts }) => parts)) : this.#window[0]?.parts);
-    } catch (cause) {
-      const error = toAgaroseError(cause);
-      this.finish(error);
-      throw error;
-    }
-  }
-
-  stream(): ReadableStream<Uint8Array> {
-    return pullStream<Uint8Array>({
-      start: (sink) => {
-        this.#sink = sink;
-      },
-      pull: (sink) => this.#pull(sink),
-      // One microtask later: WebKit 2.50 stops a service worker for good when requests are aborted within this call.
-      cancel: (reason) =>
-        queueMicrotask(() =>
-          // Consumers give reasons of their own, or none. Only a failure of ours on the way to them says more.
-          this.finish(
-            reason === undefined
-              ? new AgaroseError("ABORTED", HAS_MESSAGES && "the consumer cancelled")
-              : toAgaroseError(reason, "ABORTED"),
-          ),
-        ),
-    });
-  }
-
-  /** Enqueues one stripe. The stream calls it when the stripe before is consumed, so only one of them is in memory. */
-  async #pull(sink: PullSink<Uint8Array>): Promise<void> {
-    this.#given?.onTaken?.();
-    this.#fillWindow();
-    this.#given = this.#window.shift();
-    try {
-      const parts = (await this.#given?.parts) ?? [];
-      // `cancel` ends the read of a consumer that has left.
-      if (sink.isOver) return;
-      for (const part of parts) sink.enqueue(part);
-      if (this.#window.length > 0 || !this.#range.isOver) return;
-      sink.close();
-      this.finish();
-    } catch (error) {
-      if (!sink.isOver) this.finish(toAgaroseError(error));
-    }
-  }
-
-  #fillWindow(): void {
-    if (this.#abort.signal.aborted) return;
-    const { windowBytes = WINDOW_BYTES_DEFAULT } = this.#policy;
-    const bytesMax = typeof windowBytes === "function" ? windowBytes() : windowBytes;
-    for (let step; (step = this.#range.next(this.#window, bytesMax)); this.#window.push(step)) {
-      const started = step;
-      const arrived = (): void => {
-        started.hasCome = true;
-        this.#range.came += started.bytes;
-        if (this.#range.hasFlowed) this.#fillWindow();
-      };
-      // `#pull` reports the failure, which must not count as unhandled until then.
-      started.parts.then(arrived, () => {});
-    }
-  }
-
-  /** Ends the read, once. With a reason, it aborts all requests and errors the stream. */
-  finish(reason?: unknown): void {
-    if (this.report.endMs !== undefined) return;
-    this.report.endMs = this.#clock.now();
-    this.#detach?.();
-    if (this.#line) this.#line.reads--;
-    this.#given?.onTaken?.();
-    if (reason !== undefined) {
-      this.#abort.abort(reason);
-      this.#sink?.error(reason);
-    }
-    for (const source of this.#target.sources) source.close?.();
-    this.#observer.onEnd?.(this.report, reason);
   }
 }
