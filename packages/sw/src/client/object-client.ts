@@ -9,7 +9,7 @@ import { parseKey } from "@agarose/core/format";
 import { BlockMemory, Line } from "@agarose/core/read";
 import { clientTrust, type ClientConfig } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
-import { ClientRead } from "./client-read.ts";
+import { clientRead } from "./client-read.ts";
 import { endOf, readAtPops } from "./pop-object.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
@@ -83,12 +83,11 @@ export class ObjectClient {
         if (reads === this.#reads) void this.probe();
       });
     };
-    const read = new ClientRead(request, this.#ports, () => {
-      probeLater();
-      onEnd();
-    });
     try {
-      return await read.answer();
+      return await clientRead(request, this.#ports, () => {
+        probeLater();
+        onEnd();
+      });
     } catch (error) {
       probeLater();
       const { code } = toAgaroseError(error);
