@@ -72,14 +72,6 @@ export interface StripeReadOptions {
   readonly onRequest: (record: RequestRecord) => void;
 }
 
-/**
- * Reads k verified shards, by chunk index: the first k that arrive, or the k data shards if functional chunks are
- * among them; or the wanted one alone. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT, ABORTED, or the codec's own error.
- */
-export function readStripe(options: StripeReadOptions): Promise<Map<number, Uint8Array>> {
-  return new StripeRead(options).run();
-}
-
 /** How often to look again whether what a read waits for is still the line, or the leaf list. */
 const AGAIN_MS = 20;
 
@@ -96,91 +88,80 @@ interface Flight {
   shard?: Uint8Array;
 }
 
-class StripeRead {
-  readonly #options: StripeReadOptions;
+/**
+ * Reads k verified shards, by chunk index: the first k that arrive, or the k data shards if functional chunks are
+ * among them; or the wanted one alone. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT, ABORTED, or the codec's own error.
+ */
+export async function readStripe(options: StripeReadOptions): Promise<Map<number, Uint8Array>> {
+  const { manifest, stripe, wanted, here = new Map<number, Uint8Array>(), hashes, checkPart, fallback } = options;
+  const { until, patienceMs, line, candidates, further = [], delta, hedge, timeoutMs } = options;
+  const { clock, sha256, signal, onRequest } = options;
   /** How many chunks it takes, beside those that are here. */
-  readonly #k: number;
-  readonly #waiting: Candidate[];
+  const k = checkPart ? 1 : manifest.k - here.size;
+  const waiting = candidates.filter(({ chunk }) => !here.has(chunk));
   /** Candidates whose failure may be transient. */
-  readonly #secondTries: Candidate[] = [];
-  readonly #flights = new Set<Flight>();
+  const secondTries: Candidate[] = [];
+  const flights = new Set<Flight>();
   /** By chunk. All are verified except functional ones, whose outcome is pending until they are proven. */
-  readonly #arrivals = new Map<number, Required<Flight>>();
-  #proving = false;
+  const arrivals = new Map<number, Required<Flight>>();
+  let isProving = false;
   /** How many arrivals end the read: k, or k + 1 after the first k turned out to contain a corrupt one. */
-  #needed: number;
-  readonly #failures: FailedRequest[] = [];
-  readonly #result = Promise.withResolvers<Map<number, Uint8Array>>();
-  #settled = false;
+  let needed = k;
+  const failures: FailedRequest[] = [];
+  const result = Promise.withResolvers<Map<number, Uint8Array>>();
+  let isSettled = false;
   /** Whether only the wanted chunk is asked for. */
-  #isNarrow: boolean;
-  #isUpdated = false;
-  #cancelHedge = (): void => {};
-  #cancelDeadline = (): void => {};
+  let isNarrow = wanted !== undefined && asksAlone(manifest.k, wanted, candidates);
+  let isUpdated = false;
+  let cancelHedge = (): void => {};
+  let cancelDeadline = (): void => {};
 
-  constructor(options: StripeReadOptions) {
-    const { candidates, wanted, manifest, checkPart, here } = options;
-    this.#options = options;
-    this.#k = checkPart ? 1 : manifest.k - (here?.size ?? 0);
-    this.#needed = this.#k;
-    this.#waiting = candidates.filter(({ chunk }) => !here?.has(chunk));
-    this.#isNarrow = wanted !== undefined && asksAlone(manifest.k, wanted, candidates);
+  // Without hashes no chunk can be used, whichever source has it.
+  hashes.catch((error: unknown) => fail(toAgaroseError(error)));
+  const detach = whenAborted(signal, () => fail(toAgaroseError(signal.reason, "ABORTED")));
+  armDeadline();
+  try {
+    if (!isSettled) start();
+    return await result.promise;
+  } finally {
+    detach();
+    cancelDeadline();
+    cancelHedge();
   }
 
-  async run(): Promise<Map<number, Uint8Array>> {
-    const { signal, hashes } = this.#options;
-    // Without hashes no chunk can be used, whichever source has it.
-    hashes.catch((error: unknown) => this.#fail(toAgaroseError(error)));
-    const detach = whenAborted(signal, () => this.#fail(toAgaroseError(signal.reason, "ABORTED")));
-    this.#armDeadline();
-    try {
-      if (!this.#settled) this.#start();
-      return await this.#result.promise;
-    } finally {
-      detach();
-      this.#cancelDeadline();
-      this.#cancelHedge();
-    }
-  }
-
-  #start(): void {
-    const { delta, wanted, fallback } = this.#options;
-    if (this.#isNarrow) this.#launch(1, 1);
-    else if (wanted !== undefined && fallback === "none") return this.#failFor({ available: 0 });
-    else this.#launch(startCount(this.#k, delta, this.#waiting));
-    this.#failIfHopeless();
-    for (const further of this.#options.further ?? []) {
-      void further.then((candidates) => candidates && this.#takeIn(candidates));
+  function start(): void {
+    if (isNarrow) launch(1, 1);
+    else if (wanted !== undefined && fallback === "none") return failFor({ available: 0 });
+    else launch(startCount(k, delta, waiting));
+    failIfHopeless();
+    for (const update of further) {
+      void update.then((more) => more && takeIn(more));
     }
   }
 
   /**
-   * Starts `count` requests. `needed` of them suffice, so the read is late when that many-th is, no matter how slow the
+   * Starts `count` requests. `enough` of them suffice, so the read is late when that many-th is, no matter how slow the
    * extra ones are.
    */
-  #launch(count: number, needed = this.#k): void {
-    const { patienceMs = 0 } = this.#options;
-    const lateMs = Array.from({ length: count }, () => this.#launchNext());
-    this.#cancelHedge();
+  function launch(count: number, enough = k): void {
+    const lateMs = Array.from({ length: count }, () => launchNext());
+    cancelHedge();
     // Requests that were not started are undefined, and sorted last.
-    this.#armHedge((lateMs.toSorted((a, b) => a! - b!)[needed - 1] ?? 0) + patienceMs);
+    armHedge((lateMs.toSorted((a, b) => a! - b!)[enough - 1] ?? 0) + (patienceMs ?? 0));
   }
 
   /** Requests an update that arrives sooner than what is under way, and queues the others. */
-  #takeIn(further: readonly Candidate[]): void {
-    this.#isUpdated = true;
-    const { candidates, clock } = this.#options;
-    for (const candidate of further) {
+  function takeIn(more: readonly Candidate[]): void {
+    isUpdated = true;
+    for (const candidate of more) {
       const { chunk, source, estimate } = candidate;
       const isKnown = candidates.some((known) => known.chunk === chunk && known.source === source);
-      if (isKnown || this.#settled || this.#arrivals.has(chunk)) continue;
+      if (isKnown || isSettled || arrivals.has(chunk)) continue;
       const atMs = clock.now() + estimate.meanMs;
-      const isSooner = [...this.#flights].some(
-        (flight) => atMs < flight.record.startMs + flight.candidate.estimate.meanMs,
-      );
+      const isSooner = [...flights].some((flight) => atMs < flight.record.startMs + flight.candidate.estimate.meanMs);
       // The edge's chunks are on their way without a request. A peer's take a further one.
-      if (source.kind === "edge" || (isSooner && this.#mayHedge(1))) void this.#request(candidate, true);
-      else this.#waiting.push(candidate);
+      if (source.kind === "edge" || (isSooner && mayHedge(1))) void ask(candidate, true);
+      else waiting.push(candidate);
     }
   }
 
@@ -189,34 +170,32 @@ class StripeRead {
    * that is. Of a narrow read, another source of the wanted chunk; without one, k other chunks. Returns the
    * milliseconds after which it is late, or undefined if none is waiting.
    */
-  #launchNext(): number | undefined {
-    if (this.#settled) return undefined;
-    const inFlight = new Set([...this.#flights].map(({ candidate }) => candidate.chunk));
-    const useful = this.#waiting.filter(({ chunk }) => !this.#arrivals.has(chunk));
-    const next = this.#isNarrow
-      ? useful.find(({ chunk }) => chunk === this.#options.wanted)
+  function launchNext(): number | undefined {
+    if (isSettled) return undefined;
+    const inFlight = new Set([...flights].map(({ candidate }) => candidate.chunk));
+    const useful = waiting.filter(({ chunk }) => !arrivals.has(chunk));
+    const next = isNarrow
+      ? useful.find(({ chunk }) => chunk === wanted)
       : (useful.find(({ chunk }) => !inFlight.has(chunk)) ?? useful[0]);
-    if (this.#isNarrow && !next) this.#widen();
+    if (isNarrow && !next) widen();
     if (!next) return undefined;
-    this.#waiting.splice(this.#waiting.indexOf(next), 1);
-    void this.#request(next);
+    waiting.splice(waiting.indexOf(next), 1);
+    void ask(next);
     return hedgeAfterMs(next.estimate);
   }
 
   /** Asks for k other chunks, last those of sources that failed this read or are late. */
-  #widen(): void {
-    this.#isNarrow = false;
-    const { fallback, patienceMs } = this.#options;
-    const isHopeless = this.#failures.length > 0 || this.#isUpdated;
-    if (patienceMs !== undefined || (isHopeless && fallback === "none")) return this.#failFor({ available: 0 });
-    const late = [...this.#flights].map(({ record }) => record);
-    const suspects = new Set([...this.#failures, ...late].map(({ source }) => source));
-    this.#waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));
-    this.#launch(this.#k);
+  function widen(): void {
+    isNarrow = false;
+    const isHopeless = failures.length > 0 || isUpdated;
+    if (patienceMs !== undefined || (isHopeless && fallback === "none")) return failFor({ available: 0 });
+    const late = [...flights].map(({ record }) => record);
+    const suspects = new Set([...failures, ...late].map(({ source }) => source));
+    waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));
+    launch(k);
   }
 
-  async #request(candidate: Candidate, isExtra = false): Promise<void> {
-    const { stripe, checkPart, until, patienceMs, line, clock, sha256, onRequest } = this.#options;
+  async function ask(candidate: Candidate, isExtra = false): Promise<void> {
     const { chunk, source } = candidate;
     const record: RequestRecord = {
       stripe: stripe.index,
@@ -237,7 +216,7 @@ class StripeRead {
     const flight: Flight = { candidate, record, abort: new AbortController(), isExtra };
     // The chunks of a bundle come one after the other, beside those of other bundles.
     flight.onLine = line?.begin(source.kind === "region" ? source.id : source, stripe.shardBytes);
-    this.#flights.add(flight);
+    flights.add(flight);
     onRequest(record);
     try {
       const { signal } = flight.abort;
@@ -248,183 +227,175 @@ class StripeRead {
       checkedLength(shard, stripe.shardBytes, what);
       flight.shard = shard;
       if (checkPart) await checkPart(shard);
-      else if (!this.#isFunctional(chunk)) await checkHash(this.#options, chunk, shard, sha256);
-      this.#arrived(flight);
+      else if (!isProvenLater(chunk)) await checkHash(options, chunk, shard, sha256);
+      arrived(flight);
     } catch (error) {
-      this.#failed(flight, error);
+      onFailure(flight, error);
     }
   }
 
-  #arrived(flight: Flight): void {
-    if (!this.#flights.delete(flight)) return;
+  function arrived(flight: Flight): void {
+    if (!flights.delete(flight)) return;
     const { chunk } = flight.candidate;
-    if (this.#arrivals.has(chunk)) return this.#end(flight, "unused");
-    this.#arrivals.set(chunk, flight as Required<Flight>);
-    if (!this.#isFunctional(chunk)) this.#end(flight, "used");
-    void this.#completeIfEnough();
+    if (arrivals.has(chunk)) return end(flight, "unused");
+    arrivals.set(chunk, flight as Required<Flight>);
+    if (!isProvenLater(chunk)) end(flight, "used");
+    void completeIfEnough();
   }
 
   /** Ends the read when k shards have arrived and the functional ones among them are proven. */
-  async #completeIfEnough(): Promise<void> {
-    const { wanted = -1, here = [] } = this.#options;
-    const own = this.#arrivals.get(wanted);
-    if (own) return this.#succeed(new Map([[wanted, own.shard]]));
-    if (this.#arrivals.size < this.#needed || this.#proving) return;
-    const first = [...this.#arrivals.values()].slice(0, this.#needed);
+  async function completeIfEnough(): Promise<void> {
+    const own = wanted !== undefined && arrivals.get(wanted);
+    if (own) return succeed(new Map([[wanted, own.shard]]));
+    if (arrivals.size < needed || isProving) return;
+    const first = [...arrivals.values()].slice(0, needed);
     const came = first.map(({ candidate, shard }) => [candidate.chunk, shard] as const);
     const shards = new Map([...here, ...came]);
     const unproven = first.filter(isPending);
-    const inDoubt = this.#needed > this.#k;
-    if (unproven.length === 0 && !inDoubt) return this.#succeed(shards);
-    this.#proving = true;
+    const inDoubt = needed > k;
+    if (unproven.length === 0 && !inDoubt) return succeed(shards);
+    isProving = true;
     const leftOut = inDoubt ? unproven.map(({ candidate }) => candidate.chunk) : [undefined];
     try {
-      const proof = await proveShards(shards, leftOut, { ...this.#options, isOver: () => this.#settled });
-      if (this.#settled) return;
+      const proof = await proveShards(shards, leftOut, { ...options, isOver: () => isSettled });
+      if (isSettled) return;
       if (proof) {
         for (const flight of unproven) {
-          if (flight.candidate.chunk === proof.corrupt) this.#end(flight, "failed", "CHUNK_CORRUPT");
-          else this.#end(flight, "used");
+          if (flight.candidate.chunk === proof.corrupt) end(flight, "failed", "CHUNK_CORRUPT");
+          else end(flight, "used");
         }
-        return this.#succeed(new Map(proof.data.entries()));
+        return succeed(new Map(proof.data.entries()));
       }
     } catch (error) {
-      return this.#fail(toAgaroseError(error));
+      return fail(toAgaroseError(error));
     }
-    this.#proving = false;
-    if (inDoubt || unproven.length === 1) this.#drop(unproven);
+    isProving = false;
+    if (inDoubt || unproven.length === 1) drop(unproven);
     else {
-      this.#needed++;
-      if (this.#launchNext()) unproven[0]!.isExtra = true;
-      this.#failIfHopeless();
+      needed++;
+      if (launchNext()) unproven[0]!.isExtra = true;
+      failIfHopeless();
     }
-    void this.#completeIfEnough();
+    void completeIfEnough();
   }
 
   /** Drops chunks of which at least one is corrupt. */
-  #drop(suspects: readonly Flight[]): void {
-    this.#needed = this.#k;
-    for (const { candidate } of suspects) this.#arrivals.delete(candidate.chunk);
-    this.#replace(suspects, "CHUNK_CORRUPT");
+  function drop(suspects: readonly Flight[]): void {
+    needed = k;
+    for (const { candidate } of suspects) arrivals.delete(candidate.chunk);
+    replace(suspects, "CHUNK_CORRUPT");
   }
 
-  #failed(flight: Flight, error: unknown): void {
-    if (this.#flights.delete(flight)) this.#replace([flight], toAgaroseError(error, "SOURCE_FAILED").code);
+  function onFailure(flight: Flight, error: unknown): void {
+    if (flights.delete(flight)) replace([flight], toAgaroseError(error, "SOURCE_FAILED").code);
   }
 
   /** Records that `failed` failed, and starts as many other requests. */
-  #replace(failed: readonly Flight[], code: ErrorCode): void {
+  function replace(failed: readonly Flight[], code: ErrorCode): void {
     for (const flight of failed) {
       const { candidate, isExtra } = flight;
       const { chunk, source } = candidate;
-      this.#failures.push({ source: source.id, chunk, code });
-      this.#end(flight, "failed", code);
+      failures.push({ source: source.id, chunk, code });
+      end(flight, "failed", code);
       // A bucket's failure may be transient: a 503, a cut connection.
-      if (source.kind === "region" && code !== "CHUNK_MISSING" && !isExtra) this.#secondTries.push(candidate);
+      if (source.kind === "region" && code !== "CHUNK_MISSING" && !isExtra) secondTries.push(candidate);
     }
-    for (const { isExtra } of failed) if (!isExtra) this.#launchNext();
-    this.#failIfHopeless();
+    for (const { isExtra } of failed) if (!isExtra) launchNext();
+    failIfHopeless();
   }
 
   /** Fails the read if the chunks here, under way and waiting are too few. */
-  #failIfHopeless(): void {
-    const chunks = new Set(this.#arrivals.keys());
-    for (const { candidate } of this.#flights) chunks.add(candidate.chunk);
-    for (const { chunk } of this.#waiting) chunks.add(chunk);
+  function failIfHopeless(): void {
+    const chunks = new Set(arrivals.keys());
+    for (const { candidate } of flights) chunks.add(candidate.chunk);
+    for (const { chunk } of waiting) chunks.add(chunk);
     // Only a read that would otherwise fail asks a failed source again, and only once.
-    while (chunks.size < this.#needed && this.#secondTries.length > 0 && !this.#settled) {
-      const again = this.#secondTries.shift()!;
+    while (chunks.size < needed && secondTries.length > 0 && !isSettled) {
+      const again = secondTries.shift()!;
       chunks.add(again.chunk);
-      void this.#request(again, true);
+      void ask(again, true);
     }
-    const mayCome = [...this.#flights].some(({ candidate }) => candidate.chunk === this.#options.wanted);
-    if (chunks.size >= this.#needed || mayCome) return;
-    if (this.#needed > this.#k) return this.#drop([...this.#arrivals.values()].filter(isPending));
-    this.#failFor({ available: chunks.size });
+    const mayCome = [...flights].some(({ candidate }) => candidate.chunk === wanted);
+    if (chunks.size >= needed || mayCome) return;
+    if (needed > k) return drop([...arrivals.values()].filter(isPending));
+    failFor({ available: chunks.size });
   }
 
   /** Asks one more source after `ms`, and so on. */
-  #armHedge(ms: number, times: number = 1): void {
-    const { hedge, clock } = this.#options;
+  function armHedge(ms: number, times: number = 1): void {
     if (!hedge) return;
-    this.#cancelHedge = clock.after(ms, () => {
+    cancelHedge = clock.after(ms, () => {
       // Chunks that have arrived may wait for the leaf list, which is read separately.
-      const isHere = this.#isNarrow && [...this.#flights].some(({ shard }) => shard);
-      if (isHere || this.#isBehindOthers()) return this.#armHedge(AGAIN_MS, times + 1);
-      if (!this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
-      const lateMs = this.#launchNext();
-      if (lateMs) this.#armHedge(lateMs);
+      const isHere = isNarrow && [...flights].some(({ shard }) => shard);
+      if (isHere || isBehindOthers()) return armHedge(AGAIN_MS, times + 1);
+      if (!mayHedge(times)) return armHedge(ms, times + 1);
+      const lateMs = launchNext();
+      if (lateMs) armHedge(lateMs);
     });
   }
 
   /** Whether the line is what a piece waits for, or a stripe whose missing chunks all come from the edge. */
-  #isBehindOthers(): boolean {
-    const { wanted, stripe, patienceMs } = this.#options;
+  function isBehindOthers(): boolean {
     const isPiece = wanted !== undefined;
     // Of a read in order, most of what k others bring is wanted next.
-    const bytes = (isPiece && patienceMs === undefined ? this.#k : 1) * stripe.shardBytes;
-    const others = this.#waiting.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b);
-    const othersMs = others[this.#k - 1] ?? 0;
-    const waits = [...this.#flights].map(
+    const bytes = (isPiece && patienceMs === undefined ? k : 1) * stripe.shardBytes;
+    const others = waiting.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b);
+    const othersMs = others[k - 1] ?? 0;
+    const waits = [...flights].map(
       ({ record, onLine }) => (isPiece || record.kind === "edge") && onLine?.isOverdue(bytes, othersMs) === false,
     );
     return waits.includes(true) && (isPiece || !waits.includes(false));
   }
 
-  #mayHedge(times: number): boolean {
-    const { hedge, stripe } = this.#options;
-    return hedge === true || (hedge && hedge((this.#isNarrow ? this.#k : 1) * stripe.shardBytes, times));
+  function mayHedge(times: number): boolean {
+    return hedge === true || (hedge && hedge((isNarrow ? k : 1) * stripe.shardBytes, times));
   }
 
   /** A slow line may take minutes for what is read ahead. Only silence ends the read. */
-  #armDeadline(): void {
-    const { candidates, clock, timeoutMs } = this.#options;
+  function armDeadline(): void {
     const progress = (): number => candidates.reduce((sum, { source }) => sum + (source.progress ?? 0), 0);
     const before = progress();
-    this.#cancelDeadline = clock.after(timeoutMs, () => {
-      if (progress() === before) this.#failFor({ timeoutMs });
-      else this.#armDeadline();
+    cancelDeadline = clock.after(timeoutMs, () => {
+      if (progress() === before) failFor({ timeoutMs });
+      else armDeadline();
     });
   }
 
-  #succeed(shards: Map<number, Uint8Array>): void {
-    this.#settle();
-    this.#result.resolve(shards);
+  function succeed(shards: Map<number, Uint8Array>): void {
+    settle();
+    result.resolve(shards);
   }
 
-  #failFor(reason: Parameters<typeof stripeError>[4]): void {
-    const { manifest, stripe } = this.#options;
-    this.#fail(
-      stripeError({ key: manifest.key, k: this.#k }, stripe.index, this.#arrivals.size, this.#failures, reason),
-    );
+  function failFor(reason: Parameters<typeof stripeError>[4]): void {
+    fail(stripeError({ key: manifest.key, k }, stripe.index, arrivals.size, failures, reason));
   }
 
-  #fail(error: AgaroseError): void {
-    if (this.#settled) return;
-    this.#settle();
-    this.#result.reject(error);
+  function fail(error: AgaroseError): void {
+    if (isSettled) return;
+    settle();
+    result.reject(error);
   }
 
   /** Aborts what is in flight in the same microtask, so that nothing arrives after the end. */
-  #settle(): void {
-    this.#settled = true;
-    for (const flight of this.#flights) {
-      this.#flights.delete(flight);
-      this.#end(flight, "cancelled");
+  function settle(): void {
+    isSettled = true;
+    for (const flight of flights) {
+      flights.delete(flight);
+      end(flight, "cancelled");
       flight.abort.abort(UNWANTED);
     }
-    for (const flight of [...this.#arrivals.values()].filter(isPending)) this.#end(flight, "unused");
+    for (const flight of [...arrivals.values()].filter(isPending)) end(flight, "unused");
   }
 
-  #isFunctional(chunk: number): boolean {
-    return !this.#options.checkPart && isFunctional(this.#options.manifest, chunk);
+  function isProvenLater(chunk: number): boolean {
+    return !checkPart && isFunctional(manifest, chunk);
   }
 
-  #end(flight: Flight, outcome: RequestRecord["outcome"], error?: string): void {
+  function end(flight: Flight, outcome: RequestRecord["outcome"], error?: string): void {
     flight.record.outcome = outcome;
     flight.record.error = error;
-    flight.record.endMs ??= this.#options.clock.now();
-    this.#options.onRequest(flight.record);
+    flight.record.endMs ??= clock.now();
+    onRequest(flight.record);
   }
 }
 
