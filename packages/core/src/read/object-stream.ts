@@ -7,7 +7,7 @@
 import { whenAborted } from "../async/when-aborted.ts";
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import { pullStream, type PullSink } from "../pull-stream.ts";
-import { RangeReader, type Step } from "./range-reader.ts";
+import { rangeReader, type Step } from "./range-reader.ts";
 import { WINDOW_BYTES_DEFAULT } from "./read-options.ts";
 import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget } from "./read-options.ts";
 import type { ReadReport } from "./read-report.ts";
@@ -38,7 +38,7 @@ export async function openRead(
   const abort = new AbortController();
   const stripes = new StripeReader(target, context, policy, observer);
   const { report } = stripes;
-  const range = new RangeReader(target, context, policy, stripes, abort.signal);
+  const range = rangeReader(target, context, policy, stripes, abort.signal);
   const window: Step[] = [];
   /** The step that the consumer is taking now. */
   let given: Step | undefined;
@@ -98,8 +98,7 @@ export async function openRead(
     for (let step; (step = range.next(window, bytesMax)); window.push(step)) {
       const started = step;
       const arrived = (): void => {
-        started.hasCome = true;
-        range.came += started.bytes;
+        range.came(started);
         if (range.hasFlowed) fillWindow();
       };
       // `pull` reports the failure, which must not count as unhandled until then.

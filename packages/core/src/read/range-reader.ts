@@ -69,57 +69,11 @@ interface InOrder {
 }
 
 /** The range of one read. */
-export class RangeReader {
-  /** Whether blocks were read in order: each that has come makes room for the next one. */
-  hasFlowed = false;
-  /** How many bytes of steps have come, which its owner counts. */
-  came = 0;
-  #inOrder: InOrder | undefined;
-  /** The stripe that was read whole for its blocks. */
-  #whole: { readonly index: number; readonly data: Promise<readonly Uint8Array[]> } | undefined;
-  readonly #target: ReadTarget;
-  readonly #context: ReadContext;
-  readonly #stripes: StripeReader;
-  readonly #signal: AbortSignal;
-  readonly #range: ByteRange;
-  /** Whether all of the range is so small that its pieces could be read. */
-  readonly #isInPieces: boolean;
-  /** Whether it is the beginning of a long range in the middle of the object. */
-  readonly #isSeek: unknown;
-  /** Whether `share` keeps whole stripes. */
-  #keepsStripes: boolean | undefined;
-  /** Blocks of a small range, or of the rest of one, that are not requested yet. */
-  #pieces: readonly Piece[] = [];
-  /** Where in the object the part begins that is not asked for yet. */
-  #at: number;
-  readonly #endStripe: number;
-
-  constructor(
-    target: ReadTarget,
-    context: ReadContext,
-    policy: ReadPolicy,
-    stripes: StripeReader,
-    signal: AbortSignal,
-  ) {
-    const { manifest } = target;
-    const range = target.range ?? { start: 0, end: manifest.bytes };
-    this.#target = target;
-    this.#context = context;
-    this.#stripes = stripes;
-    this.#signal = signal;
-    this.#range = range;
-    this.#isInPieces = piecesOf(manifest, range) !== undefined;
-    this.#isSeek = context.line && range.start > 0 && !this.#isInPieces;
-    if (HAS_STORE) this.#keepsStripes = policy.stripes;
-    this.#endStripe = Math.ceil(range.end / manifest.stripeBytes);
-    this.#at = range.start;
-  }
-
+export interface RangeReader {
   /** Whether all of it is being read. */
-  get isOver(): boolean {
-    return this.#at >= this.#range.end && this.#pieces.length === 0;
-  }
-
+  readonly isOver: boolean;
+  /** Whether blocks were read in order: each that has come makes room for the next one. */
+  readonly hasFlowed: boolean;
   /**
    * Starts to read what comes next: a piece of a small range, a stripe, or a block. Undefined if there is no room for
    * it.
@@ -127,93 +81,135 @@ export class RangeReader {
    * @param ahead what has been started, and its consumer has not taken.
    * @param bytesMax of all that is ahead.
    */
-  next(ahead: readonly Step[], bytesMax: number): Step | undefined {
-    const { manifest } = this.#target;
-    if (this.isOver) return undefined;
+  next(ahead: readonly Step[], bytesMax: number): Step | undefined;
+  /** Must be called when the parts of a step have come. */
+  came(step: Step): void;
+}
+
+/** Reads the range of `target`, until `readSignal` aborts. */
+export function rangeReader(
+  target: ReadTarget,
+  { line, memory }: ReadContext,
+  policy: ReadPolicy,
+  stripes: StripeReader,
+  readSignal: AbortSignal,
+): RangeReader {
+  const { manifest, range = { start: 0, end: manifest.bytes } } = target;
+  /** Whether all of the range is so small that its pieces could be read. */
+  const isInPieces = piecesOf(manifest, range) !== undefined;
+  /** Whether it is the beginning of a long range in the middle of the object. */
+  const isSeek = line && range.start > 0 && !isInPieces;
+  /** Whether `share` keeps whole stripes. */
+  const keepsStripes = HAS_STORE && policy.stripes;
+  const endStripe = Math.ceil(range.end / manifest.stripeBytes);
+  /** Where in the object the part begins that is not asked for yet. */
+  let at = range.start;
+  /** Blocks of a small range, or of the rest of one, that are not requested yet. */
+  let pieces: readonly Piece[] = [];
+  let hasFlowed = false;
+  /** How many bytes of steps have come. */
+  let cameBytes = 0;
+  let current: InOrder | undefined;
+  /** The stripe that was read whole for its blocks. */
+  let whole: { readonly index: number; readonly data: Promise<readonly Uint8Array[]> } | undefined;
+  return {
+    get isOver() {
+      return isOver();
+    },
+    get hasFlowed() {
+      return hasFlowed;
+    },
+    next,
+    came(step) {
+      step.hasCome = true;
+      cameBytes += step.bytes;
+    },
+  };
+
+  function isOver(): boolean {
+    return at >= range.end && pieces.length === 0;
+  }
+
+  function next(ahead: readonly Step[], bytesMax: number): Step | undefined {
+    if (isOver()) return undefined;
     const mostBytes = Math.min(
       bytesMax,
-      this.#context.line?.aheadBytes ?? bytesMax,
-      this.#isSeek ? SEEK_BYTES + SEEK_GROWTH * this.came : bytesMax,
+      line?.aheadBytes ?? bytesMax,
+      isSeek ? SEEK_BYTES + SEEK_GROWTH * cameBytes : bytesMax,
     );
-    if (this.#pieces.length === 0) {
-      const stripe = stripeShape(manifest, Math.floor(this.#at / manifest.stripeBytes));
-      if (this.#flows(stripe)) return this.#nextBlock(stripe, ahead, mostBytes);
-      if (!this.#isSmall()) return this.#nextStripe(stripe, ahead, mostBytes);
+    if (pieces.length === 0) {
+      const stripe = stripeShape(manifest, Math.floor(at / manifest.stripeBytes));
+      if (flows(stripe)) return nextBlock(stripe, ahead, mostBytes);
+      if (!takesPieces()) return nextStripe(stripe, ahead, mostBytes);
     }
-    const [piece, ...pieces] = this.#pieces;
-    this.#pieces = pieces;
-    return { bytes: 0, parts: this.#piece(piece!) };
+    const [piece, ...rest] = pieces;
+    pieces = rest;
+    return { bytes: 0, parts: readSmall(piece!) };
   }
 
   /** Whether what is left of the range is read as pieces. It is not for a read of whole stripes that has begun. */
-  #isSmall(): boolean {
-    const { manifest } = this.#target;
-    if ((HAS_STORE && this.#keepsStripes) || (this.#at > this.#range.start && !this.hasFlowed)) return false;
-    if (this.#context.memory?.holds([wholeName(manifest)])) return false;
-    const pieces = piecesOf(manifest, { start: this.#at, end: this.#range.end });
-    if (!pieces) return false;
-    this.#pieces = pieces;
-    this.#at = this.#range.end;
+  function takesPieces(): boolean {
+    if (keepsStripes || (at > range.start && !hasFlowed)) return false;
+    if (memory?.holds([wholeName(manifest)])) return false;
+    const small = piecesOf(manifest, { start: at, end: range.end });
+    if (!small) return false;
+    pieces = small;
+    at = range.end;
     return true;
   }
 
   /** Reads the next stripe, or its rest, of any k chunks. */
-  #nextStripe(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
-    const { manifest } = this.#target;
+  function nextStripe(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
     const bytes = manifest.stripeBytes;
     if (ahead.length >= WINDOW_STRIPES_MAX || (ahead.length > 0 && sumOf(ahead) + bytes > bytesMax)) return undefined;
-    const range = { start: this.#at, end: Math.min(this.#range.end, stripe.start + stripe.dataBytes) };
-    this.#at = range.end;
+    const part = { start: at, end: Math.min(range.end, stripe.start + stripe.dataBytes) };
+    at = part.end;
     // A browser has the whole body of a GET in memory, and elsewhere the sender is held back.
-    const span = this.#context.line ? Math.max(1, Math.floor(bytesMax / bytes)) : this.#endStripe;
-    const last = Math.min(this.#endStripe, stripe.index + span) - 1;
+    const span = line ? Math.max(1, Math.floor(bytesMax / bytes)) : endStripe;
+    const last = Math.min(endStripe, stripe.index + span) - 1;
     const { promise, resolve } = Promise.withResolvers<void>();
-    return { bytes, parts: this.#stripe(stripe, range, last, promise), onTaken: resolve };
+    return { bytes, parts: takeStripe(stripe, part, last, promise), onTaken: resolve };
   }
 
   /** Whether to read a stripe, or its rest, as blocks in order. */
-  #flows(stripe: StripeShape): boolean {
+  function flows(stripe: StripeShape): boolean {
     // Until its first block is requested, what happens to the blocks before may still change how it is read.
-    if (this.#inOrder?.stripe.index === stripe.index && this.#inOrder.places.size > 0) return true;
-    const { manifest } = this.#target;
-    const { line } = this.#context;
-    const { start, end } = this.#range;
-    if (!line || (HAS_STORE && this.#keepsStripes) || manifest.inline !== undefined) return false;
+    if (current?.stripe.index === stripe.index && current.places.size > 0) return true;
+    const { start, end } = range;
+    if (!line || keepsStripes || manifest.inline !== undefined) return false;
     if (!manifest.leaves && blockCount(manifest, stripe) > 1) return false;
     const from = Math.max(start, stripe.start);
     // Behind a seek to the end of a stripe comes as much of the next one.
     const wanted = Math.min(end - from, stripe.dataBytes);
     // Few bytes come as soon by all their blocks at once.
     if (wanted <= FLOW_BYTES_MIN) return false;
-    const isSought = this.#isSeek && from === start;
-    const isInOrder = isSought || !line.isWide(wanted, this.#stripes.regions);
+    const isSought = isSeek && from === start;
+    const isInOrder = isSought || !line.isWide(wanted, stripes.regions);
     const rowsFrom =
-      isInOrder && this.#at <= from
-        ? this.#stripes.directUntil(stripe, Math.floor((from - stripe.start) / stripe.shardBytes))
+      isInOrder && at <= from
+        ? stripes.directUntil(stripe, Math.floor((from - stripe.start) / stripe.shardBytes))
         : undefined;
     // The rows of a stripe are kept until it is over. Where many reads share the memory, whole stripes take turns.
-    if (rowsFrom === undefined || (rowsFrom < manifest.k && !this.#keepsBlocks)) return false;
+    if (rowsFrom === undefined || (rowsFrom < manifest.k && !keepsBlocks())) return false;
     const stop = new AbortController();
-    const signal = AbortSignal.any([this.#signal, stop.signal]);
-    this.#inOrder = { stripe, rowsFrom, stop, signal, places: new Map() };
+    const signal = AbortSignal.any([readSignal, stop.signal]);
+    current = { stripe, rowsFrom, stop, signal, places: new Map() };
     return true;
   }
 
   /** Whether there is memory for blocks that have been delivered, and for those that come before their turn. */
-  get #keepsBlocks(): boolean {
-    return this.#context.line!.aheadBytes >= 2 * this.#target.manifest.stripeBytes;
+  function keepsBlocks(): boolean {
+    return line!.aheadBytes >= 2 * manifest.stripeBytes;
   }
 
   /** Reads the next blocks from their region, by the GET that has brought the ones before, or decodes them. */
-  #nextBlock(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
-    const { manifest } = this.#target;
-    const line = this.#context.line!;
-    const inOrder = this.#inOrder!;
-    const [piece] = piecesIn(manifest, stripe, { start: this.#at, end: this.#range.end });
+  function nextBlock(stripe: StripeShape, ahead: readonly Step[], bytesMax: number): Step | undefined {
+    const inOrder = current!;
+    const [piece] = piecesIn(manifest, stripe, { start: at, end: range.end });
     const { stripe: wanted, blockBytes, chunk, start, end } = piece!;
     const step = STEP_BLOCKS * blockBytes;
     const place: Place = inOrder.places.get(wanted.from) ?? {
-      shardBytes: Math.min(wanted.shardBytes, this.hasFlowed ? step - (wanted.from % step) : blockBytes),
+      shardBytes: Math.min(wanted.shardBytes, hasFlowed ? step - (wanted.from % step) : blockBytes),
       own: new Map(),
     };
     // The range may end before the place does.
@@ -222,29 +218,29 @@ export class RangeReader {
     const bytes = isRow ? (manifest.k - place.own.size) * place.shardBytes : shardBytes;
     // The first block must not share the line with many others. The next row is requested before this one has come.
     const window = Math.max(
-      line.windowBytes(this.#stripes.regions) * (this.came > 0 ? 1 : START_SHARE),
+      line!.windowBytes(stripes.regions) * (cameBytes > 0 ? 1 : START_SHARE),
       isRow ? 2 * bytes : 0,
     );
     // Blocks that have arrived may wait for an earlier one, which is no reason to leave the line idle.
     const mostAhead = Math.min(bytesMax, 2 * window) - bytes;
     const awaited = sumOf(ahead.filter(({ hasCome }) => !hasCome));
     if (ahead.length > 0 && (awaited + bytes > window || sumOf(ahead) > mostAhead)) return undefined;
-    const range = { start: this.#at, end: Math.min(end, start + shardBytes) };
-    this.#at = range.end;
-    this.hasFlowed = true;
+    const part = { start: at, end: Math.min(end, start + shardBytes) };
+    at = part.end;
+    hasFlowed = true;
     inOrder.places.set(wanted.from, place);
     // A GET brings whole blocks, and no more than the read may request ahead.
-    const aheadBytes = Math.floor(line.aheadBytes / blockBytes) * blockBytes;
+    const aheadBytes = Math.floor(line!.aheadBytes / blockBytes) * blockBytes;
     const until = wanted.chunkOffset + Math.min(wanted.shardBytes, aheadBytes);
-    const order = { until, patienceMs: line.queueMs(bytes) };
+    const order = { until, patienceMs: line!.queueMs(bytes) };
     const block = { ...piece!, stripe: { ...wanted, shardBytes } };
     const read = async (): Promise<Uint8Array[]> => {
-      const own = (): Promise<Uint8Array> => this.#readBlock(block, place, order, inOrder);
+      const own = (): Promise<Uint8Array> => readBlock(block, place, order, inOrder);
       // Other reads want the blocks of a small range again, as the index of a file.
-      const content = await (this.#isInPieces
-        ? this.#stripes.remembered(blockNames(manifest, block), blockBytes, own, this.#signal)
+      const content = await (isInPieces
+        ? stripes.remembered(blockNames(manifest, block), blockBytes, own, readSignal)
         : own());
-      return [content.subarray(range.start - start, range.end - start)];
+      return [content.subarray(part.start - start, part.end - start)];
     };
     return { bytes, parts: read() };
   }
@@ -253,65 +249,69 @@ export class RangeReader {
    * Reads a block from its own region. Where that fails or is late, this and all further blocks of the stripe come by
    * rows: the blocks at the same place in any k chunks, which bring those of the following chunks, too.
    */
-  async #readBlock(piece: Piece, place: Place, order: ChunkOrder, inOrder: InOrder): Promise<Uint8Array> {
+  async function readBlock(piece: Piece, place: Place, order: ChunkOrder, inOrder: InOrder): Promise<Uint8Array> {
     const { chunk, stripe } = piece;
     const { own, shardBytes } = place;
     if (chunk < inOrder.rowsFrom) {
-      const block = this.#readPiece(piece, inOrder.signal, order);
+      const block = readPiece(piece, inOrder.signal, order);
       if (stripe.shardBytes === shardBytes) own.set(chunk, block);
       try {
         await block;
-        if (!this.#keepsBlocks) own.delete(chunk);
+        if (!keepsBlocks()) own.delete(chunk);
         return block;
       } catch (error) {
-        const isOther = this.#signal.aborted || toAgaroseError(error).code !== "NOT_ENOUGH_CHUNKS";
+        const isOther = readSignal.aborted || toAgaroseError(error).code !== "NOT_ENOUGH_CHUNKS";
         if (isOther && !inOrder.stop.signal.aborted) throw error;
         own.delete(chunk);
       }
       inOrder.rowsFrom = Math.min(inOrder.rowsFrom, chunk);
       inOrder.stop.abort(UNWANTED);
     }
-    place.row ??= this.#readRow({ ...piece, stripe: { ...stripe, shardBytes } }, order, own, inOrder);
+    place.row ??= readRow({ ...piece, stripe: { ...stripe, shardBytes } }, order, own, inOrder);
     return (await place.row)[chunk]!;
   }
 
   /** Reads the data blocks of a row: from any k chunks, as far as they are not here or under way. */
-  async #readRow(piece: Piece, order: ChunkOrder, own: Place["own"], inOrder: InOrder): Promise<readonly Uint8Array[]> {
-    if (!this.#keepsBlocks) return this.#cutWhole(piece);
+  async function readRow(
+    piece: Piece,
+    order: ChunkOrder,
+    own: Place["own"],
+    inOrder: InOrder,
+  ): Promise<readonly Uint8Array[]> {
+    if (!keepsBlocks()) return cutWhole(piece);
     const here = new Map<number, Uint8Array>();
     const came = [...own].map(([chunk, block]) => block.then((bytes) => here.set(chunk, bytes)).catch(() => {}));
     await (inOrder.requested = Promise.all([inOrder.requested, ...came]));
     const read = (part: StripePart, signal: AbortSignal): Promise<readonly Uint8Array[]> =>
-      this.#stripes.row(part, here, signal, order);
-    return (await this.#verified(piece, this.#signal, read)) ?? this.#cutWhole(piece);
+      stripes.row(part, here, signal, order);
+    return (await verified(piece, readSignal, read)) ?? cutWhole(piece);
   }
 
   /** Reads the wanted bytes of one piece. */
-  async #piece(piece: Piece): Promise<Uint8Array[]> {
-    const { manifest } = this.#target;
+  async function readSmall(piece: Piece): Promise<Uint8Array[]> {
     const { blockBytes, start, end } = piece;
-    const read = (): Promise<Uint8Array> => this.#readPiece(piece, this.#signal);
-    const bytes = await this.#stripes.remembered(blockNames(manifest, piece), blockBytes, read, this.#signal);
-    return [bytes.subarray(Math.max(0, this.#range.start - start), end - start)];
+    const read = (): Promise<Uint8Array> => readPiece(piece, readSignal);
+    const bytes = await stripes.remembered(blockNames(manifest, piece), blockBytes, read, readSignal);
+    return [bytes.subarray(Math.max(0, range.start - start), end - start)];
   }
 
-  async #readPiece(piece: Piece, signal: AbortSignal, order?: ChunkOrder): Promise<Uint8Array> {
+  async function readPiece(piece: Piece, signal: AbortSignal, order?: ChunkOrder): Promise<Uint8Array> {
     const { chunk } = piece;
     const read = (part: StripePart, stopped: AbortSignal): Promise<Uint8Array> =>
-      this.#stripes.chunk(part, chunk, stopped, order);
-    return (await this.#verified(piece, signal, read)) ?? (await this.#cutWhole(piece))[chunk]!;
+      stripes.chunk(part, chunk, stopped, order);
+    return (await verified(piece, signal, read)) ?? (await cutWhole(piece))[chunk]!;
   }
 
   /** Reads a part with the leaf list that verifies it. Resolves to undefined if no region has that list any more. */
-  async #verified<T>(
+  async function verified<T>(
     piece: Piece,
     signal: AbortSignal,
     read: (part: StripePart, signal: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
     const { stripe } = piece;
-    if (!needsLeaves(this.#target.manifest, piece)) return read(stripe, signal);
+    if (!needsLeaves(manifest, piece)) return read(stripe, signal);
     const stop = new AbortController();
-    const leaves = this.#stripes.leaves(stripe.index, this.#signal);
+    const leaves = stripes.leaves(stripe.index, readSignal);
     leaves.catch((error: unknown) => stop.abort(error));
     try {
       return await read({ ...stripe, leaves }, AbortSignal.any([signal, stop.signal]));
@@ -323,30 +323,31 @@ export class RangeReader {
   }
 
   /** Reads the data blocks of a row as a part of its stripe, whose shards have hashes in the manifest. */
-  async #cutWhole({ stripe: { index, from, shardBytes } }: Piece): Promise<Uint8Array[]> {
-    if (this.#whole?.index !== index) {
-      this.#whole = { index, data: this.#data(stripeShape(this.#target.manifest, index), index) };
+  async function cutWhole({ stripe: { index, from, shardBytes } }: Piece): Promise<Uint8Array[]> {
+    if (whole?.index !== index) {
+      whole = { index, data: readWhole(stripeShape(manifest, index), index) };
     }
-    return (await this.#whole.data).map((shard) => shard.subarray(from, from + shardBytes));
+    return (await whole.data).map((shard) => shard.subarray(from, from + shardBytes));
   }
 
   /** Reads a whole stripe, a large one in its turn. */
-  #data(stripe: StripeShape, last: number, taken?: Promise<void>): Promise<readonly Uint8Array[]> {
-    const read = (): Promise<readonly Uint8Array[]> => this.#stripes.data(stripe, last, this.#signal);
-    const { line } = this.#context;
-    return line && stripe.dataBytes > TURN_BYTES_MIN ? line.inTurn(read, this.#signal, taken) : read();
+  function readWhole(stripe: StripeShape, last: number, taken?: Promise<void>): Promise<readonly Uint8Array[]> {
+    const read = (): Promise<readonly Uint8Array[]> => stripes.data(stripe, last, readSignal);
+    return line && stripe.dataBytes > TURN_BYTES_MIN ? line.inTurn(read, readSignal, taken) : read();
   }
 
-  /** Reads the part `range` of one stripe, as pieces in order. */
-  async #stripe(stripe: StripeShape, range: ByteRange, last: number, taken: Promise<void>): Promise<Uint8Array[]> {
-    const { manifest } = this.#target;
-    const { memory } = this.#context;
-    const signal = this.#signal;
-    const data = (): Promise<readonly Uint8Array[]> => this.#data(stripe, last, taken);
-    if (!memory || (HAS_STORE && this.#keepsStripes) || !isSmall(manifest)) return cut(stripe, range, await data());
+  /** Reads `part` of one stripe, as pieces in order. */
+  async function takeStripe(
+    stripe: StripeShape,
+    part: ByteRange,
+    last: number,
+    taken: Promise<void>,
+  ): Promise<Uint8Array[]> {
+    const data = (): Promise<readonly Uint8Array[]> => readWhole(stripe, last, taken);
+    if (!memory || keepsStripes || !isSmall(manifest)) return cut(stripe, part, await data());
     const read = (): Promise<Uint8Array> => data().then(concat);
-    const whole = await memory.read([wholeName(manifest)], manifest.k * stripe.shardBytes, read, signal);
-    return [whole.subarray(range.start, range.end)];
+    const content = await memory.read([wholeName(manifest)], manifest.k * stripe.shardBytes, read, readSignal);
+    return [content.subarray(part.start, part.end)];
   }
 }
 

@@ -219,8 +219,7 @@ export async function readStripe(options: StripeReadOptions): Promise<Map<number
     flights.add(flight);
     onRequest(record);
     try {
-      const { signal } = flight.abort;
-      const request = { stripe, chunk, until, signal, onStart, onFollow, onPart };
+      const request = { stripe, chunk, until, signal: flight.abort.signal, onStart, onFollow, onPart };
       const shard = await source.fetch(request).finally(() => flight.onLine?.end());
       if (flight.abort.signal.aborted) return;
       const what = HAS_MESSAGES && `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`;
@@ -306,11 +305,12 @@ export async function readStripe(options: StripeReadOptions): Promise<Map<number
 
   /** Fails the read if the chunks here, under way and waiting are too few. */
   function failIfHopeless(): void {
+    if (isSettled) return;
     const chunks = new Set(arrivals.keys());
     for (const { candidate } of flights) chunks.add(candidate.chunk);
     for (const { chunk } of waiting) chunks.add(chunk);
     // Only a read that would otherwise fail asks a failed source again, and only once.
-    while (chunks.size < needed && secondTries.length > 0 && !isSettled) {
+    while (chunks.size < needed && secondTries.length > 0) {
       const again = secondTries.shift()!;
       chunks.add(again.chunk);
       void ask(again, true);
