@@ -12,7 +12,7 @@ import { WINDOW_BYTES_DEFAULT } from "./read-options.ts";
 import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget } from "./read-options.ts";
 import type { ReadReport } from "./read-report.ts";
 import type { StripeHashes } from "./stripe-hashes.ts";
-import { StripeReader } from "./stripe-reader.ts";
+import { stripeReader } from "./stripe-reader.ts";
 
 /** A read that has started. */
 export interface ObjectRead {
@@ -36,7 +36,7 @@ export async function openRead(
   const { clock, line } = context;
   const { fallback, windowBytes = WINDOW_BYTES_DEFAULT } = policy;
   const abort = new AbortController();
-  const stripes = new StripeReader(target, context, policy, observer);
+  const stripes = stripeReader(target, context, policy, observer);
   const { report } = stripes;
   const range = rangeReader(target, context, policy, stripes, abort.signal);
   const window: Step[] = [];
@@ -124,14 +124,14 @@ export async function openRead(
 
 /** The hashes of an object, whose pages are read from `sources`. Who made the sources closes them. */
 export function hashesFrom(target: ReadTarget, context: ReadContext): StripeHashes {
-  return new StripeReader(target, context, {}, {}).hashes;
+  return stripeReader(target, context, {}, {}).hashes;
 }
 
 /** Returns the verified leaves of one stripe, from memory or a source. Rejects as `openRead` does. */
 export async function readLeaves(target: ReadTarget, context: ReadContext, stripe: number): Promise<Uint8Array> {
   const signal = target.signal ?? new AbortController().signal;
   try {
-    return await new StripeReader(target, context, {}, {}).leaves(stripe, signal);
+    return await stripeReader(target, context, {}, {}).leaves(stripe, signal);
   } finally {
     for (const source of target.sources) source.close?.();
   }
