@@ -14,15 +14,18 @@ type Shape = Pick<Manifest, "bytes" | "encryption" | "gzip">;
 /**
  * Opens an object; undefined where its stored bytes are its content.
  *
- * @param dataKey resolves to the 32 bytes of the data key of an encrypted object.
+ * @param dataKey resolves to the 32 bytes of the data key of an encrypted object. False for a build without
+ *   encryption, which refuses such objects before.
  * @throws as `openEncrypted` and `dataKey` do.
  */
 export async function openContent(
   manifest: Manifest,
-  dataKey: (manifest: Manifest) => Promise<Uint8Array>,
+  dataKey: false | ((manifest: Manifest) => Promise<Uint8Array>),
 ): Promise<OpenedObject | undefined> {
   const cells =
-    HAS_ENCRYPTION && manifest.encryption ? await openEncrypted(manifest, await dataKey(manifest)) : undefined;
+    HAS_ENCRYPTION && dataKey && manifest.encryption
+      ? await openEncrypted(manifest, await dataKey(manifest))
+      : undefined;
   const { gzip, ...shown } = cells?.shown ?? manifest;
   if (!gzip) return cells;
   const compressed = { key: manifest.key, gzip };

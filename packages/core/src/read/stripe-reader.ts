@@ -223,7 +223,7 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
       ...way,
       manifest,
       candidates: plan({
-        health: health,
+        health,
         random: sameRandom(),
         isNarrow: isWhole && line && !line.isWide(manifest.k * stripe.shardBytes, regions),
       }),

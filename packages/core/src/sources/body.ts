@@ -56,7 +56,11 @@ export class BodyReader {
         if (value) whole = new Uint8Array(value.buffer);
         filled += value?.length ?? 0;
       } else {
-        ended = await this.#fillRest();
+        if (this.#rest.length === 0) {
+          const { done, value = NOTHING } = await this.#inParts!.read();
+          ended = done;
+          this.#rest = value;
+        }
         const part = this.#rest.subarray(0, bytes - filled);
         whole.set(part, filled);
         filled += part.length;
@@ -70,14 +74,6 @@ export class BodyReader {
 
   cancel(): Promise<void> {
     return (this.#inPlace ?? this.#inParts)!.cancel();
-  }
-
-  /** Resolves to whether the body has ended. */
-  async #fillRest(): Promise<boolean> {
-    if (this.#rest.length > 0) return false;
-    const { done, value } = await this.#inParts!.read();
-    this.#rest = value ?? NOTHING;
-    return done;
   }
 }
 

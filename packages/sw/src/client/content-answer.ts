@@ -1,6 +1,7 @@
 /** The response to a read of an object that may be encrypted or compressed. */
 import { openContent } from "@agarose/core/content";
 import type { Secrets } from "@agarose/core/encryption";
+import { HAS_ENCRYPTION } from "@agarose/core/features";
 import { fromBase64 } from "@agarose/core/format";
 import { objectAnswer, type ObjectAnswer } from "@agarose/core/http";
 import type { FullPlan } from "./plans/bundle-request.ts";
@@ -22,12 +23,15 @@ export async function answerContent(
   { headers }: ReadRequest,
   secrets: Secrets | undefined,
 ): Promise<PlannedAnswer> {
-  const opened = await openContent(manifest, () =>
-    // A build that decrypts has secrets, be they none.
-    secrets!.dataKeyOf(manifest).catch((error: unknown) => {
-      if (dataKey === undefined) throw error;
-      return fromBase64(dataKey);
-    }),
+  const opened = await openContent(
+    manifest,
+    HAS_ENCRYPTION &&
+      (() =>
+        // A build that decrypts has secrets, be they none.
+        secrets!.dataKeyOf(manifest).catch((error: unknown) => {
+          if (dataKey === undefined) throw error;
+          return fromBase64(dataKey);
+        })),
   );
   const answer = objectAnswer(opened?.shown ?? manifest, headers, true);
   const { range } = answer;
