@@ -44,7 +44,7 @@ export type StripeReader = ReturnType<typeof stripeReader>;
 
 /** Reads stripes of `target`. */
 export function stripeReader(target: ReadTarget, context: ReadContext, policy: ReadPolicy, observer: ReadObserver) {
-  const { manifest, sources, sharePage } = target;
+  const { manifest, sources } = target;
   const { clock, sha256, line, memory, random } = context;
   const report: ReadReport = { startMs: clock.now(), requests: [], decoding: { ms: 0, shards: 0 } };
   const stripeHashes = new StripeHashes(manifest, readPage);
@@ -178,9 +178,10 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
   function readPage(page: number, stripe: StripeShape, signal: AbortSignal): Promise<Uint8Array> {
     const checkPart = (bytes: Uint8Array): Promise<void> => checkPage(manifest, page, bytes, sha256);
     const hashes = Promise.resolve(new Uint8Array());
+    const sharePage = HAS_STORE ? target.sharePage : undefined;
     const own = async (): Promise<Uint8Array> =>
       (await race({ stripe, hashes, checkPart, delta: 0, codec: context.codec, signal })).get(LEAF_LIST)!;
-    const read = HAS_STORE && sharePage ? () => sharePage(page, own) : own;
+    const read = sharePage ? () => sharePage(page, own) : own;
     return remembered([`${manifest.version}/page/${page}`], stripe.shardBytes, read, signal);
   }
 

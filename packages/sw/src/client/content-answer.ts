@@ -21,14 +21,14 @@ export interface PlannedAnswer extends ObjectAnswer {
 export async function answerContent(
   { manifest, dataKey }: FullPlan,
   { headers }: ReadRequest,
-  secrets: Secrets | undefined,
+  ports: { readonly secrets?: Secrets | undefined },
 ): Promise<PlannedAnswer> {
   const opened = await openContent(
     manifest,
     HAS_ENCRYPTION &&
       (() =>
         // A build that decrypts has secrets, be they none.
-        secrets!.dataKeyOf(manifest).catch((error: unknown) => {
+        ports.secrets!.dataKeyOf(manifest).catch((error: unknown) => {
           if (dataKey === undefined) throw error;
           return fromBase64(dataKey);
         })),

@@ -78,7 +78,7 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
   const { plan, bundle } = found;
   const { manifest } = plan;
   const store = HAS_STORE ? ports.store : undefined;
-  const answer = await answerContent(plan, request, ports.secrets);
+  const answer = await answerContent(plan, request, ports);
   answer.codings?.forEach(newDecoder);
   const { status, headers, content, codings, range } = plan.private ? unshared(answer) : answer;
   const asksRange = codings ? undefined : rangeHeader(request, ports);
