@@ -144,7 +144,12 @@ export class Line {
         there.lastReceived = this.#received;
         if (!isFirst) return;
         const ms = this.#clock.now();
-        if (waitMs !== undefined && !isResponse) this.#answered(source, ms - startMs - waitMs - aheadMs);
+        if (waitMs !== undefined && !isResponse) {
+          const answerMs = Math.max(1, ms - startMs - waitMs - aheadMs);
+          const before = this.#answers.get(source) ?? answerMs;
+          // A longer one may have waited for the line.
+          this.#answers.set(source, before + (answerMs > before ? GAIN : 1) * (answerMs - before));
+        }
         since = { ms, received: this.#received, flowing: ++this.#flowing, rest };
       },
       isOverdue: (insteadBytes, insteadMs) => {
@@ -237,14 +242,6 @@ export class Line {
     // A response ends with its read, and a region stays.
     if (there.awaited === 0 && typeof source === "object") this.#sources.delete(source);
     return there;
-  }
-
-  #answered(source: string, ms: number): void {
-    const shortest = Math.max(1, ms);
-    const before = this.#answers.get(source);
-    // A longer one may have waited for the line.
-    const next = before === undefined || shortest < before ? shortest : before + GAIN * (shortest - before);
-    this.#answers.set(source, next);
   }
 
   #carried(bytes: number): void {

@@ -14,7 +14,7 @@ import {
   type StripeShape,
 } from "../format/manifest/index.ts";
 import { inlineBytes } from "../format/manifest/manifest.ts";
-import type { Clock, Random } from "../ports.ts";
+import type { Random } from "../ports.ts";
 import type { BlockMemory } from "./block-memory.ts";
 import { DELTA_DEFAULT, STRIPE_TIMEOUT_MS_DEFAULT } from "./read-options.ts";
 import type { ReadContext, ReadObserver, ReadPolicy, ReadTarget, StripeData } from "./read-options.ts";
@@ -241,7 +241,17 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
 
   /** Loads the codec, whose work is added to `decoding`. */
   function countedCodec(decoding: Decoding): () => Promise<Decoder> {
-    return async () => timed(await context.codec(), clock, decoding);
+    return async () => {
+      const decoder = await context.codec();
+      return {
+        reconstruct(k, shards, wanted) {
+          const startMs = clock.now();
+          const decoded = decoder.reconstruct(k, shards, wanted);
+          add(decoding, { ms: clock.now() - startMs, shards: wanted.length });
+          return decoded;
+        },
+      };
+    };
   }
 
   /**
@@ -256,16 +266,4 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
 function add(sum: Decoding, { ms, shards }: Decoding): void {
   sum.ms += ms;
   sum.shards += shards;
-}
-
-/** Wraps `decoder` so that it adds its work to `spent`. */
-function timed(decoder: Decoder, clock: Clock, spent: Decoding): Decoder {
-  return {
-    reconstruct(k, shards, wanted) {
-      const startMs = clock.now();
-      const decoded = decoder.reconstruct(k, shards, wanted);
-      add(spent, { ms: clock.now() - startMs, shards: wanted.length });
-      return decoded;
-    },
-  };
 }

@@ -15,7 +15,7 @@ import {
   type Manifest,
 } from "../format/manifest/index.ts";
 import type { SignatureCheck } from "../format/signature.ts";
-import type { Clock, FetchedResponse, FetchPort, Sha256 } from "../ports.ts";
+import type { Clock, FetchPort, Sha256 } from "../ports.ts";
 
 /** A region to ask for a manifest. */
 export interface ManifestSourceRegion {
@@ -161,9 +161,12 @@ export async function fetchRecord(
   { fetch, signal }: Pick<FindManifestOptions, "fetch"> & { readonly signal: AbortSignal },
 ): Promise<Uint8Array> {
   const response = await fetch(objectUrl(region.url, manifestName(key)), { signal });
-  const { status, body } = response;
-  if (status === 200) return readRecord(response);
+  const { status, headers, body } = response;
+  const announced = Number(headers.get("content-length"));
+  if (status === 200 && announced <= MANIFEST_BYTES_MAX) return readChecked(response, refuseTooLarge);
   await body?.cancel();
+  // A region that announces too much is refused before it sends any of it.
+  if (status === 200) refuseTooLarge(announced);
   // A bucket that anyone may read but not list hides what is absent behind a 403.
   const code = status === 404 || status === 403 ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED";
   throw new AgaroseError(
@@ -171,14 +174,6 @@ export async function fetchRecord(
     HAS_MESSAGES && `region ${region.name} answered ${status} for the manifest of ${JSON.stringify(key)}`,
     { region: region.name, status },
   );
-}
-
-/** Reads a record whole. A region that announces too much is refused before it sends any of it. */
-async function readRecord(response: FetchedResponse): Promise<Uint8Array> {
-  const announced = Number(response.headers.get("content-length"));
-  if (announced > MANIFEST_BYTES_MAX) await response.body?.cancel();
-  refuseTooLarge(announced);
-  return readChecked(response, refuseTooLarge);
 }
 
 function isMajority(count: number, regions: readonly unknown[]): boolean {

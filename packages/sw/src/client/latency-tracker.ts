@@ -112,11 +112,8 @@ export class LatencyTracker extends SourceHealth {
   }
 
   #entry(id: string): Entry {
-    let entry = this.#entries.get(id);
-    if (!entry) {
-      entry = { measured: [], measuredMs: 0, recent: [], seed: undefined };
-      this.#entries.set(id, entry);
-    }
+    const entry = this.#entries.get(id) ?? { measured: [], measuredMs: 0, recent: [], seed: undefined };
+    this.#entries.set(id, entry);
     return entry;
   }
 }

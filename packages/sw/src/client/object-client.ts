@@ -40,7 +40,6 @@ export class ObjectClient {
   readonly hedging: HedgeBudget;
   /** Options of every read. */
   readonly #ports: ReadPorts;
-  readonly #queues = new Map<string, FairQueue>();
   /** How many reads have begun. */
   #reads = 0;
 
@@ -53,6 +52,8 @@ export class ObjectClient {
     const latencies = (this.latencies = new LatencyTracker(clock));
     const pops = (this.pops = new PopSelector({ ...ports, pops: configuredPops, latencies }));
     const plans = (this.plans = new PlanStore({ config, clock, ...(HAS_STORE && { store: given.store }) }));
+    /** By region: the requests of all reads to it. */
+    const queues = new Map<string, FairQueue>();
     this.#ports = {
       ...ports,
       latencies,
@@ -63,7 +64,11 @@ export class ObjectClient {
       line: new Line(clock),
       memory: new BlockMemory(BLOCKS_BYTES_MAX, clock),
       batches: new Batches({ ...ports, latencies }),
-      queue: (region) => this.#queue(region),
+      queue: (region) => {
+        const queue = queues.get(region) ?? new FairQueue();
+        queues.set(region, queue);
+        return queue;
+      },
     };
   }
 
@@ -130,12 +135,5 @@ export class ObjectClient {
   /** Measures the round trips to the PoPs; see `PopSelector.probe`. */
   probe(moved?: boolean): Promise<void> {
     return this.pops.probe(moved);
-  }
-
-  /** The requests of all reads to one region. */
-  #queue(region: string): FairQueue {
-    let queue = this.#queues.get(region);
-    if (!queue) this.#queues.set(region, (queue = new FairQueue()));
-    return queue;
   }
 }

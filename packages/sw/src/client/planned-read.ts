@@ -2,6 +2,7 @@
 import { AgaroseError } from "@agarose/core";
 import type { Secrets } from "@agarose/core/encryption";
 import { HAS_MESSAGES, HAS_STORE } from "@agarose/core/features";
+import { stripeShape } from "@agarose/core/format";
 import { unshared } from "@agarose/core/http";
 import {
   blockNames,
@@ -28,7 +29,7 @@ import { withSignatures, type FoundPlan, type PlanPorts, type PlanRequest } from
 import { callPop, discard } from "./plans/pop-call.ts";
 import type { ReadRequest } from "./read-request.ts";
 import type { ReadTrace, TracePorts } from "./read-trace.ts";
-import { edgeBytes, edgeSource, isSending, learnDelivery, type Edge } from "./sources/edge-source.ts";
+import { edgeSource, isSending, learnDelivery, type Edge } from "./sources/edge-source.ts";
 import type { FairQueue, Slot } from "./sources/fair-queue.ts";
 import { peerSources } from "./sources/peer-sources.ts";
 import { regionSources } from "./sources/region-sources.ts";
@@ -140,7 +141,7 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
       return { status, headers: { ...headers, ...trace.headers() }, body: null };
     }
     const delta = ports.savesData() ? 0 : hedging.delta(plan.delta);
-    const bytes = edgeBytes(plan, pieces);
+    const bytes = pieces ? 0 : plan.cached.length * stripeShape(manifest, 0).shardBytes;
     const planNow = (): FullPlan => edge?.plan ?? plan;
     const sign = (expired: FullPlan): Promise<FullPlan> => withSignatures(expired, { ...asked, signal }, ports);
     const own = { ...ports, fetch: asked.fetch, slot, sign };

@@ -51,11 +51,8 @@ export class ReadTrace {
 
   /** Records a request that began or ended. */
   request(record: RequestRecord): void {
-    let request = this.#requests.get(record);
-    if (request === undefined) {
-      request = this.#requests.size;
-      this.#requests.set(record, request);
-    }
+    const request = this.#requests.get(record) ?? this.#requests.size;
+    this.#requests.set(record, request);
     const { startMs, endMs } = record;
     this.#ports.emit({
       ...record,

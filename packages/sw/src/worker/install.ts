@@ -2,7 +2,7 @@
  * Wires a worker: routes, client and life cycle. `sw.ts` is the face of it for workers that bundle Agarose, the entries
  * of the drop-in files call it directly, each with its own codec.
  */
-import { toAgaroseError, type Clock, type Decoder } from "@agarose/core";
+import { toAgaroseError, type Decoder } from "@agarose/core";
 import { orUndefined } from "@agarose/core/async";
 import { HAS_STORE } from "@agarose/core/features";
 import { browserPorts } from "../ports/browser-ports.ts";
@@ -87,17 +87,6 @@ export function wireFromUrl(scope: WorkerScope, options: WiredOptions): void {
   if (source) wire(scope, source, { ...options, alone: true, claim: source.claim, navigations: source.navigations });
 }
 
-/** Looked up when they are needed: a worker may start before its storage can be used. */
-function workerPorts(clock: Clock): LivePorts {
-  return {
-    clock,
-    fetch: (url, init) => globalThis.fetch(url, init),
-    get caches() {
-      return globalThis.caches as CacheStorage | undefined;
-    },
-  };
-}
-
 /** Wires `scope` with a configuration, or with where one is. */
 export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOptions): void {
   const { claim = true, alone = false } = options;
@@ -118,7 +107,15 @@ function reader(
   const ports = browserPorts(codec);
   const make = (config: ClientConfig): ObjectClient =>
     new ObjectClient(config, HAS_STORE ? { ...ports, store: store?.(config) } : ports);
-  const live = new LiveClient(source, workerPorts(ports.clock), make);
+  // Looked up when they are needed: a worker may start before its storage can be used.
+  const livePorts: LivePorts = {
+    clock: ports.clock,
+    fetch: (url, init) => globalThis.fetch(url, init),
+    get caches() {
+      return globalThis.caches as CacheStorage | undefined;
+    },
+  };
+  const live = new LiveClient(source, livePorts, make);
   const client = (): Promise<ObjectClient> => live.current();
   handleMessages(scope, client, () => live.onRegister());
   const answer: Answer = async (request, onEnd) => {

@@ -120,7 +120,12 @@ export async function planIn(
   request: Pick<BundleRequest, "key" | "known" | "pop">,
   checks: ManifestChecks,
 ): Promise<FullPlan> {
-  return withManifest(await parsePlan(payload, { ...checks, key: request.key }), request);
+  const { key, known, pop } = request;
+  const plan = await parsePlan(payload, { ...checks, key });
+  const manifest = plan.manifest ?? (known?.version === plan.version && known.manifest);
+  if (!manifest) throw unusable(pop, HAS_MESSAGES && `has no manifest of version ${plan.version}`);
+  refuseOlder(manifest, known);
+  return { ...plan, manifest };
 }
 
 /** The plan and what comes behind it: as many first chunks as the frame says, or those that the PoP has cached. */
@@ -149,15 +154,6 @@ function bundleBody(response: FetchedResponse, pop: Endpoint): ReadableStream<Ui
   if (type?.startsWith(BUNDLE_CONTENT_TYPE) && response.body) return response.body;
   response.body?.cancel().catch(() => {});
   throw unusable(pop, HAS_MESSAGES && `is of type ${type ?? "(none)"}, ${BUNDLE_CONTENT_TYPE} is expected`);
-}
-
-function withManifest(plan: Plan, { known, pop }: Pick<BundleRequest, "known" | "pop">): FullPlan {
-  const manifest = plan.manifest ?? (known?.version === plan.version && known.manifest);
-  if (manifest) {
-    refuseOlder(manifest, known);
-    return { ...plan, manifest };
-  }
-  throw unusable(pop, HAS_MESSAGES && `has no manifest of version ${plan.version}`);
 }
 
 /** Whether a manifest is older than the known one: reads never go back to it. */

@@ -1,5 +1,5 @@
 /** The PoP's bundle as a source of chunks. */
-import { LEAF_LIST, stripeShape } from "@agarose/core/format";
+import { LEAF_LIST } from "@agarose/core/format";
 import type { Piece, RequestRecord } from "@agarose/core/read";
 import { bundleSource, type ChunkSource } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
@@ -33,15 +33,10 @@ export function isSending(edge: Edge | undefined, latencies: LatencyTracker): un
   return edge?.sendsAll && latencies.silentMs(popId(edge.pop.name)) < BATCH_DELIVERY.lateMs;
 }
 
-/** Bytes of a stripe in the bundle; 0 for a small range, whose blocks come one by one. */
-export function edgeBytes({ manifest, cached }: FullPlan, pieces: readonly Piece[] | undefined): number {
-  return pieces ? 0 : cached.length * stripeShape(manifest, 0).shardBytes;
-}
-
 /**
  * The edge as a source.
  *
- * @param bytes see `edgeBytes`.
+ * @param bytes of a stripe in the bundle; 0 for a small range, whose blocks come one by one.
  * @param pieces what a small range lies in: the PoP sends them, with the leaves of their stripes, and no stripes.
  */
 export function edgeSource(
