@@ -119,8 +119,8 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
     /**
      * Resolves to chunk `wanted` of a stripe or of a part of it: from its own sources, or decoded from k others.
      *
-     * @param order set if parts of this chunk are read one after the other. Rejects then with NOT_ENOUGH_CHUNKS when its
-     *   own source fails or is late, and avoids that.
+     * @param order set if parts of this chunk are read one after the other. Rejects then with NOT_ENOUGH_CHUNKS when
+     *   its own source fails or is late, and avoids that.
      */
     async chunk(stripe: StripePart, wanted: number, signal: AbortSignal, order: ChunkOrder = {}): Promise<Uint8Array> {
       const codec = countedCodec(report.decoding);
@@ -150,8 +150,8 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
     },
 
     /**
-     * Resolves to the verified leaf list of a stripe, by which the blocks of a part are verified. Every copy is the same,
-     * so that it takes one.
+     * Resolves to the verified leaf list of a stripe, by which the blocks of a part are verified. Every copy is the
+     * same, so that it takes one.
      */
     leaves(stripe: number, signal: AbortSignal): Promise<Uint8Array> {
       const shape = leafShape(manifest, stripe);
