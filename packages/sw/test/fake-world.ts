@@ -48,7 +48,7 @@ export interface FakePop {
   delayMs: number;
   /**
    * `cuts`: the bundle ends inside its first chunk; `garbles`: one bit of what follows the plan is wrong; `stalls`:
-   * nothing follows the first plan of a batch, or the first part of a whole object; `portal`: something else answers in
+   * nothing follows the first plan, or the first part of a whole object; `portal`: something else answers in
    * its place with 200; `outdated`: it knows no manifest's format itself.
    */
   fault:
@@ -361,7 +361,8 @@ export class FakeWorld {
             controller.error(signal.reason);
           });
         },
-        pull(controller) {
+        pull(controller): Promise<void> | void {
+          if (pop.fault === "stalls" && frames.length === 1) return new Promise(() => {});
           const frame = frames.shift();
           if (frame) return controller.enqueue(frame);
           close();

@@ -587,17 +587,20 @@ describe("ranges and conditions", () => {
       expect(world.requests().length).toBeLessThanOrEqual(manifest.k + 2);
     });
 
-    test.each(["silent", "refuses", "cuts", "garbles"] as const)("come whole where the PoP %s", async (fault) => {
-      const { world, client } = await startFetching();
-      await read(world, client, { range: "bytes=0-9" });
-      Object.assign(world.pops[0]!, { fault, garbledBit: 12 * 8 + 3 });
-      for (const from of [1024, 2048, 3072]) {
-        const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
-        expect(bytes).toEqual(BYTES.subarray(from, from + 10));
-      }
-      await world.clock.pass(20_000);
-      expect(world.openBundles).toBe(0);
-    });
+    test.each(["silent", "refuses", "cuts", "garbles", "stalls"] as const)(
+      "come whole where the PoP %s",
+      async (fault) => {
+        const { world, client } = await startFetching();
+        await read(world, client, { range: "bytes=0-9" });
+        Object.assign(world.pops[0]!, { fault, garbledBit: 12 * 8 + 3 });
+        for (const from of [1024, 2048, 3072]) {
+          const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
+          expect(bytes).toEqual(BYTES.subarray(from, from + 10));
+        }
+        await world.clock.pass(20_000);
+        expect(world.openBundles).toBe(0);
+      },
+    );
 
     test("are of one version: If-Match of an older one is answered with 412", async () => {
       const { world, client } = await startFetching();
@@ -781,7 +784,7 @@ describe("an abort by the caller", () => {
 });
 
 test("any two lossy regions and any fault of the PoPs leave every read whole", async () => {
-  const popFaults = fc.constantFrom("none", "refuses", "silent", "html", "error", "cuts", "garbles");
+  const popFaults = fc.constantFrom("none", "refuses", "silent", "html", "error", "cuts", "garbles", "stalls");
   const regionFaults = fc.constantFrom("none", "down", "corrupt", "truncate", "error");
   const chunks = fc.uniqueArray(fc.nat(5), { maxLength: 6 });
   await fc.assert(
