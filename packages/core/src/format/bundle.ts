@@ -209,7 +209,7 @@ function isDuration(ms: unknown): boolean {
   return Number.isFinite(ms) && (ms as number) >= 0;
 }
 
-/** The error that refuses a bundle: BUNDLE_INVALID with the message "bundle <problem>: it is discarded". */
+/** The error that refuses a bundle: BUNDLE_INVALID with the message `bundle <problem>: it is discarded`. */
 export function bundleError(problem: string | false, cause?: unknown): AgaroseError {
   return new AgaroseError("BUNDLE_INVALID", HAS_MESSAGES && `bundle ${problem}: it is discarded`, {}, cause);
 }

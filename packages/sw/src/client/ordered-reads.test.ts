@@ -1,3 +1,3 @@
-import { orderedReads } from "./ordered-reads.contract.ts";
+import { orderedReads } from "../../test/ordered-reads.contract.ts";
 
 orderedReads("fast");

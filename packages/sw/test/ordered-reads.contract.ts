@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { sampleObject, type SampleObject } from "@agarose/core/testing";
-import { EmulatedLine, LineClient, sha256, type Trouble } from "../../test/emulated-line.ts";
+import { EmulatedLine, LineClient, sha256, type Trouble } from "./emulated-line.ts";
 
 const MBIT = 125;
 /** Bytes per millisecond of one body at most: 200 Mbit/s. */
