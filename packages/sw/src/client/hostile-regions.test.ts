@@ -19,7 +19,7 @@ const OBJECTS = [
 ];
 const FAULTS = ["refuses", "unranged", "elsewhere", "stops", "cuts", "short", "long", "flips", "drips"] as const;
 
-/** What becomes of one GET, at a byte of its body. */
+/** The fault of one GET, and the byte of its body at which it strikes. */
 interface Fate {
   readonly fault: (typeof FAULTS)[number];
   readonly at: number;

@@ -42,7 +42,7 @@ export class PlanStore {
   readonly #plans = new ByteLru<Entry>(CHARACTERS_MAX);
   /** The public buckets of the latest plan, or of the configuration before the first plan. */
   regions: readonly PlanRegion[];
-  /** How often plans were purged. What was requested before a purge must not be remembered after it. */
+  /** How often plans were purged. A plan that was requested before a purge must not be remembered after it. */
   purges = 0;
 
   constructor(options: PlanStoreOptions) {
