@@ -17,7 +17,7 @@ const bench = (...args: string[]): string[] => [
 
 test("bench --live reads in every way, names all places, and leaves nothing", async ({ world }) => {
   const before = await world.agarose("ls");
-  const live = (await world.agarose(...bench("--rounds", "2", "--wait", "1", "--largest", "65536"))) as Live;
+  const live = (await world.agarose(...bench("--rounds", "2", "--wait", "1s", "--largest", "65536"))) as Live;
   expect(live.samples.filter(({ error }) => error)).toEqual([]);
   const counts = Map.groupBy(live.samples, ({ phase, contestant }) => `${phase} ${contestant}`);
   expect(Object.fromEntries([...counts].map(([name, { length }]) => [name, length]))).toEqual({

@@ -128,6 +128,7 @@ export interface CommandGroup {
   readonly name: string;
   readonly category: Category;
   readonly description: string;
+  readonly examples: CommandDefinition["examples"];
   readonly commands: readonly CommandDefinition<any>[];
 }
 
@@ -144,6 +145,7 @@ export function addCommand(
 ): void {
   const command = parent.command(definition.name, options).description(definition.description);
   if (definition.category !== undefined) command.helpGroup(`${definition.category}:`);
+  command.addHelpText("after", () => epilogue(definition));
   if ("commands" in definition) {
     command.commandsGroup("Commands:");
     for (const inner of definition.commands) addCommand(command, inner);
@@ -159,7 +161,6 @@ export function addCommand(
   const names = args.flatMap(([name, { kind }]) => (kind === "positional" ? [name] : []));
   if (definition.summary !== undefined) command.summary(definition.summary);
   if (definition.withoutConfig) command.addOption(new Option("--config <path>").hideHelp());
-  command.addHelpText("after", () => epilogue(definition));
   command.action(async (...given: unknown[]) => {
     const positionals = names.flatMap((name, at) => (given[at] === undefined ? [] : [[name, given[at]]]));
     const values: Values<any> = { ...command.optsWithGlobals(), ...Object.fromEntries(positionals) };
@@ -214,7 +215,10 @@ function parsed(name: string, text: string, parse: (text: string) => unknown): u
 }
 
 /** The end of a help, after the options. */
-function epilogue({ examples, failsWhen = "it could not be done" }: CommandDefinition): string {
+function epilogue({
+  examples,
+  failsWhen = "it could not be done",
+}: Pick<CommandDefinition, "examples" | "failsWhen">): string {
   const width = Math.max(0, ...examples.map(([line]) => line.length));
   const lines = examples.map(([line, what]) =>
     width > 56 ? `  agarose ${line}\n      ${what}` : `  agarose ${line.padEnd(width)}  ${what}`,

@@ -89,6 +89,10 @@ describe("put and get", () => {
     const put = await world.run(["put", "--json", inWorld("upload-cat.jpg")]);
     expect(put.code).toBe(0);
     expect(jsonOf(put).objects).toMatchObject([{ key: "upload-cat.jpg", bytes: 250_000, outcome: "stored" }]);
+    const dry = await world.run(["get", "upload-cat.jpg", "cat-back.jpg", "--dry-run"]);
+    expect(dry.stdout.toString()).toBe("would write cat-back.jpg  244.1 KiB  image/jpeg\n");
+    expect((await world.run(["get", "upload-cat.jpg", "-", "--dry-run"])).code).toBe(2);
+    expect(await world.files()).toEqual([]);
     const get = await world.run(["get", "upload-cat.jpg", "cat-back.jpg", "--json"]);
     expect(jsonOf(get)).toMatchObject({
       key: "upload-cat.jpg",

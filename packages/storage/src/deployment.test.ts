@@ -4,6 +4,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { allOf, listingOtherwise, REGIONS, startThreeRegions, type ThreeRegions } from "../test/three-regions.ts";
+import type { Store } from "./buckets/store.ts";
+import { openStores } from "./buckets/stores.ts";
 import { CLOCK_PREFIX } from "./commit/names.ts";
 import { putInForce } from "./commit/fence.ts";
 import { configOfFields } from "./config/config.ts";
@@ -57,6 +59,27 @@ test("stores text, bytes and files, and reads, lists and removes them, with a re
   await expect(store.get("films/b")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
   expect(await keysOf("films/")).toEqual(["films/a"]);
   expect(world.refused.requests, "the fault fired").toBeGreaterThan(0);
+});
+
+test("reads and writes by the stores that it is given", async () => {
+  const called = new Set<string>();
+  const stores = openStores(configOfFields(world.config, "the configuration"), {}).map(
+    (inner): Store =>
+      new Proxy(inner, {
+        get(target, name) {
+          const member: unknown = Reflect.get(target, name);
+          if (typeof member !== "function") return member;
+          called.add(`${target.region.name} ${String(name)}`);
+          return member.bind(target);
+        },
+      }),
+  );
+  const other = await openDeployment(world.config, { stores });
+  await other.put("a", "text");
+  expect((await bytesOf((await other.get("a")).body)).toString()).toBe("text");
+  other.close();
+  for (const region of REGIONS) expect([...called]).toEqual(expect.arrayContaining([`${region} put`, `${region} get`]));
+  expect(await keysOf()).toEqual(["a"]);
 });
 
 test("a range ends with the object, and one that has no byte of it is refused", async () => {

@@ -3,6 +3,7 @@ import { AgaroseError, type Clock, type Random } from "@agarose/core";
 import type { Manifest, ManifestRecord } from "@agarose/core/format";
 import type { ByteRange } from "@agarose/core/http";
 import type { S3StoreOptions } from "./buckets/s3-client.ts";
+import type { Store } from "./buckets/store.ts";
 import { replacedMeanwhile } from "./commit/commit.ts";
 import { configOfFields, loadConfig } from "./config/config.ts";
 import { shownManifest } from "./encryption/secrets-of.ts";
@@ -57,6 +58,8 @@ import { bytesSource, fileSource, type Source } from "./upload/file-source.ts";
 
 /** How a deployment is opened. */
 export interface DeploymentOptions {
+  /** One for each region of the configuration, in its order. Default: its buckets, by S3. */
+  readonly stores?: readonly Store[];
   /** Ends everything that is under way. Default: nothing does. */
   readonly signal?: AbortSignal;
   /** Timers of waits and deadlines. Default: the system's. */

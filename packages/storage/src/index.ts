@@ -14,6 +14,7 @@ export {
   type Quick,
   type ReadOptions,
 } from "./deployment.ts";
+export type { Store } from "./buckets/store.ts";
 export { loadConfig, parseConfig, type Config, type RegionConfig } from "./config/config.ts";
 export type { VersionEntry, Versions, VersionState } from "./history/list-versions.ts";
 export type { ApplyKeysOutcome, ApplyKeysTotals } from "./maintenance/apply-keys.ts";

@@ -36,18 +36,21 @@ export function openParts(
   config: Config,
   storeOptions: Omit<S3StoreOptions, "onThrottle">,
   signal: AbortSignal,
-  { clock = systemClock, ...ports }: Pick<WriteOptions, "clock" | "nowMs" | "random" | "shard"> = {},
+  {
+    clock = systemClock,
+    ...ports
+  }: Partial<Pick<WriteOptions, "stores" | "clock" | "nowMs" | "random" | "shard">> = {},
 ): DeploymentParts {
   const widths = new Set<AdaptiveWidth>();
   const options = { ...storeOptions, onThrottle: () => widths.forEach((width) => width.throttle()) };
-  const stores = openStores(config, options);
+  const { stores = openStores(config, options) } = ports;
   const url = config.origin?.url;
   const origin = openOrigin(config, options) ?? (url === undefined ? undefined : new HttpOrigin(url));
   const sign = signerOf(config);
   const keys = { trust: trustOf(config), ...(sign && { sign }) };
   // It asks nothing before a writer does. A look at the records must not be cut short by what other requests have met.
   const fence = new Fence({ config, stores, signal, clock, breaker: new Breaker(clock), ...keys });
-  return partsOf({ config, stores, origin, ...keys, fence, signal, clock, widths, ...ports });
+  return partsOf({ ...ports, config, stores, origin, ...keys, fence, signal, clock, widths });
 }
 
 /** Closes the connections to its buckets. */

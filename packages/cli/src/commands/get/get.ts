@@ -26,6 +26,7 @@ const STDOUT = "-";
 export async function get({ key, file, recursive, ...options }: Options): Promise<number | void> {
   if (recursive) return getFolder(key, file, options);
   if (file === STDOUT && options.json) throw new AgaroseError("USAGE", "stdout cannot take both the object and --json");
+  if (file === STDOUT && options.dryRun) throw new AgaroseError("USAGE", "--dry-run is for files: name one");
   parseKey(key);
   await withContext(options, READING, async (context) => {
     const { consistency } = options;
@@ -64,7 +65,7 @@ async function show(
   key: string,
   file: string | undefined,
   manifest: Manifest,
-  options: Pick<Options, "range">,
+  options: Pick<Options, "range" | "dryRun">,
   context: CommandContext,
   early: EarlyRead,
 ): Promise<void> {
@@ -76,20 +77,17 @@ async function show(
     return;
   }
   const path = await targetPath(key, file);
+  const { version } = manifest;
+  const { contentType } = shown;
+  const bytes = range ? range.end - range.start : shown.bytes;
+  const found = { key, file: path, version, bytes, contentType };
+  const line = `${path}  ${formatBytes(bytes)}  ${contentType}`;
+  if (options.dryRun) return printResult(context, found, [`would write ${line}`]);
   const report = await writeNamed(path, (write) => read(manifest, range, write, context, early), {
     onLeftover: logLeftover,
   });
-  const bytes = range ? range.end - range.start : shown.bytes;
-  const result = {
-    key,
-    file: path,
-    version: manifest.version,
-    bytes,
-    contentType: shown.contentType,
-    read: readKind(report),
-    ms: Math.round(performance.now() - startedMs),
-  };
-  printResult(context, result, [`${path}  ${formatBytes(bytes)}  ${shown.contentType}  ${result.read}`]);
+  const result = { ...found, read: readKind(report), ms: Math.round(performance.now() - startedMs) };
+  printResult(context, result, [`${line}  ${result.read}`]);
 }
 
 async function read(

@@ -1,5 +1,5 @@
 import { defineCommand, flag, option, positional } from "../../command.ts";
-import { CONSISTENCY, KEY } from "../../ui/args.ts";
+import { CONSISTENCY, DRY_RUN, KEY } from "../../ui/args.ts";
 
 /** Its arguments and options. */
 export const args = {
@@ -8,6 +8,7 @@ export const args = {
   recursive: flag("use the key as a prefix, and download everything below it into the folder FILE", { short: "r" }),
   range: option("<range>", "bytes FIRST-LAST, FIRST- or -COUNT"),
   consistency: CONSISTENCY,
+  dryRun: DRY_RUN,
 };
 
 /** `agarose get`. */

@@ -95,5 +95,9 @@ export const command: CommandGroup = {
   name: "keys",
   category: "Deployment",
   description: "make, show, replace or apply the key that signs manifests, and the secrets that encrypt objects",
+  examples: [
+    ["keys show", "print the public keys"],
+    ["keys rotate new.pem", "begin to replace the key that signs"],
+  ],
   commands: [create, show, rotate, secret, apply],
 };

@@ -4,6 +4,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { READS_MAX } from "@agarose/solver/traces";
+import { parseDuration, parseSize } from "@agarose/storage/maintenance/amounts";
 import { defineCommand, flag, option, positional, repeatable, valued, type CommandGroup } from "../../command.ts";
 import { LOG_FORMAT } from "../../ui/args.ts";
 import { parseCount, parseNumber } from "../../ui/units.ts";
@@ -14,7 +15,9 @@ export const solveArgs = {
     "<file>",
     'JSON {"capacity", "objects": [{"weights": [...], "values": [...]}]}, or - for standard input',
   ),
-  timeLimit: option("<ms>", "stop the proof after this many milliseconds and print the gap", { parse: parseNumber() }),
+  timeLimit: option("<duration>", "stop the proof after this time, such as 0.5s, and print the gap", {
+    parse: parseDuration({ min: 0 }),
+  }),
 };
 
 const solve = defineCommand({
@@ -87,9 +90,6 @@ const advise = defineCommand({
   run: async (values) => (await import("./advise.ts")).adviseFor(values),
 });
 
-/** Two periods of a PoP, and the time until its isolates know. */
-const WAIT_SECONDS_DEFAULT = 150;
-
 /** Arguments and options of `agarose lab bench`. */
 export const benchArgs = {
   what: positional("[what]", "codec: compare the WASM codec with other implementations"),
@@ -98,11 +98,12 @@ export const benchArgs = {
     parse: parseCount({ min: 1 }),
     default: "15",
   }),
-  wait: valued("<seconds>", "with --live: time for the PoPs to cache", {
-    parse: parseCount(),
-    default: String(WAIT_SECONDS_DEFAULT),
+  // Two periods of a PoP, and the time until its isolates know.
+  wait: valued("<duration>", "with --live: time for the PoPs to cache", {
+    parse: parseDuration({ min: 0 }),
+    default: "150s",
   }),
-  largest: valued("<bytes>", "with --live: length of the largest objects", { parse: parseCount(), default: "8000000" }),
+  largest: valued("<size>", "with --live: length of the largest objects", { parse: parseSize, default: "8MB" }),
   chromium: option("<path>", "with --live: the browser; default is that of Playwright"),
 };
 
@@ -130,5 +131,9 @@ export const command: CommandGroup = {
   name: "lab",
   category: "More",
   description: "solve, simulate, advise and bench: try caches and codes without risk",
+  examples: [
+    ["lab simulate access.log.gz", "compare caches on your own log"],
+    ["lab bench --live", "measure reads of your own deployment"],
+  ],
   commands: [solve, simulate, advise, bench],
 };

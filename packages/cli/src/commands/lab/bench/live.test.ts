@@ -25,7 +25,7 @@ test.each([
   ["a configuration without a PoP", [], [], /0 pops and at least 1 is needed/],
   ["objects below the smallest size", [POP], ["--largest", "1000"], /--largest 1000 leaves no size/],
   ["a machine without a browser", [POP], ["--chromium", "/nowhere"], /there is no browser to measure with/],
-  ["a count that is none", [POP], ["--wait", "soon"], /--wait soon is not a whole number/],
+  ["a duration that is none", [POP], ["--wait", "soon"], /--wait soon must be 0s or more/],
 ])("%s is refused, and nothing is stored", async (_name, pops, args, message) => {
   const { code, stderr } = await bench(pops, ...args);
   expect(stderr).toMatch(message);

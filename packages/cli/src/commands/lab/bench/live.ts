@@ -189,8 +189,8 @@ async function measure(
     for (const contestant of ["agarose", "copy"] as const) await sample("first", contestant, object);
   logLine(`${rounds} rounds`);
   for (let i = 0; i < rounds; i++) await round("next", i);
-  logLine(`keeps reading for ${wait} s, in which the PoPs cache`);
-  const until = Date.now() + wait * 1000;
+  logLine(`keeps reading for ${wait / 1000} s, in which the PoPs cache`);
+  const until = Date.now() + wait;
   while (Date.now() < until) {
     for (const { key } of objects) await pages.controlled(`/ec/${encodeKey(key)}`).catch(() => {});
     await sleep(Math.max(0, Math.min(PAUSE_MS, until - Date.now())), undefined, { signal });
