@@ -136,6 +136,17 @@ describe("readStripe", () => {
       world.expectClean();
     });
 
+    test("asks regions before further chunks of a PoP that is late with others", async () => {
+      const world = new World({});
+      const latency = { meanMs: 10, sdMs: 0 };
+      const pop = world.add({ id: "pop", kind: "edge", chunks: [0, 1, 2, 3, 4, 5], latency, behaviour: () => "hang" });
+      await world.read({ sources: [pop, ...world.sources.slice(0, 6)], delta: 0 });
+      expect(world.startsAt(0)).toEqual(["pop", "pop", "pop", "pop"]);
+      expect(world.startsAt(20)).toEqual(["r4"]);
+      expect([world.requestsOf("pop"), world.outcomes().used?.length]).toEqual([4, 4]);
+      world.expectClean();
+    });
+
     test("counts a chunk once when two sources deliver it", async () => {
       const world = new World({ ms: [100, 100, 100, 250, 900, 900], latency: { meanMs: 100, sdMs: 0 } });
       // The peer is asked first and takes 130 ms; the other one is asked after 100 ms and takes 20.

@@ -166,17 +166,21 @@ export async function readStripe(options: StripeReadOptions): Promise<Map<number
   }
 
   /**
-   * Starts the best waiting request: for a chunk that is not in flight if there is one, else another source of one
-   * that is. Of a narrow read, another source of the wanted chunk; without one, k other chunks. Returns the
-   * milliseconds after which it is late, or undefined if none is waiting.
+   * Starts the best waiting request: last those to sources that are late, and before another source of a chunk that is
+   * in flight, one for a chunk that is not. Of a narrow read, another source of the wanted chunk; without one, k other
+   * chunks. Returns the milliseconds after which it is late, or undefined if none is waiting.
    */
   function launchNext(): number | undefined {
     if (isSettled) return undefined;
     const inFlight = new Set([...flights].map(({ candidate }) => candidate.chunk));
-    const useful = waiting.filter(({ chunk }) => !arrivals.has(chunk));
-    const next = isNarrow
-      ? useful.find(({ chunk }) => chunk === wanted)
-      : (useful.find(({ chunk }) => !inFlight.has(chunk)) ?? useful[0]);
+    const isLate = ({ candidate, record }: Flight): boolean =>
+      clock.now() - record.startMs >= hedgeAfterMs(candidate.estimate) + (patienceMs ?? 0);
+    const late = new Set([...flights].filter(isLate).map(({ record }) => record.source));
+    const rank = ({ chunk, source }: Candidate): number =>
+      2 * Number(late.has(source.id)) + Number(inFlight.has(chunk));
+    const [next] = waiting
+      .filter(({ chunk }) => !arrivals.has(chunk) && (!isNarrow || chunk === wanted))
+      .toSorted((a, b) => rank(a) - rank(b));
     if (isNarrow && !next) widen();
     if (!next) return undefined;
     waiting.splice(waiting.indexOf(next), 1);
@@ -184,13 +188,12 @@ export async function readStripe(options: StripeReadOptions): Promise<Map<number
     return hedgeAfterMs(next.estimate);
   }
 
-  /** Asks for k other chunks, last those of sources that failed this read or are late. */
+  /** Asks for k other chunks, last those of sources that failed this read. */
   function widen(): void {
     isNarrow = false;
     const isHopeless = failures.length > 0 || isUpdated;
     if (patienceMs !== undefined || (isHopeless && fallback === "none")) return failFor({ available: 0 });
-    const late = [...flights].map(({ record }) => record);
-    const suspects = new Set([...failures, ...late].map(({ source }) => source));
+    const suspects = new Set(failures.map(({ source }) => source));
     waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));
     launch(k);
   }
