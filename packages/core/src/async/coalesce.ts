@@ -48,6 +48,14 @@ export class Flights<T> extends Map<string, Flight<T>> {
   }
 }
 
+/** Settles as `promise` does. Rejects with what `late` returns after `ms` milliseconds. */
+export function within<T>(promise: Promise<T>, ms: number, clock: Clock, late: () => unknown): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(ms, () => reject(late()));
+    promise.then(resolve, reject).finally(cancel);
+  });
+}
+
 /**
  * Resolves to what `promise` resolves to; to `undefined` if it rejects, if it takes longer than `ms` milliseconds, or
  * as soon as `signal` aborts.

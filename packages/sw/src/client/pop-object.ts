@@ -3,7 +3,7 @@
  * asked first, and the next one when it fails, is late, or falls silent in the middle of a body.
  */
 import { AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
-import { streamOf } from "@agarose/core/async";
+import { streamOf, within } from "@agarose/core/async";
 import { HAS_MESSAGES } from "@agarose/core/features";
 import { encodeKey } from "@agarose/core/format";
 import { codingsOf } from "@agarose/core/http";
@@ -60,7 +60,8 @@ function askPops(
   { fetch, clock, pops, latencies }: PopObjectPorts,
 ): Promise<Response> {
   const attempts = pops.byDistance().map((pop): Attempt<Response> => {
-    const fail = (abort: AbortController): void => {
+    const abort = new AbortController();
+    const fail = (): void => {
       if (!signal.aborted) latencies.failed(popId(pop.name));
       abort.abort(UNWANTED);
     };
@@ -68,20 +69,15 @@ function askPops(
       name: `PoP ${pop.name}`,
       patienceMs: POP_PATIENCE_MS_MAX,
       async start(own) {
-        const abort = new AbortController();
-        const late = clock.after(ANSWER_MS_MAX, () => abort.abort(silent(pop, ANSWER_MS_MAX)));
         try {
           const url = `${pop.url}/o/${encodeKey(key)}?${query ?? ""}`;
           const init = { method, headers, signal: AbortSignal.any([own, abort.signal]) };
-          const answer = await answerOf(pop, (await fetch(url, init)) as Response);
-          return paced(answer, pop, clock, () => fail(abort));
+          const asked = fetch(url, init).then((response) => answerOf(pop, response as Response));
+          return paced(await unlessSilent(asked, ANSWER_MS_MAX, pop, clock), pop, clock, fail);
         } catch (error) {
-          const cause = abort.signal.aborted ? abort.signal.reason : error;
           // A PoP that says what is wrong with the object is in order itself.
-          if (/SOURCE_FAILED|READ_TIMEOUT/.test(toAgaroseError(cause, "SOURCE_FAILED").code)) fail(abort);
-          throw cause;
-        } finally {
-          late();
+          if (/SOURCE_FAILED|READ_TIMEOUT/.test(toAgaroseError(error, "SOURCE_FAILED").code)) fail();
+          throw error;
         }
       },
     };
@@ -124,18 +120,11 @@ function paced(response: Response, pop: Endpoint, clock: Clock, onFailure: () =>
   const { status, headers, body } = response;
   if (!body) return response;
   const reader = body.getReader();
-  const next = async (): Promise<ReadableStreamReadResult<Uint8Array<ArrayBuffer>>> => {
-    const { promise, reject } = Promise.withResolvers<never>();
-    const cancel = clock.after(SILENCE_MS_MAX, () => reject(silent(pop, SILENCE_MS_MAX)));
-    try {
-      return await Promise.race([reader.read(), promise]);
-    } catch (error) {
+  const next = (): Promise<ReadableStreamReadResult<Uint8Array>> =>
+    unlessSilent(reader.read(), SILENCE_MS_MAX, pop, clock).catch((error: unknown) => {
       onFailure();
       throw error;
-    } finally {
-      cancel();
-    }
-  };
+    });
   return new Response(
     streamOf(next, (reason) => reader.cancel(reason).catch(() => {})),
     { status, headers },
@@ -144,29 +133,15 @@ function paced(response: Response, pop: Endpoint, clock: Clock, onFailure: () =>
 
 /** `body`, and calls `onOver` once when it has ended, failed or been given up. */
 export function endOf(body: ReadableStream<Uint8Array>, onOver: () => void): ReadableStream<Uint8Array> {
-  let isOver = false;
-  const onEnd = (): void => {
-    if (!isOver) onOver();
-    isOver = true;
-  };
-  const reader = body.getReader();
-  const next = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
-    const result = await reader.read().catch((error: unknown) => {
-      onEnd();
-      throw error;
-    });
-    if (result.done) onEnd();
-    return result;
-  };
-  return streamOf(next, (reason) => {
-    onEnd();
-    return reader.cancel(reason).catch(() => {});
-  });
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  body.pipeTo(writable).then(onOver, onOver);
+  return readable;
 }
 
-function silent(pop: Endpoint, ms: number): AgaroseError {
-  return new AgaroseError("READ_TIMEOUT", HAS_MESSAGES && `PoP ${pop.name} sent nothing for ${ms} ms`, {
-    pop: pop.name,
-    timeoutMs: ms,
+/** What `pop` gives, or READ_TIMEOUT after `timeoutMs`. */
+function unlessSilent<T>(given: Promise<T>, timeoutMs: number, { name }: Endpoint, clock: Clock): Promise<T> {
+  return within(given, timeoutMs, clock, () => {
+    const problem = HAS_MESSAGES && `PoP ${name} sent nothing for ${timeoutMs} ms`;
+    return new AgaroseError("READ_TIMEOUT", problem, { pop: name, timeoutMs });
   });
 }

@@ -4,7 +4,7 @@
  * one.
  */
 import { AgaroseError, type Clock } from "@agarose/core";
-import { once } from "@agarose/core/async";
+import { once, within } from "@agarose/core/async";
 import { HAS_MESSAGES } from "@agarose/core/features";
 import { UNWANTED } from "@agarose/core/sources";
 import type { ObjectClient } from "../client/object-client.ts";
@@ -105,23 +105,17 @@ export class LiveClient {
   async #fetchWithin(source: ConfigFile): Promise<void> {
     const { clock, caches } = this.#ports;
     const abort = new AbortController();
-    const { promise, reject } = Promise.withResolvers<never>();
-    const problem = HAS_MESSAGES && `${source.url} was not answered in ${CONFIG_TIMEOUT_MS} ms`;
-    const cancel = clock.after(CONFIG_TIMEOUT_MS, () => {
-      abort.abort(UNWANTED);
-      reject(new AgaroseError("CONFIG_INVALID", problem, { url: source.url, timeoutMs: CONFIG_TIMEOUT_MS }));
-    });
-    this.#fetchedMs = clock.now();
     const { signal } = abort;
     const fetch: ConfigPorts["fetch"] = (url, init) => this.#ports.fetch(url, { ...init, signal });
     const use = (config: ClientConfig): void => {
       if (!signal.aborted) this.#use(config);
     };
-    try {
-      await Promise.race([fetchConfig(source, { fetch, caches }, use), promise]);
-    } finally {
-      cancel();
-    }
+    this.#fetchedMs = clock.now();
+    await within(fetchConfig(source, { fetch, caches }, use), CONFIG_TIMEOUT_MS, clock, () => {
+      abort.abort(UNWANTED);
+      const problem = HAS_MESSAGES && `${source.url} was not answered in ${CONFIG_TIMEOUT_MS} ms`;
+      return new AgaroseError("CONFIG_INVALID", problem, { url: source.url, timeoutMs: CONFIG_TIMEOUT_MS });
+    });
   }
 
   #use(config: ClientConfig): void {

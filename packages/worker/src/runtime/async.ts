@@ -1,15 +1,15 @@
 /** Time limits and waits. */
 import { AgaroseError, type Clock } from "@agarose/core";
-import { orUndefined } from "@agarose/core/async";
+import { orUndefined, within } from "@agarose/core/async";
 
 /** Settles as `promise` does. Rejects with READ_TIMEOUT, naming `what`, after `ms` milliseconds. */
 export function withTimeout<T>(promise: Promise<T>, ms: number, clock: Clock, what: string): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = clock.after(ms, () =>
-      reject(new AgaroseError("READ_TIMEOUT", `${what} took longer than ${ms} ms`, { ms })),
-    );
-    promise.then(resolve, reject).finally(cancel);
-  });
+  return within(
+    promise,
+    ms,
+    clock,
+    () => new AgaroseError("READ_TIMEOUT", `${what} took longer than ${ms} ms`, { ms }),
+  );
 }
 
 /**
