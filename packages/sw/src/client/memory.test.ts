@@ -8,7 +8,7 @@ import { VirtualClock } from "../../test/virtual-clock.ts";
 
 /** As much of a plan as the cache looks at: its hashes weigh `characters`. */
 function planOf(characters: number): FullPlan {
-  return { manifest: { hashes: ["x".repeat(characters)] } } as unknown as FullPlan;
+  return { manifest: { hashes: ["x".repeat(characters)] }, regions: [] } as unknown as FullPlan;
 }
 
 describe("PlanStore", () => {
@@ -17,7 +17,7 @@ describe("PlanStore", () => {
   test("forgets a plan a minute after it arrived, however often it is read", async () => {
     const clock = new VirtualClock();
     const cache = new PlanStore({ config, clock });
-    cache.set("a", planOf(1));
+    cache.learn("a", planOf(1), 0);
     await clock.pass(PLAN_TTL_MS - 1);
     expect(cache.get("a")).toBeDefined();
     await clock.pass(1);
@@ -26,23 +26,23 @@ describe("PlanStore", () => {
 
   test("drops the least recently used plans when they outgrow its bound", () => {
     const cache = new PlanStore({ config, clock: new VirtualClock() });
-    for (const key of ["a", "b", "c"]) cache.set(key, planOf(0.3 * CHARACTERS_MAX));
+    for (const key of ["a", "b", "c"]) cache.learn(key, planOf(0.3 * CHARACTERS_MAX), 0);
     cache.get("a");
-    cache.set("d", planOf(0.3 * CHARACTERS_MAX));
+    cache.learn("d", planOf(0.3 * CHARACTERS_MAX), 0);
     expect(["a", "b", "c", "d"].filter((key) => cache.get(key))).toEqual(["a", "c", "d"]);
   });
 
   test("keeps neither a plan that is larger than the cache nor the older plan of that key", () => {
     const cache = new PlanStore({ config, clock: new VirtualClock() });
-    cache.set("a", planOf(1));
-    cache.set("b", planOf(1));
-    cache.set("a", planOf(CHARACTERS_MAX));
+    cache.learn("a", planOf(1), 0);
+    cache.learn("b", planOf(1), 0);
+    cache.learn("a", planOf(CHARACTERS_MAX), 0);
     expect([cache.get("a"), cache.get("b") !== undefined]).toEqual([undefined, true]);
   });
 
   test("does not remember what was requested before a purge and came after it", () => {
     const cache = new PlanStore({ config, clock: new VirtualClock() });
-    const received = { ...planOf(1), regions: [] } as unknown as FullPlan;
+    const received = planOf(1);
     const before = cache.purges;
     cache.purge(() => true);
     expect(cache.learn("a", received, before), "the read itself goes on with it").toMatchObject({ regions: [] });

@@ -25,7 +25,7 @@ const SILENCE_MS_MAX = 5_000;
 
 /** Headers of the request that decide its answer. */
 const RANGED = ["range", "if-range"];
-const SENT = ["if-none-match", "if-match", "if-modified-since", "if-unmodified-since"];
+const SENT = ["if-none-match", "if-match", "if-modified-since", "if-unmodified-since", "authorization"];
 
 type PopObjectPorts = Pick<ReadPorts, "fetch" | "clock" | "pops" | "latencies">;
 
@@ -37,11 +37,8 @@ type PopObjectPorts = Pick<ReadPorts, "fetch" | "clock" | "pops" | "latencies">;
  */
 export async function readAtPops(request: ReadRequest, ports: PopObjectPorts, isCoded: boolean): Promise<ReadResponse> {
   const { signal, headers } = request;
-  const own: Record<string, string> = {};
-  for (const name of [...(isCoded ? [] : RANGED), ...SENT, "authorization"]) {
-    const value = headers.get(name);
-    if (value !== null) own[name] = value;
-  }
+  const names = [...(isCoded ? [] : RANGED), ...SENT];
+  const own = Object.fromEntries([...headers].filter(([name]) => names.includes(name)));
   const ask = (rest: Record<string, string> = {}): Promise<Response> => askPops(request, { ...own, ...rest }, ports);
   const first = await ask();
   // Part of what is coded: the network cannot undo it.
@@ -72,8 +69,8 @@ function askPops(
         try {
           const url = `${pop.url}/o/${encodeKey(key)}?${query ?? ""}`;
           const init = { method, headers, signal: AbortSignal.any([own, abort.signal]) };
-          const asked = fetch(url, init).then((response) => answerOf(pop, response as Response));
-          return paced(await unlessSilent(asked, ANSWER_MS_MAX, pop, clock), pop, clock, fail);
+          const asked = fetch(url, init).then((response) => answerOf(response as Response, pop, clock, fail));
+          return await unlessSilent(asked, ANSWER_MS_MAX, pop, clock);
         } catch (error) {
           // A PoP that says what is wrong with the object is in order itself.
           if (/SOURCE_FAILED|READ_TIMEOUT/.test(toAgaroseError(error, "SOURCE_FAILED").code)) fail();
@@ -93,8 +90,13 @@ function askPops(
   });
 }
 
-/** The answer of a PoP, as the network has decoded it. Throws when the PoP, or something in its place, has failed. */
-async function answerOf(pop: Endpoint, response: Response): Promise<Response> {
+/**
+ * The answer of a PoP, as the network has decoded it. Throws when the PoP, or something in its place, has failed. Its
+ * body errors rather than wait for ever.
+ *
+ * @param onFailure called when the body breaks off, or is silent.
+ */
+async function answerOf(response: Response, pop: Endpoint, clock: Clock, onFailure: () => void): Promise<Response> {
   const { status, headers, body } = response;
   // Every answer of a PoP has its name: a captive portal answers with 200, too.
   if (headers.has("x-agarose-pop") && status < 500 && status !== 429) {
@@ -105,7 +107,14 @@ async function answerOf(pop: Endpoint, response: Response): Promise<Response> {
       // An edge that codes by itself has made it weak already.
       shown["etag"] &&= shown["etag"].replace(/^"/, 'W/"');
     }
-    return new Response(body, { status, headers: shown });
+    const reader = body?.getReader();
+    const next = (): Promise<ReadableStreamReadResult<Uint8Array<ArrayBuffer>>> =>
+      unlessSilent(reader!.read(), SILENCE_MS_MAX, pop, clock).catch((error: unknown) => {
+        onFailure();
+        throw error;
+      });
+    const paced = reader ? streamOf(next, (reason) => reader.cancel(reason).catch(() => {})) : null;
+    return new Response(paced, { status, headers: shown });
   }
   const error = await errorIn(response);
   const code = (headers.has("x-agarose-error") && error?.code) || "SOURCE_FAILED";
@@ -113,22 +122,6 @@ async function answerOf(pop: Endpoint, response: Response): Promise<Response> {
     pop: pop.name,
     status,
   });
-}
-
-/** `response` of `pop`, whose body errors rather than wait for ever. `onFailure`: it breaks off, or is silent. */
-function paced(response: Response, pop: Endpoint, clock: Clock, onFailure: () => void): Response {
-  const { status, headers, body } = response;
-  if (!body) return response;
-  const reader = body.getReader();
-  const next = (): Promise<ReadableStreamReadResult<Uint8Array>> =>
-    unlessSilent(reader.read(), SILENCE_MS_MAX, pop, clock).catch((error: unknown) => {
-      onFailure();
-      throw error;
-    });
-  return new Response(
-    streamOf(next, (reason) => reader.cancel(reason).catch(() => {})),
-    { status, headers },
-  );
 }
 
 /** `body`, and calls `onOver` once when it has ended, failed or been given up. */

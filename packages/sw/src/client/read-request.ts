@@ -4,7 +4,7 @@
 export interface ReadRequest {
   readonly key: string;
   readonly method: "GET" | "HEAD";
-  readonly headers: { get(name: string): string | null };
+  readonly headers: Headers;
   /** The query of the request's URL. `expires` and `signature`, perhaps with `prefix`, open a private key. */
   readonly query?: URLSearchParams;
   readonly signal?: AbortSignal | undefined;

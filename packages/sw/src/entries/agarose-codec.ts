@@ -32,5 +32,15 @@ const javascript: RowsDecoder = (present, inputs, wanted) => {
 
 (globalThis as unknown as CodecScope).agaroseCodec = {
   version: CODEC_VERSION,
-  load: () => webAssembly().catch(() => javascript),
+  async load() {
+    const decode = await webAssembly().catch(() => javascript);
+    return {
+      reconstruct: (_k, shards, wanted) =>
+        decode(
+          shards.map(({ index }) => index),
+          shards.map(({ bytes }) => bytes),
+          wanted,
+        ),
+    };
+  },
 };

@@ -79,7 +79,7 @@ test.each([
 ])("a file that is %s is named in the error", async (_what, version) => {
   importScripts.mockImplementationOnce((url) => {
     if (version === undefined) throw new DOMException(`${url} failed to load`, "NetworkError");
-    Object.assign(globalThis, { agaroseCodec: { version, load: async () => () => [] } });
+    Object.assign(globalThis, { agaroseCodec: { version, load: async () => ({ reconstruct: () => [] }) } });
   });
   await expect(importedCodec()).rejects.toMatchObject({
     code: "CONFIG_INVALID",

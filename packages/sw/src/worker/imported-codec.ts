@@ -4,14 +4,13 @@
  */
 import { AgaroseError, type Decoder } from "@agarose/core";
 import { HAS_MESSAGES } from "@agarose/core/features";
-import type { RowsDecoder } from "@agarose/ec-wasm/engine";
 import { CODEC_FILE, CODEC_VERSION } from "../common/worker-files.ts";
 
 /**
  * The global of `agarose-codec.js`, and how a classic worker loads it. A module worker imports it before the reader.
  */
 export interface CodecScope {
-  agaroseCodec?: { readonly version: number; readonly load: () => Promise<RowsDecoder> };
+  agaroseCodec?: { readonly version: number; readonly load: () => Promise<Decoder> };
   importScripts(url: string): void;
 }
 
@@ -30,15 +29,7 @@ export async function importedCodec(): Promise<Decoder> {
   }
   const { version, load } = scope.agaroseCodec ?? {};
   if (version !== CODEC_VERSION || !load) throw invalid(HAS_MESSAGES && `is of version ${version}`, version);
-  const decode = await load();
-  return {
-    reconstruct: (_k, shards, wanted) =>
-      decode(
-        shards.map(({ index }) => index),
-        shards.map(({ bytes }) => bytes),
-        wanted,
-      ),
-  };
+  return load();
 }
 
 function invalid(problem: string | false, version: number | undefined, cause?: unknown): AgaroseError {

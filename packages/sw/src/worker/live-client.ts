@@ -49,7 +49,7 @@ export class LiveClient {
   /** The client. Rejects with CONFIG_INVALID while there has been neither a sound file nor a sound copy. */
   async current(): Promise<ObjectClient> {
     await this.#start();
-    if (this.#isOlderThan(CONFIG_TTL_MS)) void this.renew();
+    if (this.#isOlderThan(CONFIG_TTL_MS)) void this.#renew();
     return this.#client!;
   }
 
@@ -62,41 +62,35 @@ export class LiveClient {
     if (httpStatus <= 500 && httpStatus !== 404) return undefined;
     if (this.#client === failed && (this.#fetching || this.#isOlderThan(this.#againMs))) {
       if (!this.#fetching) this.#againMs = Math.min(AGAIN_MS_MAX, 2 * this.#againMs);
-      await this.renew();
+      await this.#renew();
     }
     return this.#client === failed ? undefined : this.#client;
-  }
-
-  /**
-   * Fetches the configuration again. One that cannot be fetched or used leaves the old one in force, until the next
-   * time. Does nothing for a configuration without a file.
-   */
-  async renew(): Promise<void> {
-    await this.#fetch().catch(() => {});
   }
 
   /** Settings from a page's `register`. It has fetched the file itself, as has a worker that has just started. */
   async onRegister(): Promise<void> {
     await this.#start();
-    if (this.#isOlderThan(AGAIN_MS_MIN)) await this.renew();
+    if (this.#isOlderThan(AGAIN_MS_MIN)) await this.#renew();
   }
 
   async #load(): Promise<void> {
     const source = this.#source;
     if (!("url" in source)) return this.#use(source.config);
-    const copy = await readCopy(source, this.#ports).catch(() => undefined);
-    try {
-      if (copy) this.#use(copy);
-    } catch {
-      // A copy that no client can use is none.
-    }
-    if (this.#client) void this.renew();
-    else await this.#fetch();
+    // A copy that no client can use is none.
+    const use = (copy: ClientConfig | undefined): void => copy && this.#use(copy);
+    await readCopy(source, this.#ports)
+      .then(use)
+      .catch(() => {});
+    if (this.#client) void this.#renew();
+    else await this.#fetch(source);
   }
 
-  #fetch(): Promise<void> {
-    const source = this.#source;
-    if (!("url" in source)) return Promise.resolve();
+  /** Fetches the file again. One that cannot be fetched or used leaves the old one in force, until the next time. */
+  async #renew(): Promise<void> {
+    await this.#fetch(this.#source as ConfigFile).catch(() => {});
+  }
+
+  #fetch(source: ConfigFile): Promise<void> {
     this.#fetching ??= this.#fetchWithin(source).finally(() => (this.#fetching = undefined));
     return this.#fetching;
   }

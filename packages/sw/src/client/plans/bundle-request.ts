@@ -78,29 +78,8 @@ export async function requestBundle(request: BundleRequest, checks: ManifestChec
   }
 }
 
-/** Keys that a PoP takes in one request for plans. */
-export const PLANS_MAX = 100;
-const PLANS_TIMEOUT_MS = 10_000;
-
 /**
- * The plans of several keys, those that the PoP has, in the order in which they come. Rejects when the PoP or the way
- * to it fails.
- */
-export async function* requestPlans(
-  pop: Endpoint,
-  keys: readonly string[],
-  fetch: FetchPort,
-  checks: ManifestChecks,
-): AsyncGenerator<readonly [key: string, plan: FullPlan]> {
-  const frames = await planFrames(pop, keys, { fetch, signal: AbortSignal.timeout(PLANS_TIMEOUT_MS) });
-  for (let frame = await frames.next(); frame.type === "plan"; frame = await frames.next()) {
-    const key = keys[frame.stripe]!;
-    yield [key, await planIn(frame, { key, pop }, checks)];
-  }
-}
-
-/**
- * Asks a PoP for the plans of several keys: docs/reference/format.md, "Bundle".
+ * Asks a PoP for the plans of several keys: docs/reference/format.md, "Bundle". Those that it has come in any order.
  *
  * @param query what to ask for beside the keys.
  */

@@ -61,12 +61,6 @@ export class PlanStore {
     return this.#plans.get(key)?.plan;
   }
 
-  /** Remembers the plan of `key`. */
-  set(key: string, plan: FullPlan): void {
-    const bytes = PLAN_CHARACTERS + plan.manifest.hashes.join("").length;
-    this.#plans.set(key, { plan, atMs: this.#options.clock.now(), bytes });
-  }
-
   /** Drops the plan of `key`. */
   delete(key: string): void {
     this.#plans.delete(key);
@@ -104,7 +98,8 @@ export class PlanStore {
       return plan;
     }
     if (purges !== this.purges) return plan;
-    this.set(key, plan);
+    const bytes = PLAN_CHARACTERS + plan.manifest.hashes.join("").length;
+    this.#plans.set(key, { plan, atMs: clock.now(), bytes });
     if (HAS_STORE) this.#options.store?.learn(key, plan);
     return plan;
   }

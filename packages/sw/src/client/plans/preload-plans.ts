@@ -2,9 +2,12 @@
 import { inParallel } from "@agarose/core/async";
 import { HAS_STORE } from "@agarose/core/features";
 import type { ClientPorts } from "../client-ports.ts";
-import { isOlder, PLANS_MAX, requestPlans } from "./bundle-request.ts";
+import { isOlder, planFrames, planIn } from "./bundle-request.ts";
 import type { PlanPorts } from "./plan-source.ts";
 
+/** Keys that a PoP takes in one request for plans. */
+const PLANS_MAX = 100;
+const TIMEOUT_MS = 10_000;
 /** Keys that are asked for one by one at a time: reads of the page run beside them. */
 const PARALLEL_MAX = 8;
 
@@ -24,8 +27,11 @@ export async function preloadPlans(
   while (asked.length > 0) {
     try {
       const before = plans.purges;
-      const received = requestPlans(pop!, asked.splice(0, PLANS_MAX), fetch, ports);
-      for await (const [key, plan] of received) {
+      const batch = asked.splice(0, PLANS_MAX);
+      const frames = await planFrames(pop!, batch, { fetch, signal: AbortSignal.timeout(TIMEOUT_MS) });
+      for (let frame = await frames.next(); frame.type === "plan"; frame = await frames.next()) {
+        const key = batch[frame.stripe]!;
+        const plan = await planIn(frame, { key, pop: pop! }, ports);
         // The store outlives the client.
         const known = plans.latest(key) ?? (HAS_STORE ? await store?.plan(key) : undefined);
         if (!isOlder(plan.manifest, known)) plans.learn(key, plan, before);
