@@ -10,8 +10,6 @@ import type { KeyGroup } from "../listing/key-groups.ts";
 import type { Consistency } from "../objects/manifests.ts";
 import type { ListedObject } from "../buckets/store.ts";
 
-type Context = DeploymentParts & { readonly knownRegions: KnownRegions; readonly consistency: Consistency };
-
 /** A key, and what has just been listed of it. */
 export interface FoundKey extends ListedKey {
   /** Undefined where only the origin has the key. */
@@ -29,7 +27,7 @@ export interface FoundKey extends ListedKey {
 export async function* keysBehind(
   after: string,
   prefix: string,
-  context: Context,
+  context: DeploymentParts & { readonly knownRegions: KnownRegions; readonly consistency: Consistency },
   hasRemoved = false,
 ): AsyncGenerator<FoundKey> {
   const { consistency, origin, signal } = context;

@@ -31,10 +31,11 @@ const DAY_MS = 86_400_000;
 const GB = 1e9;
 const HASH_DIGITS = 12;
 
-type DeepContext = Pick<WriteContext, "config" | "clock" | "random" | "nowMs" | "signal">;
-
 /** Decides for one walk. Throws USAGE when money is limited and a region has no price. */
-export function deepReads(options: DeepOptions, context: DeepContext) {
+export function deepReads(
+  options: DeepOptions,
+  context: Pick<WriteContext, "config" | "clock" | "random" | "nowMs" | "signal">,
+) {
   const { regions } = context.config;
   const {
     share = 0,

@@ -1,7 +1,7 @@
 /** How much cache is worth buying: the same requests with caches of several sizes, and what each costs per month. */
 import { simulate, withCacheFactor, type Scenario } from "@agarose/solver/simulator";
 import { sampleTrace, type Trace } from "@agarose/solver/traces";
-import { formatBytes } from "../../../ui/output.ts";
+import { formatBytes, tableLines } from "../../../ui/output.ts";
 
 /** Workers KV list prices in US dollars (reads and writes per operation, storage per GB and month). */
 const READ_PRICE = 0.5e-6;
@@ -56,22 +56,19 @@ export function simulateSizes(
 export function adviseLines({ sizes, recommended, sampledShare }: CacheSizes): string[] {
   const names = [...new Set(sizes.map(({ name }) => name))];
   const factors = [...new Set(sizes.map(({ factor }) => factor))];
-  const width = Math.max(...names.map((name) => name.length)) + 2;
   const bytesAt = (factor: number): string => formatBytes(sizes.find((size) => size.factor === factor)!.cacheBytes);
-  const cell = (text: string): string => text.padStart(20);
-  const lines = names.map((name) => {
-    const own = sizes.filter((size) => size.name === name);
-    return (
-      name.padEnd(width) +
-      own.map(({ meanMs, costPerMonth }) => cell(`${meanMs.toFixed(1)} / $${costPerMonth.toFixed(2)}`)).join("")
-    );
-  });
+  const rowOf = (name: string): string[] => [
+    name,
+    ...sizes
+      .filter((size) => size.name === name)
+      .map(({ meanMs, costPerMonth }) => `${meanMs.toFixed(1)} / $${costPerMonth.toFixed(2)}`),
+  ];
+  const head = ["cache", ...factors.map((factor) => `x${factor} ${bytesAt(factor)}`)];
   return [
     "",
     `mean ms / KV cost per month by cache size${sampledShare < 1 ? `, from ${(100 * sampledShare).toFixed(0)}% of the objects` : ""}`,
     "(x1 is the cache of the scenario; for a log alone, a cache of 5% of its objects' bytes)",
-    "cache".padEnd(width) + factors.map((factor) => cell(`x${factor} ${bytesAt(factor)}`)).join(""),
-    ...lines,
+    ...tableLines([head, ...names.map(rowOf)], (column) => column > 0),
     "",
     sentenceOf(recommended),
   ];

@@ -3,7 +3,7 @@ import { AgaroseError } from "@agarose/core";
 import { simulate, withCacheFactor, type Scenario, type SimulationRow } from "@agarose/solver/simulator";
 import type { Trace } from "@agarose/solver/traces";
 import { loadScenario } from "@agarose/dev-world/scenario-file";
-import { logLine, printResult } from "../../../ui/output.ts";
+import { logLine, printResult, tableLines } from "../../../ui/output.ts";
 import { withProgress } from "../../../ui/progress.ts";
 import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "../../../lib/own-log.ts";
 import type { Values } from "../../../command.ts";
@@ -90,33 +90,31 @@ function linesOf(scenario: Scenario, rows: readonly SimulationRow[], sizes: Cach
   return [...tableOf(scenario, rows), ...(sizes ? adviseLines(sizes) : [])];
 }
 
-/** Column title, width, and what it shows. */
-const COLUMNS: readonly [string, number, (row: SimulationRow) => string][] = [
-  ["pop", 14, (row) => row.pop],
-  ["mean ms", 9, (row) => row.meanMs.toFixed(1)],
-  ["p50", 8, (row) => row.p50Ms.toFixed(0)],
-  ["p95", 8, (row) => row.p95Ms.toFixed(0)],
-  ["p99", 8, (row) => row.p99Ms.toFixed(0)],
-  ["hit", 7, (row) => percent(row.hitRatio)],
-  ["full hit", 9, (row) => percent(row.fullHitRatio)],
-  ["chunk hit", 10, (row) => percent(row.chunkHitRatio)],
-  ["req/read", 9, (row) => row.requestsPerRead.toFixed(2)],
-  ["writes", 8, (row) => row.writes.toFixed(0)],
-  ["solve ms", 9, (row) => row.solveMs.toFixed(3)],
-  ["loss", 8, (row) => (row.lossPercent === undefined ? "-" : `${row.lossPercent.toFixed(1)}%`)],
+/** Column title, and what it shows. */
+const COLUMNS: readonly [string, (row: SimulationRow) => string][] = [
+  ["policy", (row) => row.name],
+  ["pop", (row) => row.pop],
+  ["mean ms", (row) => row.meanMs.toFixed(1)],
+  ["p50", (row) => row.p50Ms.toFixed(0)],
+  ["p95", (row) => row.p95Ms.toFixed(0)],
+  ["p99", (row) => row.p99Ms.toFixed(0)],
+  ["hit", (row) => percent(row.hitRatio)],
+  ["full hit", (row) => percent(row.fullHitRatio)],
+  ["chunk hit", (row) => percent(row.chunkHitRatio)],
+  ["req/read", (row) => row.requestsPerRead.toFixed(2)],
+  ["writes", (row) => row.writes.toFixed(0)],
+  ["solve ms", (row) => row.solveMs.toFixed(3)],
+  ["loss", (row) => (row.lossPercent === undefined ? "-" : `${row.lossPercent.toFixed(1)}%`)],
 ];
 
 /** One line per system and PoP; with several PoPs the line of all of them comes last. */
 export function tableOf(scenario: Scenario, rows: readonly SimulationRow[]): string[] {
   const shown = scenario.pops.length === 1 ? rows.filter((row) => row.pop === "all") : rows;
-  const nameWidth = Math.max(...shown.map((row) => row.name.length), 6) + 2;
   // Loss is measured against an oracle, which logs do not have.
   const columns = COLUMNS.filter(([name]) => name !== "loss" || shown.some((row) => row.lossPercent !== undefined));
-  const title = "policy".padEnd(nameWidth) + columns.map(([name, width]) => name.padStart(width)).join("");
-  const lines = shown.map(
-    (row) => row.name.padEnd(nameWidth) + columns.map(([, width, show]) => show(row).padStart(width)).join(""),
-  );
-  return [`${scenario.name}: ${scenario.about}; ${cadenceOf(scenario)}`, title, ...lines, ...rows.flatMap(notesOf)];
+  const cells = [columns.map(([title]) => title), ...shown.map((row) => columns.map(([, show]) => show(row)))];
+  const table = tableLines(cells, (column) => column > 0);
+  return [`${scenario.name}: ${scenario.about}; ${cadenceOf(scenario)}`, ...table, ...rows.flatMap(notesOf)];
 }
 
 function cadenceOf({ decide, exchangeSeconds, periodSeconds }: Scenario): string {
