@@ -1,7 +1,10 @@
 /** The uses of a deployment by a program, over a real S3 endpoint with three regions. */
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { allOf, listingOtherwise, REGIONS, startThreeRegions, type ThreeRegions } from "../test/three-regions.ts";
 import type { Store } from "./buckets/store.ts";
@@ -33,6 +36,18 @@ async function bytesOf(body: ReadableStream<Uint8Array>): Promise<Buffer> {
 async function keysOf(prefix?: string): Promise<string[]> {
   return (await allOf(store.list(prefix))).map(({ key }) => key);
 }
+
+test("the first example of the README runs as it is", async () => {
+  const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+  const inFolder = (name: string): string => join(world.folder, name);
+  await writeFile(inFolder("example.mjs"), /```ts\n(.*?)```/s.exec(readme)![1]!);
+  await writeFile(inFolder("agarose.config.json"), JSON.stringify(world.config));
+  await writeFile(inFolder("a.mp4"), randomBytes(25_000));
+  await symlink(fileURLToPath(new URL("../../../node_modules", import.meta.url)), inFolder("node_modules"));
+  const { stdout } = await promisify(execFile)(process.execPath, ["example.mjs"], { cwd: world.folder });
+  expect(stdout).toMatch(/^films\/a\.mp4 \d{4}-\S+Z\n$/);
+  expect(await store.stat("films/a.mp4")).toMatchObject({ bytes: 25_000, contentType: "video/mp4" });
+});
 
 test("stores text, bytes and files, and reads, lists and removes them, with a region down", async () => {
   const film = randomBytes(95_000);
