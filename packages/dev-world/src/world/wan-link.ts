@@ -147,7 +147,7 @@ async function carry(
   };
   options.onRecord(record);
   const gone = new AbortController();
-  outgoing.once("close", () => gone.abort());
+  outgoing.once("close", () => outgoing.writableFinished || gone.abort());
   try {
     if (faults.down) {
       record.outcome = "down";

@@ -75,7 +75,7 @@ test("keeps an isolate in its memory and serves others, whatever some clients do
       const key = `${second}/${i}/${"x".repeat(900)}`;
       if (shares.admits(attacker, key)) tally.add(key);
       if (misses.isBlocked(attacker)) continue;
-      await manifests.get(key, { find, waitUntil: () => {} }).catch(() => {});
+      await manifests.get(key, { find, waitUntil: () => {}, later: () => {} }).catch(() => {});
       await misses.spend(attacker);
       await misses.spend(`2001:db8:${second}:${i}/64`);
     }

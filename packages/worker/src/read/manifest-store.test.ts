@@ -59,6 +59,7 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
       return { manifest: await answer(key, consistency), isConfirmed: consistency === "strong" && isMajority };
     },
     waitUntil: (promise: Promise<unknown>) => void background.push(promise),
+    later: (task: () => Promise<unknown>) => void background.push(task().catch(() => {})),
   };
   return {
     lookups,

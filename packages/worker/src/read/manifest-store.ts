@@ -4,7 +4,7 @@
  * stay readable while no bucket answers. A key without an object is remembered for some seconds, too.
  *
  * A region can have missed a put. So a key that is not known is answered by the first sound manifest, which a majority
- * of the regions confirms or replaces right after, and a key that is known is renewed by a majority. From half of its
+ * of the regions confirms or replaces a moment later, and a key that is known is renewed by a majority. From half of its
  * time on, a read renews it beside itself, so that readers of a hot key wait for no far region.
  *
  * Lookups never go back behind the newest generation that this isolate has seen of a key, tombstones included. An
@@ -42,6 +42,8 @@ interface LookupContext {
    */
   readonly find: (key: string, generationMin: number, consistency: Consistency) => Promise<FoundManifest>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
+  /** Runs `task`, which no read waits for, when it does not hold up the requests of reads. */
+  readonly later: (task: () => Promise<unknown>) => void;
 }
 
 /** A manifest of the buckets, and whether a majority of the regions has it. */
@@ -224,7 +226,7 @@ export class ManifestStore {
 
   /** @param fresh what is in force in the meantime, if it is. */
   async #fromBuckets(key: string, context: LookupContext, consistency: Consistency, fresh?: Entry): Promise<Manifest> {
-    const { find, waitUntil } = context;
+    const { find, waitUntil, later } = context;
     const { ttlSeconds, now } = this.#options;
     const generationMin = this.#newestSeen(key);
     // The version may be replaced from this moment on.
@@ -250,7 +252,7 @@ export class ManifestStore {
     const expiresMs = sinceMs + heldMs;
     this.#entries.set(key, { manifest, bytes: text.length, expiresMs, renewMs: sinceMs + heldMs / 2 });
     const { generation } = manifest;
-    if (consistency === "eventual" && heldMs > 0) waitUntil(this.#fromBuckets(key, context, "strong").catch(() => {}));
+    if (consistency === "eventual" && heldMs > 0) later(() => this.#fromBuckets(key, context, "strong"));
     waitUntil(this.#store(key, { text, expiresMs, generation }, Math.max(ttlSeconds, KEEP_SECONDS)));
     return manifest;
   }

@@ -3,6 +3,7 @@
  * `waitUntil`.
  */
 import { AgaroseError, systemSha256, toAgaroseError, type FetchPort } from "@agarose/core";
+import { Limiter } from "@agarose/core/async";
 import type { Manifest } from "@agarose/core/format";
 import type { ChunkSource } from "@agarose/core/sources";
 import { peerSources } from "../peers/peer-reading.ts";
@@ -23,6 +24,11 @@ import type { Consistency, FoundManifest } from "../read/manifest-store.ts";
 import { lookUp } from "../read/region-look-up.ts";
 import type { ReadSettings } from "../read/read-settings.ts";
 
+/**
+ * How long a task that no read waits for is put off. By then, most invocations have fetched what their client waits
+ * for: nine keys of a batch share six connections, and a majority of six regions takes four requests for each.
+ */
+const LATER_MS = 250;
 /** Subrequests of an invocation that are kept for handing on counts and finding manifests. */
 const SUBREQUESTS_RESERVED = 20;
 
@@ -48,6 +54,8 @@ export class Invocation {
 
   readonly trace: Trace | undefined;
   readonly #client: string | undefined;
+  /** One at a time, because a region whose request waits for a connection would count as late. */
+  readonly #later = new Limiter(1);
   /** The versions whose chunks this invocation takes from the Cache API alone. */
   readonly #probable = new Set<string>();
 
@@ -121,6 +129,7 @@ export class Invocation {
       find: (wanted: string, generationMin: number, consistency: Consistency) =>
         this.#findManifest(wanted, generationMin, consistency),
       waitUntil: this.waitUntil,
+      later: (task: () => Promise<unknown>) => this.#runLater(task),
     };
     const { manifests } = this.isolate;
     // A get and a put of the Cache API; the fetches count themselves.
@@ -142,6 +151,15 @@ export class Invocation {
   /** Returns where to note what the client takes of the object of `key`: its read counts by the share that it takes. */
   weigh(key: string, objectBytes: number, token: string | undefined): NoteTaken {
     return weighedRead(objectBytes, () => this.count(key, token), Math.random());
+  }
+
+  #runLater(task: () => Promise<unknown>): void {
+    const { clock } = this.isolate;
+    const run = async (): Promise<void> => {
+      await new Promise<void>((resolve) => clock.after(LATER_MS, resolve));
+      await this.#later.run(task);
+    };
+    this.waitUntil(run().catch(() => {}));
   }
 
   async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {

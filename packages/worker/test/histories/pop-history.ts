@@ -44,6 +44,8 @@ const DURATION_MS = 240_000;
 const BOUND_MS = TTL_SECONDS * 1_000 + Math.max(LOOK_UP_MS, 10_000);
 /** Regions that answer in this time are never given up by a look-up. */
 const QUICK_MS = 300;
+/** How long a task waits that no read waits for. */
+const LATER_MS = 250;
 const TRACE_LINES = 60;
 
 const sha256: Sha256 = async (bytes) => new Uint8Array(createHash("sha256").update(bytes).digest());
@@ -213,7 +215,9 @@ class History {
       if (wanted === "eventual") this.#firstMs.set(found.value.manifest.generation, beganMs);
       return isFirst ? { ...found.value, isConfirmed: true } : found.value;
     };
-    const outcome = await settledOf(memory.store.get(KEY, { find, waitUntil: () => {} }));
+    const later = (task: () => Promise<unknown>): void =>
+      void this.#time.after(LATER_MS, () => void task().catch(() => {}));
+    const outcome = await settledOf(memory.store.get(KEY, { find, waitUntil: () => {}, later }));
     if (invocation.isDead) return;
     const error = "error" in outcome ? toAgaroseError(outcome.error) : undefined;
     this.#check({ name: isolate.name, memory, shown }, "value" in outcome ? outcome.value.generation : error!.code);

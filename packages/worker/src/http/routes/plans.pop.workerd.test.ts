@@ -159,6 +159,21 @@ describe("with bodies", () => {
     expect(chunkGets()).toBe(asked);
   });
 
+  test("the bodies of new keys come before a majority confirms the keys", async () => {
+    const keys = Array.from({ length: 9 }, (_, i) => `new/${i}`);
+    for (const key of keys) await world.put(key, randomBytes(18_000, 7), { k: 2, m: 1 });
+    world.buckets.requests.length = 0;
+    await framesOf(await askBodies(keys));
+    const requestsOf = (kind: string) => world.buckets.requests.filter(({ name }) => name.startsWith(`${kind}/new/`));
+    const lastChunk = world.buckets.requests.indexOf(requestsOf("chunks").at(-1)!);
+    const before = world.buckets.requests
+      .slice(0, lastChunk)
+      .filter((request) => requestsOf("manifests").includes(request));
+    // Some first regions are late, and others are asked, too. A majority takes three requests more.
+    expect(before.length).toBeLessThan(4 * keys.length);
+    await vi.waitFor(() => expect(requestsOf("manifests").length).toBeGreaterThanOrEqual(4 * keys.length), 5_000);
+  });
+
   test("objects in the chunk cache take none of the memory for those that no cache holds", async () => {
     // Together more than the 8 MiB that an isolate keeps of small objects.
     const cached = new Map(Array.from({ length: 80 }, (_, i) => [`cached/${i}`, randomBytes(120_000, i)]));
