@@ -28,8 +28,10 @@ mkdirSync(reports, { recursive: true });
 /** Browser tests wait for a third of their time, so what only computes runs beside them. Unit tests wait for less. */
 const groups = [
   [
-    { name: "lint", run: () => check("npm", ["run", "--silent", "lint"]) },
-    { name: "types", run: () => check("npm", ["run", "--silent", "types"]) },
+    ...["lint:code", "lint:format", "lint:prose -- --quiet", "types"].map((script) => ({
+      name: script.split(" ", 1)[0],
+      run: () => check("npm", ["run", "--silent", ...script.split(" ")]),
+    })),
     // The unit tests need it.
     { name: "versitygw", run: versitygw },
   ],

@@ -33,5 +33,7 @@ export interface ServedApp {
 
 export interface BrowserCase {
   readonly name: string;
+  /** Whether it is one more example of what another case shows. Chromium runs those in the slow tier. */
+  readonly isFurther?: boolean;
   readonly run: (surroundings: Surroundings) => Promise<void>;
 }

@@ -44,6 +44,7 @@ export const faultCases: readonly BrowserCase[] = [
   },
   ...(["corrupt", "truncate"] as const).map((fault): BrowserCase => ({
     name: `a bucket that answers 200 with ${fault === "corrupt" ? "wrong bytes" : "too few bytes"} is not believed`,
+    isFurther: fault === "truncate",
     async run({ folder, openControlledApp, putRandom, world }) {
       const content = await putRandom(`${folder}faults/${fault}`, 5_000_000);
       const page = await openControlledApp();

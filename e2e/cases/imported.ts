@@ -22,6 +22,7 @@ addEventListener("fetch", (event) => {
 export const importedCases: readonly BrowserCase[] = (["classic", "module"] as const).flatMap((type) =>
   [true, false].map((wasm) => ({
     name: `a ${type} worker that imports the file has both listeners, ${wasm ? "with" : "without"} WebAssembly`,
+    isFurther: wasm === (type === "classic"),
     async run({ folder, openAppServedWith, putRandom, world }) {
       const key = `${folder}imported/${type}/${wasm}`;
       const content = await putRandom(key, 5_000_000);

@@ -15,6 +15,7 @@ export const mediaCases: readonly BrowserCase[] = [
 function mediaCase(tag: "audio" | "video", name: string, content: () => Uint8Array): BrowserCase {
   return {
     name: `${tag === "audio" ? "an audio" : "a video"} element seeks by Range`,
+    isFurther: tag === "audio",
     async run({ folder, openControlledApp, world }) {
       const bytes = content();
       await world.put(`${folder}media/${name}`, bytes);

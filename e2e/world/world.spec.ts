@@ -5,8 +5,10 @@ import { LocalWorld } from "@agarose/dev-world/client";
 import { childrenOf, isRunning } from "./processes.ts";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  test(`a world that ${signal} stops leaves no process and no file behind`, async () => {
+  test(`a world serves a blank page, its PoPs answer, and ${signal} leaves no process and no file of it behind`, async () => {
     const world = await LocalWorld.start();
+    expect(await (await fetch(world.app)).text()).toContain("<main></main>");
+    for (const { url } of world.pops) expect((await fetch(`${url}/healthz`)).status).toBe(200);
     const processes = [world.pid, ...childrenOf(world.pid)];
     expect(processes.length, "the world and workerd").toBeGreaterThan(1);
     expect(existsSync(world.config)).toBe(true);
@@ -15,13 +17,6 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     expect(existsSync(world.config)).toBe(false);
   });
 }
-
-test("a world serves a blank page, and its PoPs answer", async () => {
-  const world = await LocalWorld.start();
-  expect(await (await fetch(world.app)).text()).toContain("<main></main>");
-  for (const { url } of world.pops) expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  await world.stop();
-});
 
 test("a world with the geography of a scenario has its PoPs, regions, latencies, stragglers and code", async () => {
   const scenario = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/continental.json"));

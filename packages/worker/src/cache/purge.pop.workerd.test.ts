@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   ADMIN_TOKEN,
   POP,
@@ -11,10 +11,9 @@ import {
 } from "../../test/world.ts";
 
 let world: TestWorld;
-beforeEach(async () => {
+const start = async (): Promise<void> => {
   world = await startWorld({ MANIFEST_TTL_SECONDS: "600" });
-});
-afterEach(() => world.close());
+};
 
 const post = (body: string, token = ADMIN_TOKEN, to = world): Promise<Response> =>
   fetch(`${to.url}/v1/purge`, { method: "POST", body, headers: { authorization: `Bearer ${token}` } });
@@ -54,6 +53,9 @@ async function putThree(): Promise<Map<string, string>> {
 const cachedKeys = async (): Promise<string[]> => (await world.status()).cache.objects.map(({ key }) => key).toSorted();
 
 describe("a purge", () => {
+  beforeEach(start);
+  afterEach(() => world.close());
+
   test("of a key removes its chunks from KV and from every promise, and leaves the others", async () => {
     const versions = await putThree();
     const before = (await world.status()).epoch;
@@ -130,6 +132,9 @@ describe("a purge", () => {
 });
 
 describe("the route", () => {
+  beforeAll(start);
+  afterAll(() => world.close());
+
   test("is closed without the admin token", async () => {
     expect((await post('{"prefix":""}', "wrong")).status).toBe(401);
     expect((await fetch(`${world.url}/v1/purge`, { method: "POST", body: '{"prefix":""}' })).status).toBe(401);
