@@ -4,8 +4,8 @@
  * stay readable while no bucket answers. A key without an object is remembered for some seconds, too.
  *
  * A region can have missed a put. So a key that is not known is answered by the first sound manifest, which a majority
- * of the regions confirms or replaces a moment later, and a key that is known is renewed by a majority. From half of its
- * time on, a read renews it beside itself, so that readers of a hot key wait for no far region.
+ * of the regions confirms or replaces a moment later, and a key that is known is renewed by a majority. From half of
+ * its time on, a read renews it beside itself, so that readers of a hot key wait for no far region.
  *
  * Lookups never go back behind the newest generation that this isolate has seen of a key, tombstones included. An
  * isolate that starts takes that generation from the Cache API, which may keep it for a day.
