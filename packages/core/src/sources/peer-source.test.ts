@@ -9,7 +9,7 @@ const sample = await sampleObject({ k: 2, m: 1, bytes: 250, stripeBytes: 100, ke
 const { manifest } = sample;
 const shard = sample.shard(1, 2);
 
-function setUp(answer: Answer, proof?: (path: string) => Promise<Record<string, string>>) {
+function setUp(answer: Answer) {
   const network = new FakeNetwork(() => answer);
   const held = [2];
   const source = peerSource({
@@ -18,7 +18,6 @@ function setUp(answer: Answer, proof?: (path: string) => Promise<Record<string, 
     chunks: () => held,
     latency: () => ({ meanMs: 60, sdMs: 5 }),
     fetch: network.fetch,
-    ...(proof ? { proof } : {}),
   });
   const abort = new AbortController();
   const fetch = () => source.fetch({ stripe: stripeShape(manifest, 1), chunk: 2, signal: abort.signal });
@@ -38,11 +37,11 @@ describe("a peer source", () => {
     expect([0, 1, 2].map((chunk) => source.has(7, chunk))).toEqual([true, true, false]);
   });
 
-  test("requests one shard, with the caller's credentials", async () => {
-    const { network, fetch } = setUp({ status: 200, body: shard }, async (path) => ({ proof: path }));
+  test("requests one shard", async () => {
+    const { network, fetch } = setUp({ status: 200, body: shard });
     expect(await fetch()).toEqual(shard);
     const path = `/v1/chunk/a%20b/%C3%BC.bin?version=${manifest.version}&stripe=1&chunk=2`;
-    expect(network.requests).toMatchObject([{ url: `https://lhr.example${path}`, init: { headers: { proof: path } } }]);
+    expect(network.requests).toMatchObject([{ url: `https://lhr.example${path}` }]);
   });
 
   test.each<[string, Answer, string]>([

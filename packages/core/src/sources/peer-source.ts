@@ -22,15 +22,13 @@ export interface PeerSourceOptions {
   /** Time to deliver one chunk as believed now. */
   readonly latency: () => LatencyEstimate;
   readonly fetch: FetchPort;
-  /** Returns request headers that authenticate the caller, for a path with its query. Default: none. */
-  readonly proof?: (path: string) => Promise<Record<string, string>>;
 }
 
 /** The path of a shard in a PoP's cache begins with it. */
 export const PEER_CHUNK_PREFIX = "/v1/chunk/";
 
 /** The chunks that another PoP has cached. */
-export function peerSource({ manifest, peer, chunks, latency, fetch, proof }: PeerSourceOptions): ChunkSource {
+export function peerSource({ manifest, peer, chunks, latency, fetch }: PeerSourceOptions): ChunkSource {
   const { name, url } = peer;
   return {
     id: name,
@@ -43,7 +41,7 @@ export function peerSource({ manifest, peer, chunks, latency, fetch, proof }: Pe
       const { key, version } = manifest;
       const path = `${PEER_CHUNK_PREFIX}${encodeKey(key)}?version=${version}&stripe=${stripe.index}&chunk=${chunk}`;
       try {
-        const response = await fetch(`${url}${path}`, { ...(proof && { headers: await proof(path) }), signal });
+        const response = await fetch(`${url}${path}`, { signal });
         const what = HAS_MESSAGES && `PoP ${name}, chunk ${chunk}`;
         if (response.status === 200) return await readExactly(response, stripe.shardBytes, what);
         return await refuseChunk(response, what);

@@ -33,7 +33,7 @@ interface Entry {
   measuredMs: number;
   /** By size class, newest last. */
   readonly recent: number[][];
-  seed: LatencyEstimate | undefined;
+  seed?: LatencyEstimate;
 }
 
 /** Latency estimates by source, in milliseconds. */
@@ -112,7 +112,7 @@ export class LatencyTracker extends SourceHealth {
   }
 
   #entry(id: string): Entry {
-    const entry = this.#entries.get(id) ?? { measured: [], measuredMs: 0, recent: [], seed: undefined };
+    const entry = this.#entries.get(id) ?? { measured: [], measuredMs: 0, recent: [] };
     this.#entries.set(id, entry);
     return entry;
   }

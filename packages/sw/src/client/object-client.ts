@@ -97,10 +97,7 @@ export class ObjectClient {
       probeLater();
       const { code } = toAgaroseError(error);
       if (code === "MANIFEST_NEWER") this.#ports.update?.();
-      else if (
-        !/^(SIGNATURE_UNSUPPORTED|CODING_UNSUPPORTED|OBJECT_PLAIN)$/.test(code) &&
-        (!HAS_ENCRYPTION || code !== "SECRET_MISSING")
-      )
+      else if (!/_UNSUPPORTED$|^OBJECT_PLAIN$/.test(code) && (!HAS_ENCRYPTION || code !== "SECRET_MISSING"))
         throw error;
       if (!this.config.pops[0]) throw error;
       // A PoP checks signatures where the browser has no Ed25519, and knows formats and secrets that this client does

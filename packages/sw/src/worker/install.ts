@@ -84,7 +84,7 @@ function sourceOf(scope: WorkerScope, input: ClientConfigInput): ConfigSource {
 /** `wireConfig` for what the worker's own URL asks for; does nothing when it asks for nothing. */
 export function wireFromUrl(scope: WorkerScope, options: WiredOptions): void {
   const source = configFromUrl(scope.location.href);
-  if (source) wire(scope, source, { ...options, alone: true, claim: source.claim, navigations: source.navigations });
+  if (source) wire(scope, source, { ...options, ...source, alone: true });
 }
 
 /** Wires `scope` with a configuration, or with where one is. */

@@ -71,11 +71,11 @@ export function peerSources(
       peer: { name, url },
       chunks: () => chunks,
       latency: () => holder,
-      fetch,
-      proof: async (path) => ({
-        ...(await signedHeaders({ method: "GET", path, from: pop, to: name, sequence: now(), body: "" }, key)),
-        ...(trace && { traceparent: traceparent(trace) }),
-      }),
+      fetch: async (address, init) => {
+        const path = address.slice(url.length);
+        const proof = await signedHeaders({ method: "GET", path, from: pop, to: name, sequence: now(), body: "" }, key);
+        return fetch(address, { ...init, headers: { ...proof, ...(trace && { traceparent: traceparent(trace) }) } });
+      },
     });
   });
 }

@@ -61,8 +61,6 @@ export function callPop(
   const call: { -readonly [K in keyof Edge]: Edge[K] } = {
     pop,
     bundle,
-    plan: undefined,
-    arrivedMs: undefined,
     sendsAll: false,
     // A plan may still arrive within the patience and is learned from; after that it counts as a failure.
     release() {

@@ -1,5 +1,6 @@
 /** Orders the PoPs by distance: probes measure the round trip to each. */
 import type { Clock, FetchPort } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
 import { UNWANTED } from "@agarose/core/sources";
 import type { Endpoint } from "../../common/config.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
@@ -70,7 +71,6 @@ export class PopSelector {
   async #probe({ name, url }: Endpoint): Promise<void> {
     const { clock, fetch, latencies } = this.#options;
     const abort = new AbortController();
-    const cancelTimer = clock.after(PROBE_TIMEOUT_MS, () => abort.abort(UNWANTED));
     const trip = async (): Promise<number> => {
       const startMs = clock.now();
       const { status, body } = await fetch(`${url}/healthz`, { signal: abort.signal });
@@ -78,23 +78,24 @@ export class PopSelector {
       if (status !== 200) throw status;
       return clock.now() - startMs;
     };
-    try {
+    const shortest = async (): Promise<number> => {
       // The first trip opens the connection, so it is not part of a read's time.
       await trip();
       // The shortest of three: other work delays some. A long read delays all, of the PoP that serves it.
-      const tripMs = Math.min(
+      return Math.min(
         GROWTH_MAX * (this.#tripMs.get(name) ?? TRIP_MS_UNKNOWN),
         await trip(),
         await trip(),
         await trip(),
       );
-      this.#tripMs.set(name, tripMs);
-      latencies.forget(popId(name));
-      latencies.seed(popId(name), { meanMs: tripMs, sdMs: tripMs / 4 });
-    } catch {
-      latencies.failed(popId(name));
-    } finally {
-      cancelTimer();
+    };
+    const tripMs = await orUndefined(shortest(), PROBE_TIMEOUT_MS, clock);
+    if (tripMs === undefined) {
+      abort.abort(UNWANTED);
+      return latencies.failed(popId(name));
     }
+    this.#tripMs.set(name, tripMs);
+    latencies.forget(popId(name));
+    latencies.seed(popId(name), { meanMs: tripMs, sdMs: tripMs / 4 });
   }
 }

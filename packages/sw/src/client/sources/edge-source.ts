@@ -19,9 +19,9 @@ export interface Edge {
   readonly pop: Endpoint;
   readonly bundle: Promise<Bundle>;
   /** The plan of the bundle, once it is here. It replaces the one that the read began with. */
-  readonly plan: FullPlan | undefined;
+  readonly plan?: FullPlan;
   /** When that came, on the clock: chunks are on their way from then on, and take one round trip less. */
-  readonly arrivedMs: number | undefined;
+  readonly arrivedMs?: number;
   /** Whether the PoP sends also what it has not cached. */
   readonly sendsAll: boolean;
   /** Cancels a call. A second time has no effect. */
