@@ -84,7 +84,6 @@ interface TimedRead {
   readonly problem?: "no answer" | "wrong bytes";
 }
 
-/** The elements of one contestant. */
 class Card {
   readonly #contestant: Contestant;
   readonly #element: HTMLElement;

@@ -51,7 +51,6 @@ export function startLand(ports: TrialPorts): () => void {
 /** A layer of raster tiles, and what it has read. */
 type TileLayer = GridLayer & { readonly read: { tiles: number; bytes: number } };
 
-/** The map of the tab. */
 class Land {
   readonly #map: LeafletMap;
   readonly #newLayer: () => TileLayer;

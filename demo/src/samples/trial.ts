@@ -12,7 +12,6 @@ export interface TrialPorts {
 
 export interface Trial extends TrialPorts {
   readonly title: string;
-  /** An object that the work reads. */
   readonly key: string;
   /** Whether a key is one of those that the work reads. */
   readonly isOwn: (key: string) => boolean;

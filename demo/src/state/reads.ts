@@ -23,7 +23,6 @@ export interface ReadRequest {
 export interface Read {
   readonly id: string;
   readonly key: string;
-  /** The decoder of the object. */
   readonly decoder: "service worker" | "edge";
   /** When it began, in milliseconds since 1970. */
   readonly at: number;

@@ -4,7 +4,6 @@ import { AREAS } from "./areas.ts";
 
 /** The answers that determine a project. */
 export interface Answers {
-  /** Name of the package. */
   readonly name: string;
   /** Where most readers are: a key of `AREAS`. */
   readonly readers: string;
@@ -21,7 +20,6 @@ interface Question {
   readonly text: string;
   /** All possible answers. Undefined: any that `problem` accepts. */
   readonly choices?: readonly string[];
-  /** The problem of an answer. */
   readonly problem?: (answer: string) => string | undefined;
 }
 

@@ -7,7 +7,6 @@ import type { Answers } from "./answers.ts";
 
 /** How the project gets the packages. */
 export interface ProjectOptions {
-  /** Version of the packages. */
   readonly version: string;
   /** A folder of tarballs to install the packages from. Default: the registry. */
   readonly packages?: string | undefined;

@@ -57,7 +57,6 @@ interface Range extends KeyRange {
 export interface Task extends Pick<Range, "until" | "behind" | "position"> {
   /** When the walk began: it decides what is read in full. */
   readonly startMs: number;
-  /** Ranges of the walk. */
   readonly ranges: number;
   /** Dollars of full reads that are left to the range. */
   readonly usd?: number;
@@ -71,7 +70,6 @@ export interface Ended extends Child {
 /** The children that a parent may start. */
 export interface Limits {
   readonly concurrency: number;
-  /** Requests to buckets. */
   readonly requests: number;
   /** Dollars of full reads in the walk. */
   readonly usd?: number | undefined;

@@ -59,7 +59,6 @@ export class CellCipher {
     this.#owner = owner;
   }
 
-  /** Encrypts the plain bytes of cell `index`. */
   async encrypt(index: number, plain: Uint8Array): Promise<Uint8Array> {
     return encryptAes(await this.#key, this.#cellNonce(index), boundText("cell", this.#owner), plain);
   }

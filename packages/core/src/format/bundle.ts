@@ -192,7 +192,6 @@ function isPeer(peer: PlanPeer): boolean {
   return isEstimated(peer) && areChunks(peer.chunks);
 }
 
-/** Whether `source` has a name and a latency. */
 function isEstimated(source: PlanRegion | PlanPeer | null): boolean {
   return isText(source?.name) && isDuration(source.meanMs) && isDuration(source.sdMs);
 }

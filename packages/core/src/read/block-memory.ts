@@ -28,7 +28,6 @@ export class BlockMemory {
     this.#flights = new Flights(clock, PATIENCE_MS);
   }
 
-  /** Whether all of `names` are kept. */
   holds(names: readonly string[]): boolean {
     return names.every((name) => this.#kept.get(name));
   }

@@ -61,7 +61,6 @@ export interface ReadPolicy {
 
 /** Watches a read without changing it. Its functions must not throw. */
 export interface ReadObserver {
-  /** Called when a request starts and when it ends. */
   readonly onRequest?: (record: RequestRecord) => void;
   /** Called once when the read ends. `error` is undefined if it is complete, else why it was cancelled or failed. */
   readonly onEnd?: (report: ReadReport, error?: unknown) => void;

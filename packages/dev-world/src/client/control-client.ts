@@ -42,12 +42,10 @@ export class ControlClient {
     return ((await this.#request("GET", "/log")) as { records: LinkRecord[] }).records;
   }
 
-  /** Sends a change. */
   async post(path: string, change?: object): Promise<void> {
     await this.#request("POST", path, change && JSON.stringify(change));
   }
 
-  /** Stores an object. */
   async put(key: string, content: Uint8Array, headers: Readonly<Record<string, string>>): Promise<void> {
     await this.#request("PUT", `/objects/${encodeKey(key)}`, content as BodyInit, headers);
   }

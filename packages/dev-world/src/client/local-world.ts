@@ -76,7 +76,6 @@ interface Announcement {
 export class LocalWorld {
   /** Address of the app, with a trailing slash. */
   readonly app: string;
-  /** URL of the control address. */
   readonly controlUrl: string;
   /** Path of a configuration by which the CLI works on this world. */
   readonly config: string;
@@ -84,7 +83,6 @@ export class LocalWorld {
   readonly pops: Announcement["pops"];
   /** The buckets as the client reaches them. */
   readonly regions: Announcement["regions"];
-  /** Where the browser is. */
   readonly client: Client;
   readonly #control: ControlClient;
   readonly #process: ChildProcess;
@@ -115,7 +113,6 @@ export class LocalWorld {
     }
   }
 
-  /** Its process id. */
   get pid(): number {
     return this.#process.pid!;
   }

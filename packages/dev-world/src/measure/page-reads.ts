@@ -29,7 +29,6 @@ export interface PageRead {
 
 /** Two pages. Each read rejects with SOURCE_FAILED when its `fetch` does. */
 export interface PageReads {
-  /** Version of the browser. */
   readonly browser: string;
   /** Reads a path of the page's own origin through the service worker. */
   controlled(path: string): Promise<PageRead>;

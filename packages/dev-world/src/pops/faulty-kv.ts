@@ -25,7 +25,6 @@ export class FaultyKv {
     } as unknown as ValueStore;
   }
 
-  /** The current fault. */
   get fault(): KvState {
     return this.#fault;
   }

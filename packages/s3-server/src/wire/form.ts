@@ -51,7 +51,6 @@ export async function readForm(contentType = "", body: AsyncIterable<Uint8Array>
   throw new S3Error("InvalidArgument", "POST requires exactly one file upload per request.");
 }
 
-/** The parameters of its `Content-Disposition`. */
 function parametersOf(head: string): Map<string, string> {
   const [, written = ""] = /^content-disposition:\s*form-data\b(.*)$/im.exec(head) ?? [];
   const found = written.matchAll(/;\s*([a-z*]+)=(?:"((?:\\"|[^"])*)"|([^\s";]+))/gi);

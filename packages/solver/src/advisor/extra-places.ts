@@ -5,7 +5,6 @@ import { expectedReadMs } from "../options/latency.ts";
 export interface HotObject {
   readonly key: string;
   readonly k: number;
-  /** Length of each chunk. */
   readonly chunkBytes: number;
   /** The regions of its n chunks, and those of the extra chunks that it has, by name. */
   readonly placement: readonly string[];
@@ -25,7 +24,6 @@ export interface Reader {
 interface HotChoice {
   readonly objects: readonly HotObject[];
   readonly readers: readonly Reader[];
-  /** Regions that may get chunks. */
   readonly regions: readonly string[];
   /** Bytes that all extra chunks may take together. */
   readonly bytesMax: number;

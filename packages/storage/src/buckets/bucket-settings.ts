@@ -47,7 +47,6 @@ export class BucketSettings {
     });
   }
 
-  /** Replaces all CORS rules. */
   async setCorsRules(CORSRules: CORSRule[]): Promise<void> {
     await this.#ask("to set its CORS rules", [], undefined, async (input) => {
       const command = new PutBucketCorsCommand({ ...input, CORSConfiguration: { CORSRules } });
@@ -63,7 +62,6 @@ export class BucketSettings {
     });
   }
 
-  /** Replaces the policy. */
   async setPolicy(Policy: string): Promise<void> {
     await this.#ask("to set its policy", [], undefined, async (input) => {
       await this.#client.send(new PutBucketPolicyCommand({ ...input, Policy }), { abortSignal: this.#signal });

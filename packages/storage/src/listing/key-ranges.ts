@@ -19,7 +19,6 @@ export interface KeyRange {
 }
 
 interface CutOptions {
-  /** Ranges at most. */
   readonly ranges: number;
   /** A range with fewer objects than this is not worth another cut. */
   readonly objectsMin: number;

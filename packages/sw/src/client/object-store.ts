@@ -10,7 +10,6 @@ export interface ObjectStore {
   plan(key: string): Promise<FullPlan | undefined>;
   /** Keeps a plan, and drops stripes of other versions of the object. */
   learn(key: string, plan: FullPlan): void;
-  /** Whether it holds every stripe of `span`. */
   holds(manifest: Manifest, span: StripeSpan): boolean;
   /** Gives the reader the stripes and the pages of hashes that it holds, and keeps those it does not hold. */
   sharing(manifest: Manifest): Pick<ReadTarget, "share" | "sharePage">;

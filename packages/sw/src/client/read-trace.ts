@@ -74,7 +74,6 @@ export class ReadTrace {
     return { "server-timing": all, "x-agarose-read": this.#kind(report, bytes) };
   }
 
-  /** Records the end of the read. */
   end(status: number, bytes: number, report?: ReadReport, cause?: unknown): void {
     const ms = this.#now();
     // The reader reports its last cancellations in this turn, after the end of the read.

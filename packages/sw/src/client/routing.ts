@@ -10,7 +10,6 @@ export interface RoutedRequest {
 
 /** Where a worker routes. */
 export interface RouteOptions {
-  /** Origin of the worker. */
   readonly origin: string;
   readonly prefix: string;
   /** Whether an object may be opened as a page, or in a frame. */

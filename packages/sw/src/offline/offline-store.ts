@@ -41,7 +41,6 @@ export interface OfflineOptions extends ManifestChecks {
   readonly cache: () => Promise<Cache>;
 }
 
-/** The part of a plan that is kept. */
 interface KeptPlan extends Pick<FullPlan, "manifest" | "delta" | "regions"> {
   /** URLs of the PoPs and regions of the configuration under which it was learned. */
   readonly deployment: readonly string[];

@@ -18,7 +18,6 @@ const WORK_MS = 4_000;
 const LEASE_MS = 20_000;
 /** The most that one exchange adds. */
 const ADDED_BYTES_MAX = 64 * 2 ** 20;
-/** Stripes that are filled at once. */
 const STRIPES_AT_ONCE = 6;
 /** The list that all isolates read names so many objects at most: the Cache API has the newest. */
 const KEPT_MAX = 512;

@@ -32,7 +32,6 @@ export const START_BYTES = 16 * 1024;
 /** Of a directory or a tile, compressed or not: an archive may say anything. */
 export const PART_BYTES_MAX = 8 * 1024 * 1024;
 const HEADER_BYTES = 127;
-/** By the number of the type. */
 const TYPES: Readonly<Record<number, string>> = {
   1: "application/vnd.mapbox-vector-tile",
   2: "image/png",

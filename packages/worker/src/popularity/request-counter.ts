@@ -50,7 +50,6 @@ export class RequestCounter {
     return this.#tally.dropped;
   }
 
-  /** Counts a request for `key` by `clients`. */
   count(key: string, waitUntil: WaitUntil, clients: readonly string[]): void {
     this.#tally.add(key, 1);
     this.#noteClients(key, clients);

@@ -90,7 +90,6 @@ export class Contents {
     return this.#byWorth.least;
   }
 
-  /** Weight of the chunks kept of the object. */
   weightOf(object: number): number {
     return this.#cache.countOf(object) * this.#cache.chunkWeight[object]!;
   }

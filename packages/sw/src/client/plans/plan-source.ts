@@ -19,7 +19,6 @@ const BATCH_MS = 700;
 
 /** A plan, and the bundle that brought it. */
 export interface FoundPlan {
-  /** See `PlanEvent`. */
   readonly from: PlanEvent["from"];
   readonly plan: FullPlan;
   /** Undefined unless a PoP has sent the plan just now. */

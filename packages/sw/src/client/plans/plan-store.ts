@@ -61,7 +61,6 @@ export class PlanStore {
     return this.#plans.get(key)?.plan;
   }
 
-  /** Drops the plan of `key`. */
   delete(key: string): void {
     this.#plans.delete(key);
   }

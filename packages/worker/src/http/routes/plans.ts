@@ -116,7 +116,6 @@ function leaseOf(
   return { lease: memory.tryAcquire({ bytes, client }), hasBodies: false };
 }
 
-/** The frames of a key in the batch. */
 interface KeyFrames {
   readonly index: number;
   readonly frames: readonly Uint8Array[];
@@ -126,7 +125,6 @@ interface KeyFrames {
   readonly rest?: Promise<KeyFrames> | undefined;
 }
 
-/** Dependencies of a batch. */
 interface BatchPorts {
   readonly plan: (key: string) => Promise<ClientPlan>;
   /** Reads the data shards of a small object; undefined for plans only. */

@@ -25,7 +25,6 @@ import { describeLive, type LivePlace, type LiveResult, type LiveSample } from "
 
 /** Lengths of the objects in bytes. */
 const SIZES = [64 * 1024, 1_000_000, 8_000_000];
-/** Objects of each size. */
 const OBJECTS = 3;
 const CONTENT_TYPE = "application/octet-stream";
 const PREFIX = "agarose-bench";
