@@ -184,6 +184,8 @@ export interface LineRead {
   readonly firstByteMs: number;
   readonly ms: number;
   readonly bytes: Uint8Array;
+  /** When each part came, and how many bytes had come before it. */
+  readonly arrivals: readonly { readonly ms: number; readonly before: number }[];
 }
 
 /** A client on a line: the reader with the measurements and the budget of a service worker. */
@@ -231,18 +233,18 @@ export class LineClient {
       onRequest: (record) => this.#onRequest(record),
       onEnd: ({ requests }) => clock.after(0, () => this.budget.observe(manifest.k, requests)),
     });
-    let firstByteMs: number | undefined;
     const parts: Uint8Array[] = [];
+    const arrivals: { ms: number; before: number }[] = [];
     let came = 0;
     for await (const part of body) {
-      firstByteMs ??= clock.now() - startMs;
-      parts.push(part);
       const before = came;
+      arrivals.push({ ms: clock.now() - startMs, before });
+      parts.push(part);
       came += part.length;
       const third = (end - start) / 3;
       if (pauseMs > 0 && before < third && came >= third) await clock.sleep(pauseMs);
     }
-    return { firstByteMs: firstByteMs!, ms: clock.now() - startMs, bytes: Buffer.concat(parts) };
+    return { firstByteMs: arrivals[0]!.ms, ms: clock.now() - startMs, bytes: Buffer.concat(parts), arrivals };
   }
 
   #sources(shardBytes: number): RegionSource[] {

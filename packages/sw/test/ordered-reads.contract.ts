@@ -171,6 +171,9 @@ export function orderedReads(tier: "fast" | "slow"): void {
         // The blocks that came before are not fetched again, and it takes a moment to see that others are late.
         expect(read.ms).toBeLessThan(1.25 * copyMs(bytes, rate));
         expect(line.fetchedBytes).toBeLessThan(1.1 * bytes);
+        // A film of four fifths of the line's rate that starts so much later never stops.
+        const laterMs = Math.max(...read.arrivals.map(({ ms, before }) => ms - before / (0.8 * rate)));
+        expect(laterMs).toBeLessThan(1_100);
       });
     },
   );

@@ -110,6 +110,26 @@ test.each([
   expect(failed).toEqual(["CHUNK_CORRUPT"]);
 });
 
+/** Where the fourth of seven stripes begins in a chunk. */
+const MIDDLE = 90;
+
+test.each<[string, string, (asked: number, body: Uint8Array, other: Uint8Array) => Uint8Array | undefined]>([
+  ["are removed", "CHUNK_MISSING", (asked, body) => (asked === 1 ? body.subarray(0, MIDDLE + 7) : undefined)],
+  ["are stored late", "CHUNK_MISSING", (asked, body) => (asked === 1 ? undefined : body)],
+  ["begin to lie", "CHUNK_CORRUPT", (_asked, body) => body.map((byte, at) => (at < MIDDLE ? byte : byte ^ 1))],
+  ["become the same row twice", "CHUNK_CORRUPT", (_asked, body, other) => concat([body.subarray(0, MIDDLE), other])],
+])("extra chunks that %s in the middle of a read leave its bytes right", async (_what, error, bodyOf) => {
+  const asked: Record<number, number> = {};
+  const { failed, ms } = await read(extra, (chunk, sound) => {
+    if (chunk < 4 || typeof sound === "string") return sound;
+    const other = concat([3, 4, 5, 6].map((stripe) => object.shard(stripe, 9 - chunk)));
+    const body = bodyOf((asked[chunk] = (asked[chunk] ?? 0) + 1), sound.body!, other);
+    return body ? { ...sound, body } : { status: 404 };
+  });
+  expect(failed).toContain(error);
+  expect(ms).toBeLessThan(1_000);
+});
+
 test.each([
   ["sound", 0],
   ["lies", 1],
