@@ -426,6 +426,24 @@ describe("does not go back behind the newest generation seen", () => {
     expect((await one.get("a")).generation).toBe(2);
   });
 
+  test.each(["replaced", "removed"])("when a slower lookup fails, after the object was %s", async (how) => {
+    const time = { ms: 0 };
+    const one = isolate(noCache, time);
+    await one.get("a");
+    await one.settled();
+    time.ms = HOUR_MS;
+    const slow = Promise.withResolvers<Manifest>();
+    one.answerWith(() => slow.promise);
+    const first = one.get("a").catch(({ code }: AgaroseError) => code);
+    await vi.waitFor(() => expect(one.lookups).toHaveLength(3));
+    one.answerWith(how === "removed" ? removed : (key) => manifest(key, 2));
+    await one.refetch("a").catch(() => {});
+    slow.reject(new AgaroseError("READ_TIMEOUT", "no region answers"));
+    const answers = [await first, await one.get("a").catch(({ code }: AgaroseError) => code)];
+    const shown = answers.map((answer) => (typeof answer === "string" ? answer : answer.generation));
+    expect(shown).toEqual(how === "removed" ? ["OBJECT_NOT_FOUND", "OBJECT_NOT_FOUND"] : [2, 2]);
+  });
+
   test("unless the buckets say so, by a majority", async () => {
     const one = isolate(noCache, { ms: 0 });
     one.answerWith((key) => manifest(key, 2));

@@ -197,6 +197,8 @@ export class ManifestStore {
       return await this.#fromBuckets(key, context, "eventual");
     } catch (error) {
       if (!known || !isUnreachable(error)) throw error;
+      // Another lookup has found more in the meantime.
+      if (known.manifest.generation < this.#newestSeen(key)) return this.#newest(key);
       this.#entries.set(key, { ...known, expiresMs: now() + RETRY_AFTER_MS });
       return known.manifest;
     }
@@ -236,13 +238,9 @@ export class ManifestStore {
       if (code === "OBJECT_NOT_FOUND") this.#noteAbsent(key, Number(details["generation"] ?? 0), waitUntil);
       throw error;
     });
-    const newest = this.#entries.get(key);
     // Another lookup was faster, and at a region that knew more.
     const isOvertaken = manifest.generation >= generationMin && manifest.generation < this.#newestSeen(key);
-    if (isOvertaken) {
-      if (newest) return newest.manifest;
-      throw this.#notFound(key);
-    }
+    if (isOvertaken) return this.#newest(key);
     // A manifest that a majority has confirmed is better than the same one without.
     if (fresh && !isConfirmed && manifest.generation === fresh.manifest.generation) return manifest;
     this.#absent.delete(key);
@@ -260,6 +258,13 @@ export class ManifestStore {
   /** Returns the newest generation of `key` that this isolate has seen; 0 for none. */
   #newestSeen(key: string): number {
     return Math.max(this.#entries.get(key)?.manifest.generation ?? 0, this.#removed.get(key)?.generation ?? 0);
+  }
+
+  /** Returns the newest manifest. Throws OBJECT_NOT_FOUND where that is a tombstone. */
+  #newest(key: string): Manifest {
+    const newest = this.#entries.get(key);
+    if (newest) return newest.manifest;
+    throw this.#notFound(key);
   }
 
   #store(
