@@ -25,10 +25,10 @@ import { lookUp } from "../read/region-look-up.ts";
 import type { ReadSettings } from "../read/read-settings.ts";
 
 /**
- * How long a task that no read waits for is put off. By then, most invocations have fetched what their client waits
- * for: nine keys of a batch share six connections, and a majority of six regions takes four requests for each.
+ * How long a task that no read waits for is put off. By then, most pages have what they wait for: to find a new key
+ * takes one request, and a majority of six regions takes four more, which would hold up the next batches of the page.
  */
-const LATER_MS = 250;
+const LATER_MS = 2_000;
 /** Subrequests of an invocation that are kept for handing on counts and finding manifests. */
 const SUBREQUESTS_RESERVED = 20;
 

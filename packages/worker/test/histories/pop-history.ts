@@ -45,7 +45,7 @@ const BOUND_MS = TTL_SECONDS * 1_000 + Math.max(LOOK_UP_MS, 10_000);
 /** Regions that answer in this time are never given up by a look-up. */
 const QUICK_MS = 300;
 /** How long a task waits that no read waits for. */
-const LATER_MS = 250;
+const LATER_MS = 2_000;
 const TRACE_LINES = 60;
 
 const sha256: Sha256 = async (bytes) => new Uint8Array(createHash("sha256").update(bytes).digest());
