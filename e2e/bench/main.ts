@@ -12,7 +12,7 @@ import { comparisons } from "./comparison/comparison.ts";
 import { describeLoad } from "@agarose/dev-world/machine";
 import { policies } from "./comparison/policies.ts";
 import { pages } from "./pages/pages.ts";
-import { performancePage } from "./pages/performance.ts";
+import { manyFiles, performancePage } from "./pages/performance.ts";
 import { nodeSoak } from "./pop/node-soak.ts";
 import { nodeThroughput } from "./pop/node-throughput.ts";
 import { bulk } from "./s3/bulk.ts";
@@ -29,6 +29,7 @@ const BENCHES: readonly Bench[] = [
   policies,
   pages,
   performancePage,
+  manyFiles,
 ];
 
 const { values, positionals } = parseArgs({

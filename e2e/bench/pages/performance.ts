@@ -42,10 +42,16 @@ const LEFT_ROUNDS = 3;
 const SEED = 1;
 /** Folder of the text: the minified modules of Prettier, which is MIT-licensed and a dependency of this repository. */
 const TEXT = join(dirname(fileURLToPath(import.meta.resolve("prettier"))), "plugins");
-const TEXT_LINES = [20, 100];
-const TEXT_CACHE_BYTES = 64e6;
+/** As many tiles as a viewer of maps or of large images requests at once. */
+const TILES = 304;
+const TILE_BYTES = 12_000;
+/** Lines of the pages of many files. */
+const PAGE_LINES = [20, 100];
+const PAGE_CACHE_BYTES = 64e6;
 /** Each reads files of its own. */
-const TEXT_ROUNDS = 5;
+const PAGE_ROUNDS = 5;
+/** After a page, the PoP looks its keys up in a majority of the regions, which must not hold up the next page. */
+const SETTLE_MS = 5_000;
 
 export const performancePage: Bench = {
   name: "performance",
@@ -57,21 +63,7 @@ export const performancePage: Bench = {
     const aborts: string[][] = [];
     const failures: string[][] = [];
     const byCode: string[][] = [];
-    const text: string[][] = [];
-    let textSize = "";
     const files = (LINES_MBIT.length + 2) * ROUNDS;
-    await inWorld(auto, { ...options, files: 0, cacheBytes: TEXT_CACHE_BYTES }, async (contest) => {
-      const sets = Array.from({ length: TEXT_LINES.length * TEXT_ROUNDS }, (_, index) => `text-${index}/`);
-      textSize = await contest.storeText(sets);
-      for (const cache of ["uncached", "cached"]) {
-        for (const [index, mbit] of TEXT_LINES.entries()) {
-          await contest.world.client.throttle(mbit);
-          const folders = sets.slice(index * TEXT_ROUNDS, (index + 1) * TEXT_ROUNDS);
-          text.push([`${mbit} Mbit/s`, cache, ...(await contest.text(folders))]);
-        }
-        if (cache === "uncached") await contest.cacheText(sets);
-      }
-    });
     await inWorld(auto, { ...options, files }, async (contest) => {
       for (const mbit of LINES_MBIT) {
         await contest.world.client.throttle(mbit);
@@ -123,18 +115,76 @@ export const performancePage: Bench = {
       "",
       table(["line", "bytes", "100 kB after"], aborts),
       "",
+      describeMachine(await chromiumVersion()),
+    ].join("\n");
+  },
+};
+
+export const manyFiles: Bench = {
+  name: "many-files",
+  page: "explanation/performance.md",
+  title: "Pages of many files",
+  async run(options) {
+    const text = await textFiles();
+    const textRows = await pageRows(options, text, true);
+    const tileRows = await pageRows(options, tileFiles(), false);
+    return [
+      `Medians of ${PAGE_ROUNDS} rounds in the same world, in which a page requests all of its files at once: the milliseconds to the`,
+      "last byte, and the bytes of all responses, beside one copy. Nothing is cached, or the PoP has cached what it chose, and",
+      "a visitor comes for the first time, less than a minute after another one.",
+      "",
       "### Text",
       "",
-      `A page of ${textSize} of JavaScript, which \`put\` compresses by default, beside one copy of the same files that was`,
-      "compressed by `gzip -6`: the milliseconds to the last byte, and the bytes of all responses. Nothing is cached, or the",
-      "PoP has cached what it chose, and another visitor comes for the first time.",
+      `${text.size} files (${sizeOf(text)} MB) of JavaScript, which \`put\` compresses by default, beside a copy by \`gzip -6\`.`,
       "",
-      table(["line", "cache", "time", "bytes"], text),
+      table(["line", "cache", "time", "bytes"], textRows),
+      "",
+      "### Small files",
+      "",
+      `${TILES} files of ${TILE_BYTES / 1000} kB that do not compress, as a viewer of maps or of large images requests.`,
+      "",
+      table(["line", "cache", "time", "bytes"], tileRows),
       "",
       describeMachine(await chromiumVersion()),
     ].join("\n");
   },
 };
+
+/** Rows of a page of `files` by line, uncached and cached. */
+async function pageRows(
+  options: BenchOptions,
+  files: ReadonlyMap<string, Uint8Array>,
+  isText: boolean,
+): Promise<string[][]> {
+  const rows: string[][] = [];
+  await inWorld(CODES[0], { ...options, files: 0, cacheBytes: PAGE_CACHE_BYTES }, async (contest) => {
+    const sets = Array.from({ length: PAGE_LINES.length * PAGE_ROUNDS }, (_, index) => `page-${index}/`);
+    await contest.storePage(sets, files, isText);
+    for (const cache of ["uncached", "cached"]) {
+      for (const [index, mbit] of PAGE_LINES.entries()) {
+        await contest.world.client.throttle(mbit);
+        const folders = sets.slice(index * PAGE_ROUNDS, (index + 1) * PAGE_ROUNDS);
+        rows.push([`${mbit} Mbit/s`, cache, ...(await contest.page(folders))]);
+      }
+      if (cache === "uncached") await contest.cachePage(sets);
+    }
+  });
+  return rows;
+}
+
+async function textFiles(): Promise<ReadonlyMap<string, Uint8Array>> {
+  const names = (await readdir(TEXT)).filter((name) => name.endsWith(".mjs"));
+  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(TEXT, name))] as const)));
+}
+
+function tileFiles(): ReadonlyMap<string, Uint8Array> {
+  return new Map(Array.from({ length: TILES }, (_, index) => [`tile-${index}`, randomBytes(TILE_BYTES)]));
+}
+
+/** Megabytes of `files`. */
+function sizeOf(files: ReadonlyMap<string, Uint8Array>): string {
+  return ([...files.values()].reduce((sum, { length }) => sum + length, 0) / 1e6).toFixed(1);
+}
 
 async function inWorld(
   code: (typeof CODES)[number],
@@ -176,8 +226,10 @@ class Contest {
   readonly #plain: AppPage;
   /** Addresses of the copies, nearest first: `<copy><key>`. */
   readonly #copies: readonly string[];
-  /** Names of the files of text. */
-  #text: readonly string[] = [];
+  /** Another visitor, who comes just before. */
+  #before: AppPage | undefined;
+  /** Names of the files of the page. */
+  #names: readonly string[] = [];
   #smallRead = 0;
   #left = 0;
 
@@ -287,44 +339,49 @@ class Contest {
     return [cells[1], cells[0]];
   }
 
-  /** Stores the text under each of `folders`, and one copy as a server with gzip sends it. Returns how much it is. */
-  async storeText(folders: readonly string[]): Promise<string> {
-    const names = (await readdir(TEXT)).filter((name) => name.endsWith(".mjs"));
-    const files = await Promise.all(names.map(async (name) => [name, await readFile(join(TEXT, name))] as const));
+  /** Stores `files` under each of `folders`, and one copy, which is text as a server with gzip sends it or not. */
+  async storePage(folders: readonly string[], files: ReadonlyMap<string, Uint8Array>, isText: boolean): Promise<void> {
     for (const folder of folders) {
       for (const [name, content] of files) await this.world.put(`${folder}${name}`, content);
     }
-    const zipped = new Map(files.map(([name, content]) => [name, gzipSync(content, { level: 6 })]));
-    await putWhole(this.world, this.nearest, zipped, { ContentEncoding: "gzip" });
-    this.#text = names;
-    return `${names.length} files (${(files.reduce((sum, [, { length }]) => sum + length, 0) / 1e6).toFixed(1)} MB)`;
+    const sent = [...files].map(
+      ([name, content]) => [name, isText ? gzipSync(content, { level: 6 }) : content] as const,
+    );
+    await putWhole(this.world, this.nearest, new Map(sent), isText ? { ContentEncoding: "gzip" } : {});
+    this.#names = [...files.keys()];
   }
 
-  /** Agarose beside one copy: milliseconds and bytes of the page of text, from another one of `folders` each time. */
-  async text(folders: readonly string[]): Promise<[string, string]> {
+  /** Agarose beside one copy: milliseconds and bytes of the page, from another one of `folders` each time. */
+  async page(folders: readonly string[]): Promise<[string, string]> {
     const brought = new Map([this.#ours, this.#plain].map((page) => [page, [] as number[]]));
     const [copy] = this.#copies;
     const taken = await this.#taken(folders.length, [[copy!]], async (page, _bases, round) => {
       const base = page === this.#ours ? `/ec/${folders[round]}` : copy!;
-      const urls = this.#text.map((name) => base + name);
+      const urls = this.#names.map((name) => base + name);
+      if (this.#before && page === this.#ours) {
+        await pageMs(this.#before, urls);
+        await sleep(SETTLE_MS);
+      }
       let ms = 0;
       const log = await requestsDuring(this.world, async () => void (ms = await pageMs(page, urls)));
       brought.get(page)!.push(bytesOf(log));
+      if (page === this.#ours) await sleep(SETTLE_MS);
       return ms;
     });
     const cells = besideCopy(taken, brought);
-    this.#options.progress(`text ${cells.join(", ")}`);
+    this.#options.progress(`page ${cells.join(", ")}`);
     return cells;
   }
 
-  /** Has the PoP cache the text of `folders` that was read before. Then comes a new visitor, who has none of it. */
-  async cacheText(folders: readonly string[]): Promise<void> {
+  /** Has the PoP cache the page of `folders` that was read before. From then on, each page has two new visitors. */
+  async cachePage(folders: readonly string[]): Promise<void> {
     for (const folder of folders)
       await pageMs(
         this.#ours,
-        this.#text.map((name) => `/ec/${folder}${name}`),
+        this.#names.map((name) => `/ec/${folder}${name}`),
       );
     for (let period = 0; period < 2; period++) await this.world.cron();
+    this.#before = await openOurs(this.world, this.#browser);
     this.#ours = await openOurs(this.world, this.#browser);
   }
 
