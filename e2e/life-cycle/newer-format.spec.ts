@@ -28,7 +28,7 @@ async function upgradePops(context: BrowserContext): Promise<string[]> {
     const text = `agarose-manifest/2\n${canonical(covered)}`;
     const value = sign(null, Buffer.from(text), key).toString("base64");
     const manifest = { ...covered, hashes, signature: { ...signature, value } };
-    const newer = new TextEncoder().encode(JSON.stringify({ ...plan, manifest }));
+    const newer = new TextEncoder().encode(`${JSON.stringify({ ...plan, manifest })}\n`);
     const end = encodeFrame("end", 0, 0, new Uint8Array(0));
     await route.fulfill({ response, body: Buffer.concat([encodeFrame("plan", 0, 0, newer), end]) });
   });

@@ -104,6 +104,7 @@ async function bundle({
         AGAROSE_MESSAGES: String(messages),
         AGAROSE_ENCRYPTION: String(encryption),
         AGAROSE_STORE: String(store),
+        AGAROSE_IN_PLACE: "false",
       },
     },
     plugins: [wasmAsText()],

@@ -19,7 +19,7 @@ export async function inlineManifest(key: string, content: string): Promise<Uint
     sha256: hash("sha256", content),
     placement: [],
     hashes: [],
-    inline: Buffer.from(content).toString("base64"),
+    inline: Buffer.from(content),
     requires: ["inline"],
   };
   return encodeManifest(await sealManifest(draft, nodeSha256));

@@ -164,7 +164,12 @@ export function isSigned(manifest: string): boolean {
   return signature.keyId === KEY_ID && verify(null, content, createPublicKey(PRIVATE_KEY), value);
 }
 
-function signedContent({ hashes: _hashes, crc32: _crc32, ...signed }: Record<string, unknown>): Buffer {
+function signedContent({
+  hashes: _hashes,
+  inline: _inline,
+  crc32: _crc32,
+  ...signed
+}: Record<string, unknown>): Buffer {
   return Buffer.from(`agarose-manifest/2\n${sortedJson(signed)}`);
 }
 

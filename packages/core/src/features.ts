@@ -15,4 +15,13 @@ declare const AGAROSE_STORE: boolean | undefined;
 /** Whether readers of this build may store what they read. A bundler that defines it as `false` drops that code. */
 export const HAS_STORE: boolean = typeof AGAROSE_STORE === "undefined" || AGAROSE_STORE;
 
+/** False in a build for browsers; not defined in any other. */
+declare const AGAROSE_IN_PLACE: boolean | undefined;
+
+/**
+ * Whether bodies are read in place where they are byte streams. On Cloudflare Workers, any other read brings 4 KiB at
+ * most; a browser hands over what the network has brought, without a copy.
+ */
+export const READS_IN_PLACE: boolean = typeof AGAROSE_IN_PLACE === "undefined" || AGAROSE_IN_PLACE;
+
 export { HAS_MESSAGES } from "./errors.ts";

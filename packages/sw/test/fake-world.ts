@@ -434,8 +434,7 @@ export class FakeWorld {
     });
     const isSent = ({ manifest }: StoredObject): boolean => query.get("bodies") === "1" && stripeCount(manifest) === 1;
     const plans = found.map(({ index, object }) => {
-      const plan = JSON.stringify(this.#planOf(pop, object, undefined));
-      return encodeFrame("plan", index, isSent(object) ? object.manifest.k : 0, new TextEncoder().encode(plan));
+      return encodePlan(this.#planOf(pop, object, undefined), isSent(object) ? object.manifest.k : 0, index);
     });
     const bodies = found.filter(({ object }) => isSent(object)).toReversed();
     const chunks = [0, 1, 2, 3].flatMap((chunk) =>

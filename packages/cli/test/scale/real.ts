@@ -96,7 +96,7 @@ async function fillFirst(): Promise<void> {
           contentType: "text/plain",
           sha256: createHash("sha256").update(content).digest("hex"),
           hashes: [],
-          inline: content.toString("base64"),
+          inline: content,
           requires: ["inline"],
         },
         nodeSha256,

@@ -68,12 +68,8 @@ export function orUndefined<T>(
 ): Promise<T | undefined> {
   return new Promise((resolve) => {
     const leave = (): void => resolve(undefined);
-    const cancel = clock.after(ms, leave);
     const stay = whenAborted(signal, leave);
-    promise.then(resolve, leave).finally(() => {
-      cancel();
-      stay();
-    });
+    within(promise, ms, clock, leave).then(resolve, leave).finally(stay);
   });
 }
 

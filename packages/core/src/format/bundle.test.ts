@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { attempt, codeOf, errorOf, rejectionOf } from "../../test/errors.ts";
-import { pseudoRandomBytes, sampleObject, toyHash } from "../../test/objects/sample-object.ts";
+import { hex, pseudoRandomBytes, sampleObject, toyHash } from "../../test/objects/sample-object.ts";
 import {
   encodeFrame,
   encodeFrameHeader,
@@ -13,9 +13,10 @@ import {
   type Plan,
 } from "./bundle.ts";
 import { AgaroseError } from "../errors.ts";
-import { STRIPE_BYTES_MAX } from "./manifest/index.ts";
+import { INLINE_BYTES_MAX, sealManifest, STRIPE_BYTES_MAX, type Manifest } from "./manifest/index.ts";
 import { acceptUnsigned } from "./signature.ts";
 
+const LINE_BREAK = 10;
 const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 100, stripeBytes: 100, regions: ["a", "b", "c"] });
 const plan: Plan = {
   pop: "fra",
@@ -89,14 +90,36 @@ describe("frames", () => {
 describe("parsePlan", () => {
   const trusting = { key: manifest.key, trust: acceptUnsigned, sha256: toyHash };
   const parse = (value: unknown): Promise<Plan> =>
-    parsePlan(parseFrames(encodePlan(value as Plan))[0]!.payload, trusting);
+    parsePlan(new TextEncoder().encode(`${JSON.stringify(value)}\n`), trusting);
 
   test("gives back the plan, with a manifest and without", async () => {
-    expect(await parse(plan)).toEqual(plan);
+    expect(await parsePlan(parseFrames(encodePlan(plan))[0]!.payload, trusting)).toEqual(plan);
     const { manifest: _, ...known } = plan;
     expect(await parse(known)).toEqual(known);
     const down = { ...plan, regions: plan.regions.map((region) => ({ ...region, down: true })) };
     expect(await parse(down)).toEqual(down);
+  });
+
+  test.each([0, 1, 2, 3, 10, INLINE_BYTES_MAX])(
+    "gives back an inline object of %i bytes, which travels as it is",
+    async (bytes) => {
+      const content = pseudoRandomBytes(bytes, 7).fill(LINE_BREAK, 0, 2);
+      const sealed = await inlineManifest(content);
+      const { payload } = parseFrames(encodePlan({ ...plan, version: sealed.version, manifest: sealed }))[0]!;
+      expect(payload.subarray(payload.length - bytes)).toEqual(content);
+      expect(payload.length).toBeLessThan(bytes + 1_000);
+      expect((await parsePlan(payload, trusting)).manifest).toEqual(sealed);
+      const longer = parsePlan(concat([payload, new Uint8Array(1)]), trusting);
+      expect((await rejectionOf(longer)).code).toBe("MANIFEST_INVALID");
+    },
+  );
+
+  test("refuses a plan without its line break, and one whose inline object is too long to be one", async () => {
+    const { payload } = parseFrames(encodePlan(plan))[0]!;
+    expect((await rejectionOf(parsePlan(payload.subarray(0, -1), trusting))).code).toBe("BUNDLE_INVALID");
+    const line = new TextEncoder().encode('{"manifest":{"inline":""}}\n');
+    const long = concat([line, new Uint8Array(4_000_000)]);
+    expect((await rejectionOf(parsePlan(long, trusting))).code).toBe("BUNDLE_INVALID");
   });
 
   const wrong: Record<string, unknown[]> = {
@@ -162,6 +185,13 @@ describe("parsePlan", () => {
     );
   });
 });
+
+async function inlineManifest(content: Uint8Array): Promise<Manifest> {
+  const sha256 = hex(await toyHash(content));
+  const { hashesSha256: _, hashesRoot: __, version: ___, ...fields } = manifest;
+  const code = { k: 1, m: 0, bytes: content.length, stripeBytes: INLINE_BYTES_MAX, placement: [], hashes: [], sha256 };
+  return sealManifest({ ...fields, ...code, inline: content, requires: ["inline"] }, toyHash);
+}
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {
   return new Uint8Array(parts.flatMap((part) => [...part]));

@@ -9,7 +9,8 @@
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { HAS_ENCRYPTION } from "../features.ts";
-import { decodeUtf8, isCount, isListOf, isText } from "./shape.ts";
+import { areTexts, decodeUtf8, isCount, isListOf, isText } from "./shape.ts";
+import { concat } from "./hash-tree.ts";
 import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type ExpectedManifest, type Manifest } from "./manifest/index.ts";
 
 /** The media type of a bundle. */
@@ -107,35 +108,45 @@ export function encodeFrame(type: Frame["type"], stripe: number, chunk: number, 
   return frame;
 }
 
+/** JSON has no line break of its own unless somebody indents it. */
+const LINE_BREAK = 10;
+
 /**
- * Returns the frame of a plan.
+ * Returns the frame of a plan. An inline object follows the JSON as raw bytes, because base64 is longer by a third.
  *
  * @param chunks the number of data chunks of which everything that was asked for follows, cached or not.
+ * @param index the place of the key in the request, if that has several.
  */
-export function encodePlan(plan: Plan, chunks = 0): Uint8Array {
-  return encodeFrame("plan", 0, chunks, new TextEncoder().encode(JSON.stringify(plan)));
+export function encodePlan(plan: Plan, chunks = 0, index = 0): Uint8Array {
+  const { manifest } = plan;
+  const { inline } = manifest ?? {};
+  const json = inline ? { ...plan, manifest: { ...manifest, inline: "" } } : plan;
+  const line = new TextEncoder().encode(`${JSON.stringify(json)}\n`);
+  return encodeFrame("plan", index, chunks, inline ? concat([line, inline]) : line);
 }
 
 /** A plan frame's payload, checked. Throws BUNDLE_INVALID, or what `checkManifest` throws. */
 export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest): Promise<Plan> {
-  let plan: Plan;
+  let plan: Plan & { readonly manifest?: { inline?: string | Uint8Array } };
   try {
-    plan = JSON.parse(decodeUtf8(payload)) as Plan;
+    const end = payload.indexOf(LINE_BREAK);
+    plan = JSON.parse(decodeUtf8(payload.subarray(0, end))) as Plan;
+    if (plan.manifest?.inline === "") plan.manifest.inline = payload.slice(end + 1);
   } catch (error) {
     throw bundleError(HAS_MESSAGES && "has a plan that is not JSON", error);
   }
-  const sound =
+  const isSound =
     isText(plan?.pop) &&
     isText(plan.version) &&
     isCount(plan.epoch) &&
     isCount(plan.delta, CHUNKS_MAX) &&
-    isOptional(plan.private, "boolean") &&
+    isFlag(plan.private) &&
     (!HAS_ENCRYPTION || plan.dataKey === undefined || isText(plan.dataKey, DATA_KEY)) &&
     areChunks(plan.cached) &&
     isListOf(plan.regions, isPlanRegion) &&
     plan.regions.length > 0 &&
     isListOf(plan.peers ?? [], isPeer);
-  if (!sound) throw bundleError(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
+  if (!isSound) throw bundleError(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;
   const manifest = await checkManifest(plan.manifest, expected);
   if (manifest.version === plan.version) return { ...plan, manifest };
@@ -177,15 +188,13 @@ export function isPlanRegion(region: PlanRegion): boolean {
   return (
     isEstimated(region) &&
     isText(region.url, /^https?:\/\//) &&
-    isOptional(region.down, "boolean") &&
+    isFlag(region.down) &&
     (region.signed === undefined || isSigned(region.signed))
   );
 }
 
 function isSigned(signed: SignedChunks | null): boolean {
-  return (
-    isDuration(signed?.seconds) && Object.values(signed!.queries ?? {}).every((query) => typeof query === "string")
-  );
+  return isDuration(signed?.seconds) && areTexts(Object.values(signed!.queries ?? {}));
 }
 
 function isPeer(peer: PlanPeer): boolean {
@@ -200,8 +209,8 @@ function areChunks(chunks: unknown): boolean {
   return isListOf(chunks, (chunk) => isCount(chunk, CHUNKS_MAX - 1));
 }
 
-function isOptional(value: unknown, type: "boolean" | "string"): boolean {
-  return value === undefined || typeof value === type;
+function isFlag(value: unknown): boolean {
+  return value === undefined || typeof value === "boolean";
 }
 
 function isDuration(ms: unknown): boolean {

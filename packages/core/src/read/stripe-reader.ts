@@ -13,7 +13,6 @@ import {
   type StripePart,
   type StripeShape,
 } from "../format/manifest/index.ts";
-import { inlineBytes } from "../format/manifest/manifest.ts";
 import type { Random } from "../ports.ts";
 import type { BlockMemory } from "./block-memory.ts";
 import { DELTA_DEFAULT, STRIPE_TIMEOUT_MS_DEFAULT } from "./read-options.ts";
@@ -187,8 +186,8 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
 
   async function ownData(stripe: StripeShape, lastStripe: number, signal: AbortSignal): Promise<StripeData> {
     const decoding = { ms: 0, shards: 0 };
-    const inline = inlineBytes(manifest);
-    if (inline) return { data: [inline], decoding };
+    // A consumer may overwrite or transfer the bytes that it gets.
+    if (manifest.inline) return { data: [manifest.inline.slice()], decoding };
     const codec = countedCodec(decoding);
     const last = stripeShape(manifest, lastStripe);
     const until = last.chunkOffset + last.shardBytes;

@@ -1,5 +1,6 @@
 /** Reads response bodies that have a known or a bounded length. */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
+import { READS_IN_PLACE } from "../features.ts";
 import { concat } from "../format/hash-tree.ts";
 import type { FetchedResponse } from "../ports.ts";
 
@@ -34,11 +35,15 @@ export class BodyReader {
   constructor(from: ReadableStream<Uint8Array> | null, onPart?: (bytes: number) => void) {
     this.#onPart = onPart;
     const body = from ?? new Blob([]).stream();
-    try {
-      this.#inPlace = body.getReader({ mode: "byob" }) as InPlaceReader;
-    } catch {
-      this.#inParts = body.getReader();
+    if (READS_IN_PLACE) {
+      try {
+        this.#inPlace = body.getReader({ mode: "byob" }) as InPlaceReader;
+        return;
+      } catch {
+        // Not a byte stream.
+      }
     }
+    this.#inParts = body.getReader();
   }
 
   /** Returns the next `bytes` bytes in a buffer of their own; fewer only if the body ends. */
@@ -48,7 +53,7 @@ export class BodyReader {
     let ended = false;
     while (filled < bytes && !ended) {
       const before = filled;
-      if (this.#inPlace) {
+      if (READS_IN_PLACE && this.#inPlace) {
         // Each read detaches the buffer and returns another view of it. The first part shows that the body flows.
         const min = before === 0 ? 1 : Math.min(bytes - filled, PART_BYTES);
         const { done, value } = await this.#inPlace.read(whole.subarray(filled), { min });
@@ -73,7 +78,7 @@ export class BodyReader {
   }
 
   cancel(): Promise<void> {
-    return (this.#inPlace ?? this.#inParts)!.cancel();
+    return ((READS_IN_PLACE && this.#inPlace) || this.#inParts!).cancel();
   }
 }
 

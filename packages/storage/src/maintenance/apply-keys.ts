@@ -11,6 +11,7 @@ import {
   encodeManifest,
   isTombstone,
   parseManifest,
+  recordJson,
   refuseTooLarge,
   sealManifest,
   type Manifest,
@@ -141,8 +142,8 @@ function secretIdOf(record: ManifestRecord): string | undefined {
  * manifest must hold the same, and they must be a majority.
  */
 function refuseDispute(newest: ManifestRecord, { regions }: Survey): void {
-  const text = JSON.stringify(newest);
-  const same = regions.filter(({ record }) => JSON.stringify(record) === text);
+  const text = JSON.stringify(recordJson(newest));
+  const same = regions.filter(({ record }) => record && JSON.stringify(recordJson(record)) === text);
   const dissent = regions.filter((region) => region.bytes !== undefined && !same.includes(region));
   if (dissent.length === 0 && same.length >= majorityOf(regions)) return;
   const version = isTombstone(newest) ? "(removed)" : newest.version;

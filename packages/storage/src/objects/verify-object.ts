@@ -5,6 +5,7 @@ import {
   chunkBytes,
   chunkNameOf,
   chunkRegions,
+  encodeManifest,
   HASH_BYTES,
   hashShard,
   isFunctional,
@@ -218,7 +219,8 @@ function verdictOf(region: RegionManifest, newest: ManifestRecord | undefined): 
       ...(problem && { problem: `${problem.code}: ${problem.message}` }),
     };
   }
-  if (JSON.stringify(record) === JSON.stringify(newest)) return { region: name, state: "sound" };
+  if (newest && Buffer.from(encodeManifest(record)).equals(encodeManifest(newest)))
+    return { region: name, state: "sound" };
   const what = isTombstone(record) ? "a tombstone" : `version ${record.version}`;
   return { region: name, state: "stale", problem: `${what} of generation ${record.generation}, ${record.modified}` };
 }

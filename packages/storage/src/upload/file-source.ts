@@ -131,13 +131,13 @@ export function hasChanged(key: string): AgaroseError {
   return new AgaroseError("FILE_UNREADABLE", message, { key });
 }
 
-/** Base64 of a small file. Throws FILE_UNREADABLE when it is not the one that was hashed. */
-export async function readWhole(file: SourceReader, key: string, { bytes, sha256 }: FileHash): Promise<string> {
+/** The bytes of a small file. Throws FILE_UNREADABLE when it is not the one that was hashed. */
+export async function readWhole(file: SourceReader, key: string, { bytes, sha256 }: FileHash): Promise<Uint8Array> {
   // One byte more than expected shows a file that has grown.
   const target = Buffer.alloc(bytes + 1);
   const content = target.subarray(0, await file.read(target, 0));
   const actual = createHash("sha256").update(content).digest("hex");
-  if (actual === sha256) return content.toString("base64");
+  if (actual === sha256) return content;
   throw new AgaroseError(
     "FILE_UNREADABLE",
     `the file of ${JSON.stringify(key)} changed during the put (SHA-256 ${sha256}, then ${actual}): put it again`,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { LATENCY_UNKNOWN } from "@agarose/core/sources";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
-import { CHARACTERS_MAX, PlanStore, PLAN_TTL_MS } from "./plans/plan-store.ts";
+import { PLANS_BYTES_MAX, PlanStore, PLAN_TTL_MS } from "./plans/plan-store.ts";
 import { VirtualClock } from "../../test/virtual-clock.ts";
 
 /** As much of a plan as the cache looks at: its hashes weigh `characters`. */
@@ -26,9 +26,9 @@ describe("PlanStore", () => {
 
   test("drops the least recently used plans when they outgrow its bound", () => {
     const cache = new PlanStore({ config, clock: new VirtualClock() });
-    for (const key of ["a", "b", "c"]) cache.learn(key, planOf(0.3 * CHARACTERS_MAX), 0);
+    for (const key of ["a", "b", "c"]) cache.learn(key, planOf(0.3 * PLANS_BYTES_MAX), 0);
     cache.get("a");
-    cache.learn("d", planOf(0.3 * CHARACTERS_MAX), 0);
+    cache.learn("d", planOf(0.3 * PLANS_BYTES_MAX), 0);
     expect(["a", "b", "c", "d"].filter((key) => cache.get(key))).toEqual(["a", "c", "d"]);
   });
 
@@ -36,7 +36,7 @@ describe("PlanStore", () => {
     const cache = new PlanStore({ config, clock: new VirtualClock() });
     cache.learn("a", planOf(1), 0);
     cache.learn("b", planOf(1), 0);
-    cache.learn("a", planOf(CHARACTERS_MAX), 0);
+    cache.learn("a", planOf(PLANS_BYTES_MAX), 0);
     expect([cache.get("a"), cache.get("b") !== undefined]).toEqual([undefined, true]);
   });
 

@@ -12,8 +12,10 @@ import {
   checkPage,
   CHUNKS_MAX,
   encodeKey,
+  fromBase64,
   isCount,
   isPlanRegion,
+  recordJson,
   stripeCount,
   stripeShape,
   type Manifest,
@@ -41,7 +43,8 @@ export interface OfflineOptions extends ManifestChecks {
   readonly cache: () => Promise<Cache>;
 }
 
-interface KeptPlan extends Pick<FullPlan, "manifest" | "delta" | "regions"> {
+interface KeptPlan extends Pick<FullPlan, "delta" | "regions"> {
+  readonly manifest: { readonly inline?: string };
   /** URLs of the PoPs and regions of the configuration under which it was learned. */
   readonly deployment: readonly string[];
 }
@@ -102,7 +105,8 @@ export class OfflineStore implements ObjectStore {
   }
 
   async #parse(key: string, bytes: Uint8Array): Promise<FullPlan> {
-    const { manifest: kept, regions, delta, deployment } = JSON.parse(new TextDecoder().decode(bytes)) as KeptPlan;
+    const { manifest: json, regions, delta, deployment } = JSON.parse(new TextDecoder().decode(bytes)) as KeptPlan;
+    const kept = { ...json, ...(json.inline !== undefined && { inline: fromBase64(json.inline) }) };
     const isOurs = deployment.some((url) => this.#deployment.includes(url));
     if (!isOurs || !isCount(delta, CHUNKS_MAX) || !regions.every(isPlanRegion)) throw new Error("unsound");
     const manifest = await checkManifest(kept, { ...this.#checks, key });
@@ -116,7 +120,7 @@ export class OfflineStore implements ObjectStore {
     // When no source answers, what a plan says about the network is old. What it says about the object still holds.
     const { manifest, delta } = plan;
     const regions: PlanRegion[] = plan.regions.filter(({ signed }) => !signed);
-    const kept: KeptPlan = { manifest, delta, regions, deployment: this.#deployment };
+    const kept = { manifest: recordJson(manifest), delta, regions, deployment: this.#deployment };
     void this.#entries.put(planName(key), new TextEncoder().encode(JSON.stringify(kept)));
   }
 

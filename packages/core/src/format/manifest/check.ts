@@ -14,7 +14,6 @@ import {
   type Code,
   type Gzip,
   INLINE_BYTES_MAX,
-  inlineBytes,
   type Manifest,
   mayKeepHeader,
   STRIPE_BYTES_DEFAULT,
@@ -70,9 +69,7 @@ export function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undef
 }
 
 /** An inline object is one data shard that needs no chunk. */
-function checkInline({ k, m, bytes, stripeBytes }: Manifest, inline: string): void {
-  const padding = inline.endsWith("==") ? 2 : Number(inline.endsWith("="));
-  const length = (inline.length / 4) * 3 - padding;
+function checkInline({ k, m, bytes, stripeBytes }: Manifest, { length }: Uint8Array): void {
   if (length === bytes && bytes <= Math.min(INLINE_BYTES_MAX, stripeBytes) && k === 1 && m === 0) return;
   throw invalid(
     HAS_MESSAGES && `holds ${length} bytes inline in a ${k}+${m} code, ${bytes} in a 1+0 code are expected`,
@@ -177,8 +174,7 @@ export async function checkHashesSha256(m: Manifest, sha256: Sha256): Promise<vo
 
 /** Whether the version fits the content that the manifest describes. Without this, one key could claim another's. */
 export async function checkVersion(m: Manifest, sha256: Sha256): Promise<void> {
-  const content = inlineBytes(m);
-  if (content && toHex(await sha256(content)) !== m.sha256)
+  if (m.inline && toHex(await sha256(m.inline)) !== m.sha256)
     throw invalid(HAS_MESSAGES && `holds an inline object without the SHA-256 ${m.sha256} that is written in it`);
   const version = await versionOf(m, sha256);
   if (version === m.version) return;

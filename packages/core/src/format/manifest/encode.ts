@@ -1,14 +1,14 @@
 /** The bytes of a stored manifest: their limit and their CRC-32. */
 import { AgaroseError, HAS_MESSAGES } from "../../errors.ts";
 import { crc32 } from "../crc32.ts";
-import { MANIFEST_BYTES_MAX, type ManifestRecord } from "./manifest.ts";
+import { MANIFEST_BYTES_MAX, recordJson, type ManifestRecord } from "./manifest.ts";
 
 /**
  * The bytes of a manifest as they are stored: JSON whose last field is the CRC-32 of all bytes before it, so that a
  * damaged copy is known as one, and another region's is used. Throws MANIFEST_TOO_LARGE.
  */
 export function encodeManifest(record: ManifestRecord): Uint8Array {
-  const body = JSON.stringify(record).slice(0, -1);
+  const body = JSON.stringify(recordJson(record)).slice(0, -1);
   const bytes = new TextEncoder().encode(`${body},"crc32":"${checksum(new TextEncoder().encode(body))}"}`);
   refuseTooLarge(bytes.length);
   return bytes;

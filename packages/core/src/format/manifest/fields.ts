@@ -27,22 +27,26 @@ export const GENERATION_FIELDS: FieldChecks = {
 /** Fields of manifests. */
 export const FIELDS: FieldChecks = {
   ...GENERATION_FIELDS,
-  version: (value) => isText(value, ID),
+  version: isId,
   sha256: isSha256,
   bytes: isCount,
   // `checkCode` says more of it.
   stripeBytes: (value) => value !== undefined,
-  upload: (value) => isText(value, ID),
+  upload: isId,
   contentType: (value) => isHeaderValue("content-type", value),
   blockBytes: (value) => isCount(value, STRIPE_BYTES_MAX) && value > 0,
   hashesSha256: optional(isSha256),
   hashesRoot: optional(isSha256),
   requires: optional(areTexts),
-  inline: optional((value) => isText(value, /^[A-Za-z0-9+/]*={0,2}$/)),
+  inline: optional((value) => value instanceof Uint8Array),
   leaves: optional(areTexts),
   extra: optional(isExtra),
   missing: optional((value) => isListOf(value, (chunk) => isCount(chunk, CHUNKS_MAX))),
 };
+
+function isId(value: unknown): boolean {
+  return isText(value, ID);
+}
 
 function isSha256(value: unknown): boolean {
   return isText(value, SHA256);
@@ -55,7 +59,7 @@ function optional(isSound: (value: unknown) => boolean): (value: unknown) => boo
 function isExtra(value: unknown): boolean {
   const { upload, placement, sha256 } = (isRecord(value) ? value : {}) as Partial<Extra>;
   return (
-    isText(upload, ID) &&
+    isId(upload) &&
     areTexts(placement) &&
     areTexts(sha256, SHA256) &&
     placement.length > 0 &&

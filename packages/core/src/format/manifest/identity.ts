@@ -30,8 +30,11 @@ export async function shortHash(text: string, sha256: Sha256): Promise<string> {
   return toHex(await sha256(new TextEncoder().encode(text))).slice(0, 32);
 }
 
-/** The fields that a signature covers: all but the hashes, which `hashesRoot` covers, the signature and the CRC-32. */
+/**
+ * The fields that a signature covers: all but the hashes, which `hashesRoot` covers, an inline object, which `sha256`
+ * covers, the signature and the CRC-32.
+ */
 export function signedBytes(record: ManifestRecord): Uint8Array {
-  const { hashes: _hashes, signature: _signature, ...covered } = record as Manifest;
+  const { hashes: _hashes, inline: _inline, signature: _signature, ...covered } = record as Manifest;
   return new TextEncoder().encode(`agarose-manifest/2\n${canonicalJson(covered)}`);
 }

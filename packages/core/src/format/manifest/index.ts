@@ -25,6 +25,7 @@ export {
   type ManifestRecord,
   STRIPE_BYTES_DEFAULT,
   STRIPE_BYTES_MAX,
+  recordJson,
   type Tombstone,
 } from "./manifest.ts";
 export { checkPage, LeafList, PAGE_BYTES_MAX, pageRoot, PAGES_MAX, pageStripesOf } from "./pages.ts";

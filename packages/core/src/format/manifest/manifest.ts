@@ -5,7 +5,7 @@
 import type { Sha256 } from "../../ports.ts";
 import { chunkName } from "../key.ts";
 import type { Signature, SignatureCheck } from "../signature.ts";
-import { fromBase64 } from "../text.ts";
+import { toBase64 } from "../text.ts";
 
 /** The format this program writes, and the newest it reads. */
 export const FORMAT_VERSION = 2;
@@ -145,8 +145,8 @@ export interface Manifest extends Generation, Code {
   readonly missing?: readonly number[];
   /** Chunks beyond the n of the code, which are added and deleted under the same version. */
   readonly extra?: Extra;
-  /** Base64 of the object itself, which then has no chunks. */
-  readonly inline?: string;
+  /** The object itself, which then has no chunks. JSON has it as base64. */
+  readonly inline?: Uint8Array;
   /** Set where the object is encrypted. All else then describes what is stored: nothing of the plain content. */
   readonly encryption?: Encryption;
   /** Set where the object is compressed. `bytes` and `sha256` of the manifest are then those of its segments. */
@@ -202,9 +202,10 @@ export function chunkNameOf(manifest: Code & Pick<Manifest, "key" | "upload" | "
   return chunkName(key, isExtra ? extra.upload : upload, chunk);
 }
 
-/** The object itself where its manifest holds it; undefined for an object in chunks. */
-export function inlineBytes({ inline }: Manifest): Uint8Array | undefined {
-  return inline === undefined ? undefined : fromBase64(inline);
+/** The fields of a record for JSON, which has an inline object as base64. */
+export function recordJson(record: ManifestRecord): object {
+  const { inline } = record as Manifest;
+  return inline ? { ...record, inline: toBase64(inline) } : record;
 }
 
 /** The `hashes` entry of a stripe from its n hashes in chunk order. */

@@ -5,6 +5,7 @@
 import { HAS_MESSAGES } from "../../errors.ts";
 import { HAS_ENCRYPTION } from "../../features.ts";
 import { decodeUtf8 } from "../shape.ts";
+import { fromBase64 } from "../text.ts";
 import {
   checkCode,
   checkGzip,
@@ -30,7 +31,7 @@ export async function parseManifest(input: Uint8Array | string, expected: Expect
   refuseTooLarge(input.length);
   const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
   checkTrailer(bytes);
-  const { crc32: _crc32, ...fields } = parseJson(bytes) as { crc32?: unknown };
+  const { crc32: _crc32, ...fields } = parseJson(bytes);
   return checkRecord(fields, expected);
 }
 
@@ -51,15 +52,21 @@ function checkTrailer(bytes: Uint8Array): void {
   );
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+function parseJson(bytes: Uint8Array): { readonly crc32?: unknown; inline?: unknown } {
   try {
-    return JSON.parse(decodeUtf8(bytes)) as unknown;
+    const fields = JSON.parse(decodeUtf8(bytes)) as ReturnType<typeof parseJson>;
+    if (typeof fields.inline === "string") fields.inline = fromBase64(fields.inline);
+    return fields;
   } catch (error) {
-    throw invalid(HAS_MESSAGES && `is not JSON in UTF-8 (${bytes.length} bytes)`, {}, error);
+    throw invalid(
+      HAS_MESSAGES && `is not JSON in UTF-8, or its inline object is not base64 (${bytes.length} bytes)`,
+      {},
+      error,
+    );
   }
 }
 
-/** `parseManifest` for a manifest that is already parsed, as in a plan. A tombstone is MANIFEST_INVALID there. */
+/** `parseManifest` for one that is already parsed, as in a plan, and has an inline object as bytes. A tombstone is MANIFEST_INVALID there. */
 export async function checkManifest(json: unknown, expected: ExpectedManifest): Promise<Manifest> {
   const record = await checkRecord(json, expected);
   if (isTombstone(record)) throw invalid(HAS_MESSAGES && "is of an object that was removed");

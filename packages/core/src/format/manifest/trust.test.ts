@@ -15,7 +15,6 @@ import {
   type ManifestDraft,
 } from "./index.ts";
 import { signedBytes } from "./identity.ts";
-import { inlineBytes } from "./manifest.ts";
 import { acceptUnsigned, trustPublishers } from "../signature.ts";
 
 const options = { k: 2, m: 1, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"], sha256: systemSha256 };
@@ -135,19 +134,23 @@ describe("an inline object", () => {
     sha256: SMALL_SHA256,
     placement: [],
     hashes: [],
-    inline: btoa("a small object"),
+    inline: bytes,
     requires: ["inline"],
   };
 
   test("is carried by its manifest", async () => {
     const sealed = await sealManifest(inline, systemSha256);
     const parsed = (await parseManifest(encodeManifest(sealed), expected)) as Manifest;
-    expect(inlineBytes(parsed)).toEqual(bytes);
+    expect(parsed.inline).toEqual(bytes);
   });
 
   test("is refused when its bytes are not those that its SHA-256 names, signed or not", async () => {
     for (const sign of [undefined, publisher.sign]) {
-      const sealed = await sealManifest({ ...inline, inline: btoa("a small objecu") }, systemSha256, sign);
+      const sealed = await sealManifest(
+        { ...inline, inline: new TextEncoder().encode("a small objecu") },
+        systemSha256,
+        sign,
+      );
       for (const check of [
         () => checkManifest(sealed, expected),
         () => parseManifest(encodeManifest(sealed), expected),
@@ -160,8 +163,19 @@ describe("an inline object", () => {
     }
   });
 
+  test("is refused when it is not base64, or is missing", async () => {
+    const sealed = await sealManifest(inline, systemSha256);
+    const { inline: _, ...without } = sealed;
+    for (const wrong of [{ ...sealed, inline: "a small object!" }, { ...sealed, inline: 7 }, without]) {
+      expect((await rejectionOf(checkManifest(wrong, expected))).code).toBe("MANIFEST_INVALID");
+      const text = JSON.stringify(wrong).slice(0, -1);
+      const stored = `${text},"crc32":"${crc32(new TextEncoder().encode(text)).toString(16).padStart(8, "0")}"}`;
+      expect((await rejectionOf(parseManifest(stored, expected))).code).toBe("MANIFEST_INVALID");
+    }
+  });
+
   test("is refused when its length or its code contradicts the manifest", async () => {
-    for (const change of [{ bytes: 15 }, { k: 2 }, { m: 1 }, { inline: "x" }, { placement: ["a"] }]) {
+    for (const change of [{ bytes: 15 }, { k: 2 }, { m: 1 }, { inline: bytes.subarray(1) }, { placement: ["a"] }]) {
       const sealed = await sealManifest({ ...inline, ...change }, systemSha256);
       expect((await rejectionOf(checkManifest(sealed, expected))).code).toBe("MANIFEST_INVALID");
     }

@@ -47,7 +47,7 @@ function inlineDraft(next: Pick<ManifestRecord, "key" | "modified" | "generation
     sha256: hash("sha256", content),
     placement: [],
     requires: ["inline"],
-    inline: content.toString("base64"),
+    inline: content,
     hashes: [],
   };
 }

@@ -11,10 +11,13 @@ import { discard } from "./pop-call.ts";
 
 /** How long a plan may be used after it arrived, in milliseconds. */
 export const PLAN_TTL_MS = 60_000;
-/** Characters of hashes over all plans: 4 MiB hold the plans of 8,000 objects of 4 MiB, or of 30 GB in large ones. */
-export const CHARACTERS_MAX = 4 * 1024 * 1024;
-/** The memory of a plan without its hashes. */
-const PLAN_CHARACTERS = 1024;
+/**
+ * Bytes of hashes and inline objects over all plans: 4 MiB hold the plans of 8,000 objects of 4 MiB, of 30 GB in large
+ * ones, or of 300 inline objects of 12 kB.
+ */
+export const PLANS_BYTES_MAX = 4 * 1024 * 1024;
+/** The memory of a plan without its hashes and its content. */
+const PLAN_BYTES = 1024;
 /** A signature in its last seconds could expire on the way. */
 const EXPIRY_MARGIN_MS = 20_000;
 
@@ -29,7 +32,7 @@ export interface PlanStoreOptions {
 interface Entry {
   readonly plan: FullPlan;
   readonly atMs: number;
-  /** Characters of its hashes, a byte each, and what it takes beside them. */
+  /** Of its hashes, a byte a character, of its content if that is inline, and of the rest. */
   readonly bytes: number;
 }
 
@@ -39,7 +42,7 @@ interface Entry {
  */
 export class PlanStore {
   readonly #options: PlanStoreOptions;
-  readonly #plans = new ByteLru<Entry>(CHARACTERS_MAX);
+  readonly #plans = new ByteLru<Entry>(PLANS_BYTES_MAX);
   /** The public buckets of the latest plan, or of the configuration before the first plan. */
   regions: readonly PlanRegion[];
   /** How often plans were purged. A plan that was requested before a purge must not be remembered after it. */
@@ -97,7 +100,8 @@ export class PlanStore {
       return plan;
     }
     if (purges !== this.purges) return plan;
-    const bytes = PLAN_CHARACTERS + plan.manifest.hashes.join("").length;
+    const { hashes, inline = [] } = plan.manifest;
+    const bytes = PLAN_BYTES + hashes.join("").length + inline.length;
     this.#plans.set(key, { plan, atMs: clock.now(), bytes });
     if (HAS_STORE) this.#options.store?.learn(key, plan);
     return plan;

@@ -12,6 +12,7 @@ import type { Secrets } from "@agarose/core/encryption";
 import {
   BUNDLE_CONTENT_TYPE,
   encodeFrame,
+  encodePlan,
   FRAME_HEADER_BYTES,
   parseKey,
   stripeShape,
@@ -152,10 +153,9 @@ async function* planFrames(
       // A client asks once more for what the plan says is cached, and that request counts.
       const counts = isSent || cached.length === 0 ? () => count?.(key, token) : undefined;
       if (isSent) bytesLeft -= bodyBytes;
-      const text = new TextEncoder().encode(JSON.stringify(planned));
-      const frame = encodeFrame("plan", index, isSent ? manifest.k : 0, text);
+      const frame = encodePlan(planned, isSent ? manifest.k : 0, index);
       // A plan without its body is asked for once more, so its size must not keep it from coming with one.
-      if (frame.length > bytesLeft || (text.length > PLAN_BYTES_MAX && !isSent)) return { index, frames: [] };
+      if (frame.length > bytesLeft || (frame.length > PLAN_BYTES_MAX && !isSent)) return { index, frames: [] };
       bytesLeft -= frame.length;
       return {
         index,
