@@ -24,7 +24,7 @@ interface OriginObject {
 const CACHED_BYTES_MAX = 4 * 1024 * 1024;
 /** A copy in memory takes about so much beside its bytes and its key: many files of a site are tiny. */
 const ENTRY_BYTES = 500;
-/** How long the origin has for the head of an answer, and for all of a small object. */
+/** How long the origin has for the head of an answer, all of a small object, and the next part of a large one. */
 const PATIENCE_MS = 30_000;
 
 /** The kept facts of an object besides its bytes. */
@@ -96,13 +96,13 @@ async function originObject(
   return {
     shown: shownOf(key, head),
     async open({ start, end }) {
-      if (start === 0 && end === bytes) return exactly(response.body!, bytes, key);
+      if (start === 0 && end === bytes) return exactly(response.body!, bytes, key, within);
       await response.body?.cancel();
       const headers = { range: `bytes=${start}-${end - 1}`, "if-match": `"${version}"` };
       const part = await ask({ headers });
       const isSame = part.headers.get("etag") === `"${version}"`;
       if (part.status === 206 && isSame && part.headers.get("content-range") === `bytes ${start}-${end - 1}/${bytes}`) {
-        return exactly(part.body!, end - start, key);
+        return exactly(part.body!, end - start, key, within);
       }
       await part.body?.cancel();
       throw failed(key, `answered ${part.status} to a range of an object that it has just announced`);
@@ -173,12 +173,21 @@ function inMemory(key: string, head: Head, content: Uint8Array): OriginObject {
   return { shown: shownOf(key, head), open: (range) => Promise.resolve(bodyOf(range)) };
 }
 
-/** `body`, if it has exactly so many bytes. It errors otherwise, so that the answer is cut off and never ends early. */
-function exactly(body: ReadableStream<Uint8Array>, bytes: number, key: string): ReadableStream<Uint8Array> {
+/**
+ * `body`, if it has exactly so many bytes. It errors otherwise, so that the answer is cut off and never ends early.
+ *
+ * @param within limits how long the origin may be silent; what the client takes between two parts does not count.
+ */
+function exactly(
+  body: ReadableStream<Uint8Array>,
+  bytes: number,
+  key: string,
+  within: <T>(work: Promise<T>) => Promise<T>,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let left = bytes;
   const next = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
-    const result = await reader.read();
+    const result = await within(reader.read());
     left -= result.value?.length ?? 0;
     if (left < 0 || (result.done && left > 0))
       throw failed(key, `sent other than the ${bytes} bytes that it announced`);
