@@ -8,6 +8,8 @@ import type { Clock } from "@agarose/core";
 import { orUndefined } from "@agarose/core/async";
 
 const DEADLINE_MS = 200;
+/** An exchange waits for its puts, and a purge for its deletes. */
+const CHANGE_DEADLINE_MS = 30_000;
 const CACHE_NAME = "agarose";
 
 const hosts = new WeakMap<object, string>();
@@ -60,17 +62,25 @@ export class FrontCache {
     return orUndefined(found, DEADLINE_MS, this.#clock);
   }
 
-  /** Stores bytes for `ttlSeconds`. Never rejects: without this cache, a read falls back to KV or the buckets. */
+  /**
+   * Stores bytes for `ttlSeconds`. Resolves after 30 s at most and never rejects: without this cache, a read falls back
+   * to KV or the buckets.
+   */
   async put(name: string, bytes: Uint8Array, ttlSeconds: number): Promise<void> {
     const headers = { "cache-control": `max-age=${ttlSeconds}`, "content-length": String(bytes.length) };
-    await this.#with(name, (cache, url) =>
+    const putting = this.#with(name, (cache, url) =>
       cache.put(url, new Response(bytes as Uint8Array<ArrayBuffer>, { headers })),
-    ).catch(() => {});
+    );
+    await orUndefined(putting, CHANGE_DEADLINE_MS, this.#clock);
   }
 
-  /** Removes a name. Never rejects: an entry expires by its own age. */
+  /** Removes a name. Resolves after 30 s at most and never rejects: an entry expires by its own age. */
   async delete(name: string): Promise<void> {
-    await this.#with(name, (cache, url) => cache.delete(url)).catch(() => {});
+    await orUndefined(
+      this.#with(name, (cache, url) => cache.delete(url)),
+      CHANGE_DEADLINE_MS,
+      this.#clock,
+    );
   }
 
   /** Cache keys are URLs. */
