@@ -32,11 +32,12 @@ function cacheWith(put: () => Promise<void>, get: (name: string) => Promise<Arra
     onTimed: () => {},
   };
   const cache = new ChunkCache(front, clock, MEMORY_BYTES);
+  const { connections } = context;
   const read = async (stripe: number): Promise<number> => {
     const { frames } = await cache.read("0".repeat(32), stripe, [0], context);
     return frames[0]?.payload.length ?? 0;
   };
-  return { clock, puts, later, read };
+  return { clock, connections, puts, later, read };
 }
 
 describe("a put into the Cache API", () => {
@@ -67,6 +68,17 @@ test("a KV that hangs delays a read by its deadline once, not by each stripe, an
   await clock.advance(5_000);
   get.mockImplementation(() => chunkZero("chunks:0:9"));
   expect(await read(9)).toBe(BYTES.length);
+});
+
+test("a KV that hangs gives its connections back to the buckets", async () => {
+  const { clock, connections, read } = cacheWith(
+    async () => {},
+    () => new Promise(() => {}),
+  );
+  const reads = Array.from({ length: 16 }, (_, stripe) => read(stripe));
+  await clock.advance(KV_DEADLINE_MS);
+  expect(connections.load).toBe(0);
+  expect(new Set(await Promise.all(reads))).toEqual(new Set([0]));
 });
 
 test("memory holds as many values as it has bytes, the most recent ones", async () => {

@@ -11,6 +11,7 @@ import { ByteLru } from "@agarose/core/read";
 import type { Connections } from "../runtime/connections.ts";
 import type { ValueStore } from "../runtime/storage-ports.ts";
 import type { FrontCache } from "./front-cache.ts";
+import { PutsInFlight } from "./puts-in-flight.ts";
 
 /** The parts of an invocation that the cache needs. */
 export interface CacheContext {
@@ -41,16 +42,6 @@ const OPERATIONS_PER_READ = 3;
 /** The Cache API answers for so long after KV has. */
 export const FRONT_TTL_SECONDS = 3_600;
 const NOTHING: CachedStripe = { value: new Uint8Array(0), bytes: 0, frames: [] };
-/** Bytes in flight into the Cache API; a later read puts what exceeds them. */
-const PUTS_BYTES_MAX = 16 * 1024 * 1024;
-/** A put that takes longer died with its invocation. */
-const PUT_MS_MAX = 30_000;
-
-interface PutInFlight {
-  readonly done: Promise<void>;
-  readonly bytes: number;
-  readonly sinceMs: number;
-}
 
 /** The chunk cache as one isolate sees it. */
 export class ChunkCache {
@@ -60,8 +51,8 @@ export class ChunkCache {
   readonly #memory: ByteLru<CachedStripe>;
   /** The data shards of values in memory, where a read has verified them. */
   readonly #verified = new WeakMap<CachedStripe, readonly Uint8Array[]>();
-  /** Puts in flight: a delete must wait for them. */
-  readonly #putsInFront = new Map<string, PutInFlight>();
+  /** A delete must wait for them. */
+  readonly #putsInFront: PutsInFlight;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
   /** @param memoryBytes for hot values. */
@@ -69,6 +60,7 @@ export class ChunkCache {
     this.#memory = new ByteLru(memoryBytes);
     this.#frontCache = frontCache;
     this.#clock = clock;
+    this.#putsInFront = new PutsInFlight(clock);
   }
 
   get counters(): Readonly<ChunkCacheCounters> {
@@ -161,40 +153,29 @@ export class ChunkCache {
     const name = nameWith(version, stripe, chunks);
     this.#memory.delete(name);
     const put = this.#putsInFront.get(name);
-    if (put) await orUndefined(put.done, KV_DEADLINE_MS, this.#clock);
+    if (put) await orUndefined(put, KV_DEADLINE_MS, this.#clock);
     await this.#frontCache.delete(name);
   }
 
   async #putInFront(name: string, bytes: Uint8Array): Promise<void> {
-    // A put holds its bytes until it ends, and reads may be faster than puts.
-    if (this.#bytesInFlight() + bytes.length > PUTS_BYTES_MAX) return;
-    const done = this.#frontCache.put(name, bytes, FRONT_TTL_SECONDS);
-    const put: PutInFlight = { done, bytes: bytes.length, sinceMs: this.#clock.now() };
-    this.#putsInFront.set(name, put);
-    await done;
-    if (this.#putsInFront.get(name) === put) this.#putsInFront.delete(name);
-  }
-
-  /** Forgets puts that died with their invocation. */
-  #bytesInFlight(): number {
-    let bytes = 0;
-    for (const [name, put] of this.#putsInFront) {
-      if (this.#clock.now() - put.sinceMs > PUT_MS_MAX) this.#putsInFront.delete(name);
-      else bytes += put.bytes;
-    }
-    return bytes;
+    if (!this.#putsInFront.hasRoom(bytes.length)) return;
+    await this.#putsInFront.add(name, bytes.length, this.#frontCache.put(name, bytes, FRONT_TTL_SECONDS));
   }
 
   /** Resolves to KV's answer, or to undefined when KV fails, hangs or did so within the last five seconds. */
   async #readKv(name: string, { kv, connections }: CacheContext): Promise<{ value: ArrayBuffer | null } | undefined> {
-    if (this.#clock.now() < this.#pausedUntilMs) return undefined;
-    const reading = connections.run(async () => ({ value: await kv.get(name, "arrayBuffer") }));
-    const answer = await orUndefined(reading, KV_DEADLINE_MS, this.#clock);
-    if (!answer) {
-      this.#counters.kvFailures++;
-      this.#pausedUntilMs = this.#clock.now() + PAUSE_MS;
-    }
-    return answer;
+    const get = async (): Promise<{ value: ArrayBuffer | null }> => ({ value: await kv.get(name, "arrayBuffer") });
+    const ask = async (): Promise<{ value: ArrayBuffer | null } | undefined> => {
+      if (this.#clock.now() < this.#pausedUntilMs) return undefined;
+      const answer = await orUndefined(get(), KV_DEADLINE_MS, this.#clock);
+      if (!answer) {
+        this.#counters.kvFailures++;
+        this.#pausedUntilMs = this.#clock.now() + PAUSE_MS;
+      }
+      return answer;
+    };
+    // A KV that hangs must not keep connections, which the buckets need, and waiting for one must not take longer.
+    return orUndefined(connections.run(ask), KV_DEADLINE_MS, this.#clock);
   }
 
   /** Returns the frames of a value. A malformed value counts as empty: truncated, or of another stripe. */

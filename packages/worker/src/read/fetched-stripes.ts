@@ -8,6 +8,7 @@ import type { Clock } from "@agarose/core";
 import { encodeFrame, isRecord, parseFrames, stripeCount, type Frame, type Manifest } from "@agarose/core/format";
 import { nameWith, type CacheContext } from "./chunk-cache.ts";
 import type { FrontCache } from "./front-cache.ts";
+import { PutsInFlight } from "./puts-in-flight.ts";
 
 /** Five periods of a minute. */
 export const KEPT_SECONDS = 300;
@@ -16,8 +17,6 @@ const AGAIN_MS = 600_000;
 const NOTED_MAX = 4_096;
 /** A get, or a put. */
 const OPERATIONS = 1;
-/** Bytes on their way into the Cache API: a put holds them until it ends. */
-const PUTS_BYTES_MAX = 16 * 1024 * 1024;
 /** The name of the list of objects that exchanges have kept, and how often an isolate looks at it. */
 const LIST_NAME = "probable";
 const LIST_MS = 2_000;
@@ -36,7 +35,7 @@ export class FetchedStripes {
   readonly #isUsed: boolean;
   /** Oldest first. */
   readonly #noted = new Map<string, Noted>();
-  #bytesInFlight = 0;
+  readonly #puts: PutsInFlight;
   /** By version: until when it is kept whole, in milliseconds since 1970. */
   #listed: ReadonlyMap<string, number> = new Map();
   #listedMs = Number.NEGATIVE_INFINITY;
@@ -52,6 +51,7 @@ export class FetchedStripes {
     this.#clock = clock;
     this.#now = now;
     this.#isUsed = isUsed;
+    this.#puts = new PutsInFlight(clock);
   }
 
   /** Notes that a read has got the data shards of a stripe from buckets, and keeps them from the second read on. */
@@ -62,7 +62,7 @@ export class FetchedStripes {
     const isKnown = noted !== undefined && nowMs < noted.untilMs;
     if (isKnown && noted.state !== "read") return;
     const bytes = data.reduce((sum, shard) => sum + shard.length, 0);
-    const isKept = isKnown && this.#bytesInFlight + bytes <= PUTS_BYTES_MAX && spend(OPERATIONS);
+    const isKept = isKnown && this.#puts.hasRoom(bytes) && spend(OPERATIONS);
     this.#set(name, isKept ? "being kept" : "read", nowMs + (isKept ? KEPT_SECONDS * 1_000 : AGAIN_MS));
     if (isKept) waitUntil(this.#keep(version, stripe, data, bytes));
   }
@@ -140,15 +140,10 @@ export class FetchedStripes {
   }
 
   async #keep(version: string, stripe: number, data: readonly Uint8Array[], bytes: number): Promise<void> {
-    this.#bytesInFlight += bytes;
-    try {
-      await this.keep(version, stripe, data);
-      const name = nameOf(version, stripe, data.length);
-      const noted = this.#noted.get(name);
-      if (noted) this.#set(name, "kept", noted.untilMs);
-    } finally {
-      this.#bytesInFlight -= bytes;
-    }
+    const name = nameOf(version, stripe, data.length);
+    await this.#puts.add(name, bytes, this.keep(version, stripe, data));
+    const noted = this.#noted.get(name);
+    if (noted) this.#set(name, "kept", noted.untilMs);
   }
 
   #set(name: string, state: Noted["state"], untilMs: number): void {
