@@ -15,7 +15,7 @@ import { fillParts, fillStripe } from "./stripe-fill.ts";
 /** An exchange starts no new fill after this. */
 const WORK_MS = 4_000;
 /** An exchange that takes longer counts as killed. */
-const LEASE_MS = 20_000;
+export const EXCHANGE_LEASE_MS = 20_000;
 /** The most that one exchange adds. */
 const ADDED_BYTES_MAX = 64 * 2 ** 20;
 const STRIPES_AT_ONCE = 6;
@@ -34,7 +34,7 @@ export async function runExchange(
   kept: Map<string, number>,
 ): Promise<ExchangeReport | undefined> {
   const { state, cache, system } = context;
-  const snapshot = await state.beginPeriod(system.now(), LEASE_MS);
+  const snapshot = await state.beginPeriod(system.now(), EXCHANGE_LEASE_MS);
   if (!snapshot) return undefined;
   const startMs = system.clock.now();
   const { books, errors } = openBooks(context, snapshot);

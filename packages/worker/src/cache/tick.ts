@@ -4,6 +4,7 @@
  * `PopState` lives where LOCATION says, so periods run in it.
  */
 import { systemSha256 } from "@agarose/core";
+import { orUndefined } from "@agarose/core/async";
 import type { Manifest } from "@agarose/core/format";
 import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
 import { log } from "../runtime/log.ts";
@@ -19,7 +20,7 @@ import type { Configuration } from "./configuration.ts";
 import { PopState } from "./pop-state.ts";
 import { popState } from "./pop-state-stub.ts";
 import { parseCacheSettings, pricesOf } from "./cache-settings.ts";
-import { runExchange } from "./exchange.ts";
+import { EXCHANGE_LEASE_MS, runExchange } from "./exchange.ts";
 import { runPeriod } from "./period.ts";
 import { PlannerKeeper } from "./planner-keeper.ts";
 import type { PeriodContext } from "./period-context.ts";
@@ -68,11 +69,11 @@ export class PeriodicPopState extends PopState {
     const env = continent === undefined ? this.#env : forContinent(this.#env, continent);
     const host = this.host();
     if (host !== undefined) recordHost(env, host);
-    // An exchange holds the lease of a period for a second.
+    // An exchange holds the lease of a period for a second. One that hangs must not hold up all periods.
     const onTurn = async ({ peers }: OwnTurn): Promise<void> => {
       this.#peers = peers;
       this.#isInPeriod = true;
-      await this.#exchange;
+      await orUndefined(this.#exchange, EXCHANGE_LEASE_MS, isolateOf(env).clock);
     };
     try {
       await this.#period(env, onTurn);
