@@ -66,7 +66,10 @@ function parseJson(bytes: Uint8Array): { readonly crc32?: unknown; inline?: unkn
   }
 }
 
-/** `parseManifest` for one that is already parsed, as in a plan, and has an inline object as bytes. A tombstone is MANIFEST_INVALID there. */
+/**
+ * `parseManifest` for one that is already parsed, as in a plan, and has an inline object as bytes. A tombstone is
+ * MANIFEST_INVALID there.
+ */
 export async function checkManifest(json: unknown, expected: ExpectedManifest): Promise<Manifest> {
   const record = await checkRecord(json, expected);
   if (isTombstone(record)) throw invalid(HAS_MESSAGES && "is of an object that was removed");
