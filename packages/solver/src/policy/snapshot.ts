@@ -126,6 +126,6 @@ export class SnapshotReader {
 /** FNV-1a: enough against truncation and mix-ups. Snapshots come from a trusted store. */
 function checksum(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
-  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
   return hash >>> 0;
 }

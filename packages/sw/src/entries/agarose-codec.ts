@@ -8,7 +8,7 @@ import { CODEC_VERSION } from "../common/worker-files.ts";
 import type { CodecScope } from "../worker/imported-codec.ts";
 
 async function webAssembly(): Promise<RowsDecoder> {
-  const bytes = Uint8Array.from(relaxed, (character) => character.charCodeAt(0));
+  const bytes = new Uint8Array(relaxed.length).map((_, index) => relaxed.charCodeAt(index));
   // Without relaxed SIMD the module is not valid here; the same with plain swizzles is, wherever there is SIMD at all.
   const { instance } = await WebAssembly.instantiate(bytes).catch(() =>
     WebAssembly.instantiate(withPlainSwizzle(bytes)),
