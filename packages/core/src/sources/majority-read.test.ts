@@ -1,11 +1,17 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
 import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
 import { sampleObject, toyHash } from "../../test/objects/sample-object.ts";
 import { SimulatedClock } from "../../test/simulated-clock.ts";
 import { acceptUnsigned } from "../format/signature.ts";
-import { encodeManifest, sealManifest, sealTombstone, type ManifestDraft } from "../format/manifest/index.ts";
-import { readMajority, type MajorityReadOptions } from "./majority-read.ts";
+import {
+  encodeManifest,
+  sealManifest,
+  sealTombstone,
+  type Manifest,
+  type ManifestDraft,
+} from "../format/manifest/index.ts";
+import { readMajority, type MajorityRead, type MajorityReadOptions } from "./majority-read.ts";
 
 const REGIONS = ["near", "middle", "far"];
 const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 100, stripeBytes: 100, regions: REGIONS });
@@ -40,7 +46,8 @@ async function read(answers: readonly Answer[] | Answers, options: Partial<Major
   const outcome = await clock.run(reading.catch((error: unknown) => rejectionOf(Promise.reject(error))));
   expect(clock.pendingTimers).toBe(0);
   for (const { init } of network.requests) expect(init.signal!.aborted).toBe(true);
-  return { outcome, hosts: network.hosts(), ms: clock.now() };
+  const conditions = network.requests.map(({ init }) => init.headers?.["if-none-match"]);
+  return { outcome, hosts: network.hosts(), conditions, ms: clock.now() };
 }
 
 test("asks as many regions as a majority has, at once, and no more where they agree", async () => {
@@ -178,4 +185,40 @@ test("of five regions, three that agree settle it, however the others differ", a
 test("an abort of the caller ends it", async () => {
   const signal = AbortSignal.abort();
   expect((await read([v5, v5, v5], { signal })).outcome).toMatchObject({ code: "ABORTED" });
+});
+
+describe("a manifest that the caller knows", () => {
+  const tags = new Map(REGIONS.map((name) => [`https://${name}/bucket`, `"${name} 5"`]));
+  const known = { manifest: { ...manifest, generation: 5, upload: "5".padStart(32, "0") }, tags };
+  const SAME: Answer = { status: 304, headers: { etag: '"anything"' }, ms: 50 };
+
+  test("comes once from each region, which gives it a tag, and then only as a 304", async () => {
+    const tagged = (name: string): Answer => ({ ...(v5 as object), status: 200, headers: { etag: `"${name} 5"` } });
+    const first = (await read([tagged("near"), tagged("middle"), v5])).outcome as MajorityRead;
+    expect(first.tags).toEqual(new Map([...tags].slice(0, 2)));
+    const again = { manifest: first.record as Manifest, tags: first.tags! };
+    const { outcome, conditions } = await read([SAME, SAME, v5], { known: again });
+    expect(outcome).toEqual({ record: first.record, behind: [], tags: first.tags });
+    expect(conditions).toEqual(['"near 5"', '"middle 5"']);
+  });
+
+  test("is replaced by a newer one that a majority has, and the region that still has it is behind", async () => {
+    const newer: Answer = { ...(v6 as object), status: 200, headers: { etag: '"6"' } };
+    const { outcome } = await read([SAME, newer, newer], { known });
+    expect(outcome).toMatchObject({ record: { generation: 6 }, behind: ["near"] });
+    const others = [...tags.keys()].slice(1);
+    expect((outcome as MajorityRead).tags).toEqual(new Map(others.map((url) => [url, '"6"'])));
+  });
+
+  test("is not taken from a region that has never sent it, and a weak tag is none", async () => {
+    const weak: Answer = { ...(v5 as object), status: 200, headers: { etag: 'W/"5"' } };
+    const { outcome, conditions } = await read([SAME, weak, weak], { known: { ...known, tags: new Map() } });
+    expect(outcome).toMatchObject({ record: { generation: 5 }, behind: [], tags: new Map() });
+    expect(conditions).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("is gone where a majority has removed it", async () => {
+    expect((await read([SAME, removed, removed], { known })).outcome).toMatchObject({ record: { deleted: true } });
+    expect((await read([SAME, ABSENT, ABSENT], { known })).outcome).toEqual({ record: undefined, behind: [] });
+  });
 });

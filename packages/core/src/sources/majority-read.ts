@@ -11,6 +11,7 @@ import { isTombstone, parseManifest, type Manifest, type ManifestRecord } from "
 import { hedgeAfterMs } from "../latency.ts";
 import { deniedByMost, fetchRecord, isUnusable } from "./manifest-source.ts";
 import type { FindManifestOptions, ManifestSourceRegion } from "./manifest-source.ts";
+import type { FetchPort } from "../ports.ts";
 import { UNWANTED } from "./source.ts";
 import type { FailedAttempt } from "./staggered-race.ts";
 
@@ -18,6 +19,8 @@ import type { FailedAttempt } from "./staggered-race.ts";
 export interface MajorityReadOptions extends Omit<FindManifestOptions, "generationMin"> {
   /** Names that manifests may use for regions, if they are more than those of `regions`: former names. */
   readonly names?: readonly string[];
+  /** A manifest that regions sent before. One that still has those bytes answers 304, without sending them again. */
+  readonly known?: KnownManifest | undefined;
   /**
    * Called with the first sound manifest, before a majority has confirmed it. A reader may request chunks by it, but
    * must not show any byte of them yet.
@@ -27,12 +30,20 @@ export interface MajorityReadOptions extends Omit<FindManifestOptions, "generati
   readonly onRequest?: (region: string, ms: number, isAnswered: boolean) => void;
 }
 
+/** A manifest that the caller has, with the entity tags that regions gave it, by their URL. */
+export interface KnownManifest {
+  readonly manifest: Manifest;
+  readonly tags: ReadonlyMap<string, string>;
+}
+
 /** The record that a majority of the regions holds. */
 export interface MajorityRead {
   /** A manifest or a tombstone; undefined when a majority has never heard of the key. */
   readonly record: ManifestRecord | undefined;
   /** Regions that answered with something older. Not all regions are asked, so there may be more. */
   readonly behind: readonly string[];
+  /** The strong entity tags of the copies of `record`, by the URL of their regions. */
+  readonly tags?: KnownManifest["tags"];
 }
 
 /** The time that all regions together may take by default. */
@@ -46,7 +57,9 @@ const DOUBT_MS_MAX = 1_000;
 interface Vote {
   readonly region: string;
   readonly record: ManifestRecord | undefined;
+  /** Undefined also for a region that has what the caller has. */
   readonly bytes: Uint8Array | undefined;
+  readonly tag: readonly [url: string, tag: string] | undefined;
   /** Of a region that says 403 for what is absent. */
   readonly isDenied: boolean;
 }
@@ -107,17 +120,29 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
       );
   };
   const vote = async (region: ManifestSourceRegion): Promise<Vote> => {
+    const known = options.known?.tags.get(region.url);
+    let tag = known;
+    let isKnown = false;
+    const fetch: FetchPort = async (url, init) => {
+      const response = await options.fetch(url, known ? { ...init, headers: { "if-none-match": known } } : init);
+      isKnown = known !== undefined && response.status === 304;
+      if (!isKnown) tag = response.headers.get("etag") ?? undefined;
+      return response;
+    };
     const own = { region: region.name, isDenied: false };
+    // A weak tag does not stand for the bytes.
+    const tagOf = (): Vote["tag"] => (tag?.startsWith('"') ? [region.url, tag] : undefined);
     try {
-      const bytes = await fetchRecord(key, region, { ...options, signal: stop.signal });
+      const bytes = await fetchRecord(key, region, { ...options, fetch, signal: stop.signal });
       // Bytes that another region has sent need not be checked twice.
       const same = votes.find((other) => other.bytes && areEqual(other.bytes, bytes));
       const record = same?.record ?? (await parseManifest(bytes, { ...options, key, regions: names }));
-      return { ...own, record, bytes };
+      return { ...own, record, bytes, tag: tagOf() };
     } catch (cause) {
+      if (isKnown) return { ...own, record: options.known!.manifest, bytes: undefined, tag: tagOf() };
       const error = toAgaroseError(cause, "SOURCE_FAILED");
       if (error.code !== "OBJECT_NOT_FOUND") throw error;
-      return { ...own, record: undefined, bytes: undefined, isDenied: error.details["status"] === 403 };
+      return { ...own, record: undefined, bytes: undefined, tag: undefined, isDenied: error.details["status"] === 403 };
     }
   };
   const settle = (region: ManifestSourceRegion): void => {
@@ -160,7 +185,8 @@ function agreed(
   const { record } = most[0]!;
   if (!record && most.every(({ isDenied }) => isDenied)) throw deniedByMost(key, most.length, regions);
   const behind = votes.filter((vote) => generationOf(vote.record) < generationOf(record));
-  return { record, behind: behind.map(({ region }) => region) };
+  const tags = new Map(most.flatMap(({ tag }) => (tag ? [tag] : [])));
+  return { record, behind: behind.map(({ region }) => region), ...(record && { tags }) };
 }
 
 /** The votes for what most regions have voted for. Of two that are as large, the newer one. */

@@ -1,6 +1,7 @@
 import { AgaroseError, systemClock, systemSha256 } from "@agarose/core";
 import { acceptUnsigned, encodeHashes, sealManifest, type Manifest, type ManifestDraft } from "@agarose/core/format";
 import { describe, expect, test, vi } from "vitest";
+import type { KnownManifest } from "@agarose/core/sources";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore, type Consistency } from "./manifest-store.ts";
 
@@ -50,13 +51,21 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   const background: Promise<unknown>[] = [];
   const lookups: string[] = [];
   const generationsMin: number[] = [];
+  const knownGenerations: (number | undefined)[] = [];
   let isMajority = true;
   let answer: (key: string, consistency: Consistency) => Promise<Manifest> = readManifest;
   const context = {
-    async find(key: string, generationMin: number, consistency: Consistency) {
+    async find(key: string, generationMin: number, consistency: Consistency, known?: KnownManifest) {
       lookups.push(`${consistency} ${key}`);
       generationsMin.push(generationMin);
-      return { manifest: await answer(key, consistency), isConfirmed: consistency === "strong" && isMajority };
+      knownGenerations.push(known?.manifest.generation);
+      const found = await answer(key, consistency);
+      const isConfirmed = consistency === "strong" && isMajority;
+      return {
+        manifest: found,
+        isConfirmed,
+        ...(isConfirmed && { tags: new Map([["https://a", `"${found.generation}"`]]) }),
+      };
     },
     waitUntil: (promise: Promise<unknown>) => void background.push(promise),
     later: (task: () => Promise<unknown>) => void background.push(task().catch(() => {})),
@@ -64,6 +73,7 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   return {
     lookups,
     generationsMin,
+    knownGenerations,
     get: (key: string) => store.get(key, context),
     /** The same by a client that may look no more keys up. */
     getLimited: (key: string) => store.get(key, { ...context, find: () => Promise.reject(LIMITED) }),
@@ -91,6 +101,29 @@ test("a manifest is looked up and confirmed once within its time to live, and re
   time.ms = 60_000;
   await get("x");
   expect(lookups).toEqual(["eventual x", "strong x", "strong x"]);
+});
+
+test.each([
+  ["alone", noCache],
+  ["with a Cache API", fakeCache()],
+])("regions that have confirmed a manifest are asked whether they still have it, %s", async (_name, cache) => {
+  const time = { ms: 0 };
+  const { get, knownGenerations, answerWith, loseMajority, settled } = isolate(cache, time);
+  await get("x");
+  await settled();
+  answerWith((key) => manifest(key, 2));
+  for (const ms of [60_000, 120_000]) {
+    time.ms = ms;
+    expect((await get("x")).generation).toBe(2);
+  }
+  expect(knownGenerations).toEqual([undefined, undefined, 1, 2]);
+  loseMajority();
+  for (const ms of [180_000, 200_000]) {
+    time.ms = ms;
+    await get("x");
+    await settled();
+  }
+  expect(knownGenerations.slice(4, 6), "no region has confirmed the last one").toEqual([2, undefined]);
 });
 
 test("from half of its time on, a read renews a manifest beside itself, once, and no read waits for that", async () => {

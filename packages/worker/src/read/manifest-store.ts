@@ -22,6 +22,7 @@ import {
   type Manifest,
 } from "@agarose/core/format";
 import { ByteLru } from "@agarose/core/read";
+import type { KnownManifest } from "@agarose/core/sources";
 import type { FrontCache } from "./front-cache.ts";
 
 /** Dependencies of a store. A manifest is used for `ttlSeconds` after it was read from a bucket. */
@@ -35,12 +36,17 @@ interface ManifestStoreOptions extends Pick<ExpectedManifest, "trust" | "sha256"
 }
 
 /** The parts of its invocation that a lookup needs. */
-interface LookupContext {
+export interface LookupContext {
   /**
    * Finds the manifest in the buckets, none older than `generationMin`: what a majority has, or the first sound one.
-   * Rejects as `findManifest` does.
+   * `known` is the one in memory, which a region need not send again. Rejects as `findManifest` does.
    */
-  readonly find: (key: string, generationMin: number, consistency: Consistency) => Promise<FoundManifest>;
+  readonly find: (
+    key: string,
+    generationMin: number,
+    consistency: Consistency,
+    known?: KnownManifest,
+  ) => Promise<FoundManifest>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   /** Runs `task`, which no read waits for, when it does not hold up the requests of reads. */
   readonly later: (task: () => Promise<unknown>) => void;
@@ -50,6 +56,8 @@ interface LookupContext {
 export interface FoundManifest {
   readonly manifest: Manifest;
   readonly isConfirmed: boolean;
+  /** Of the copies that confirm it. */
+  readonly tags?: KnownManifest["tags"] | undefined;
 }
 
 /** In S3's words: the newest version that a majority of the regions has, or perhaps one before it. */
@@ -87,6 +95,7 @@ interface Entry {
   readonly expiresMs: number;
   /** From then on a read renews it in the background. */
   readonly renewMs: number;
+  readonly tags?: KnownManifest["tags"] | undefined;
 }
 
 /** Finds manifests by key, and remembers them within bounds of memory. */
@@ -220,7 +229,9 @@ export class ManifestStore {
       const manifest = await parseManifest(text, { key, regions, trust, sha256 });
       // An isolate that had not seen the newest one may have written it.
       if (isTombstone(manifest) || manifest.generation < this.#newestSeen(key)) return undefined;
-      return { manifest, bytes: text.length, expiresMs, renewMs: expiresMs - ttlSeconds * 500 };
+      const held = this.#entries.get(key);
+      const tags = held?.manifest.generation === manifest.generation ? held.tags : undefined;
+      return { manifest, bytes: text.length, expiresMs, renewMs: expiresMs - ttlSeconds * 500, tags };
     } catch {
       return undefined;
     }
@@ -233,11 +244,14 @@ export class ManifestStore {
     const generationMin = this.#newestSeen(key);
     // The version may be replaced from this moment on.
     const sinceMs = now();
-    const { manifest, isConfirmed } = await find(key, generationMin, consistency).catch((error: unknown) => {
+    const held = this.#entries.get(key);
+    const known = held?.tags && { manifest: held.manifest, tags: held.tags };
+    const found = await find(key, generationMin, consistency, known).catch((error: unknown) => {
       const { code, details } = toAgaroseError(error);
       if (code === "OBJECT_NOT_FOUND") this.#noteAbsent(key, Number(details["generation"] ?? 0), waitUntil);
       throw error;
     });
+    const { manifest, isConfirmed, tags } = found;
     // Another lookup was faster, and at a region that knew more.
     const isOvertaken = manifest.generation >= generationMin && manifest.generation < this.#newestSeen(key);
     if (isOvertaken) return this.#newest(key);
@@ -248,7 +262,7 @@ export class ManifestStore {
     const text = encodeManifest(manifest);
     const heldMs = Math.min(ttlSeconds * 1000, isConfirmed ? Number.POSITIVE_INFINITY : UNCONFIRMED_MS_MAX);
     const expiresMs = sinceMs + heldMs;
-    this.#entries.set(key, { manifest, bytes: text.length, expiresMs, renewMs: sinceMs + heldMs / 2 });
+    this.#entries.set(key, { manifest, bytes: text.length, expiresMs, renewMs: sinceMs + heldMs / 2, tags });
     const { generation } = manifest;
     if (consistency === "eventual" && heldMs > 0) later(() => this.#fromBuckets(key, context, "strong"));
     waitUntil(this.#store(key, { text, expiresMs, generation }, Math.max(ttlSeconds, KEEP_SECONDS)));

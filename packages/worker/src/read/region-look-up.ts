@@ -8,6 +8,8 @@ import {
   readMajority,
   type SourceHealth,
   type FindManifestOptions,
+  type KnownManifest,
+  type MajorityReadOptions,
 } from "@agarose/core/sources";
 import type { RegionEstimate } from "@agarose/solver/planner";
 import { withTimeout } from "../runtime/async.ts";
@@ -40,6 +42,7 @@ export async function lookUp(
   generationMin: number,
   consistency: Consistency,
   options: RegionLookUp,
+  known?: KnownManifest,
 ): Promise<FoundManifest> {
   const { fetch, sha256, trust, clock, estimates, breakers, laggards, traffic } = options;
   const regions = options.regions.map(({ name, popUrl }) => {
@@ -64,7 +67,7 @@ export async function lookUp(
       if (traffic.unusableManifest(region, code)) log("warn", "manifest not used", { region, key, code });
     },
   };
-  const found = consistency === "strong" ? ofMajority(key, finding, options) : firstOf(key, finding);
+  const found = consistency === "strong" ? ofMajority(key, { ...finding, known }, options) : firstOf(key, finding);
   try {
     return await withTimeout(found, LOOK_UP_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);
   } finally {
@@ -78,7 +81,7 @@ export async function lookUp(
  */
 async function ofMajority(
   key: string,
-  finding: FindManifestOptions,
+  finding: FindManifestOptions & Pick<MajorityReadOptions, "known">,
   { laggards, traffic, onBehind }: RegionLookUp,
 ): Promise<FoundManifest> {
   const note = (behind: readonly string[]): void => {
@@ -92,9 +95,9 @@ async function ofMajority(
     const buckets = [...new Map(finding.regions.map((region) => [region.url, region])).values()];
     const names = finding.regions.map(({ name }) => name);
     // A region with a former name is there twice, and has one vote.
-    const { record, behind } = await readMajority(key, { ...finding, regions: buckets, names });
+    const { record, behind, tags } = await readMajority(key, { ...finding, regions: buckets, names });
     note(behind);
-    if (record && !isTombstone(record)) return { manifest: record, isConfirmed: true };
+    if (record && !isTombstone(record)) return { manifest: record, isConfirmed: true, tags };
     throw new AgaroseError("OBJECT_NOT_FOUND", `a majority of the regions has no object ${JSON.stringify(key)}`, {
       key,
       ...(record && { generation: record.generation }),

@@ -20,7 +20,7 @@ import type { Configuration } from "../cache/configuration.ts";
 import { popState } from "../cache/pop-state-stub.ts";
 import type { CacheContext } from "../read/chunk-cache.ts";
 import { isolateOf, type Bindings, type Isolate } from "./isolate.ts";
-import type { Consistency, FoundManifest } from "../read/manifest-store.ts";
+import type { FoundManifest, LookupContext } from "../read/manifest-store.ts";
 import { lookUp } from "../read/region-look-up.ts";
 import type { ReadSettings } from "../read/read-settings.ts";
 
@@ -40,6 +40,9 @@ interface InvocationOptions {
   /** The trace of the request, which requests to peers continue. */
   readonly trace?: Trace | undefined;
 }
+
+/** The arguments of a look-up in the buckets. */
+type Wanted = Parameters<LookupContext["find"]>;
 
 /** One invocation. */
 export class Invocation {
@@ -126,8 +129,7 @@ export class Invocation {
   /** Resolves to the manifest of `key`. Rejects as `ManifestStore.get` does, and with RATE_LIMITED. */
   async manifest(key: string, options: { refetch?: boolean } = {}): Promise<Manifest> {
     const context = {
-      find: (wanted: string, generationMin: number, consistency: Consistency) =>
-        this.#findManifest(wanted, generationMin, consistency),
+      find: (...wanted: Wanted) => this.#findManifest(...wanted),
       waitUntil: this.waitUntil,
       later: (task: () => Promise<unknown>) => this.#runLater(task),
     };
@@ -162,13 +164,13 @@ export class Invocation {
     this.waitUntil(run().catch(() => {}));
   }
 
-  async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
+  async #findManifest(...wanted: Wanted): Promise<FoundManifest> {
     const { misses, settings } = this.isolate;
     if (misses.isBlocked(this.#client)) {
       throw new AgaroseError("RATE_LIMITED", "this client has requested too many missing keys: retry later");
     }
     try {
-      return await this.#askRegions(key, generationMin, consistency);
+      return await this.#askRegions(...wanted);
     } catch (error) {
       const { code } = toAgaroseError(error);
       // The origin may have it.
@@ -182,10 +184,10 @@ export class Invocation {
     this.waitUntil(this.isolate.misses.spend(this.#client, this.env.MISS_LIMIT));
   }
 
-  async #askRegions(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
+  async #askRegions(...[key, generationMin, consistency, known]: Wanted): Promise<FoundManifest> {
     const { regions: estimates } = await this.configuration();
     const { settings, clock, traffic, breakers, laggards, trust } = this.isolate;
-    return lookUp(key, generationMin, consistency, {
+    const options = {
       regions: settings.regions,
       estimates,
       fetch: this.fetch,
@@ -195,11 +197,12 @@ export class Invocation {
       breakers,
       laggards,
       traffic,
-      onBehind: (regions) => {
-        const reported = popState(this.env).behind([{ key, regions }]);
+      onBehind: (behind: readonly string[]) => {
+        const reported = popState(this.env).behind([{ key, regions: behind }]);
         this.waitUntil(Promise.resolve(reported).catch(() => {}));
       },
-    });
+    };
+    return lookUp(key, generationMin, consistency, options, known);
   }
 }
 
