@@ -68,8 +68,12 @@ export function orUndefined<T>(
 ): Promise<T | undefined> {
   return new Promise((resolve) => {
     const leave = (): void => resolve(undefined);
+    const cancel = clock.after(ms, leave);
     const stay = whenAborted(signal, leave);
-    within(promise, ms, clock, leave).then(resolve, leave).finally(stay);
+    promise.then(resolve, leave).finally(() => {
+      cancel();
+      stay();
+    });
   });
 }
 
