@@ -187,6 +187,20 @@ test("an abort of the caller ends it", async () => {
   expect((await read([v5, v5, v5], { signal })).outcome).toMatchObject({ code: "ABORTED" });
 });
 
+test("a region that is asked because the others disagree gets its expected time, however late that is", async () => {
+  const after = (answer: Answer, ms: number): Answer => ({ ...(answer as object), status: 200, ms });
+  // Of five regions, two have missed the removal, and one more is asked after each answer.
+  const answers = { a: after(v5, 110), b: after(removed, 110), c: after(v5, 145), d: after(removed, 140), e: removed };
+  for (const ms of [50, 150, 200]) {
+    const { outcome, hosts } = await read({ ...answers, e: after(removed, ms) });
+    expect(outcome, `${ms} ms`).toMatchObject({ record: { deleted: true } });
+    expect(hosts).toEqual(["a", "b", "c", "d", "e"]);
+  }
+  // Its expected time is 230 ms.
+  const late = await read({ ...answers, e: after(removed, 300) });
+  expect(late.outcome).toMatchObject({ code: "READ_UNCERTAIN" });
+});
+
 describe("a manifest that the caller knows", () => {
   const tags = new Map(REGIONS.map((name) => [`https://${name}/bucket`, `"${name} 5"`]));
   const known = { manifest: { ...manifest, generation: 5, upload: "5".padStart(32, "0") }, tags };

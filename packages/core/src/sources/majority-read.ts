@@ -49,7 +49,8 @@ export interface MajorityRead {
 /** The time that all regions together may take by default. */
 const TIMEOUT_MS_DEFAULT = 10_000;
 /**
- * Once a majority has answered without agreeing, or none can answer, the others get their expected time, at most this.
+ * Once a majority has answered without agreeing, or none can answer, each of the others gets its expected time, and all
+ * together at most this.
  */
 const DOUBT_MS_MAX = 1_000;
 
@@ -87,14 +88,27 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
   const stop = new AbortController();
   const cancels: (() => void)[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<readonly Vote[]>();
-  let isDoubted = false;
+  let doubtedMs: number | undefined;
+  let cancelDoubt = (): void => {};
+  let doubtEndMs = Number.NEGATIVE_INFINITY;
 
   const giveUp = (): void => reject(verdict(key, needed, regions, votes, failures));
   const onAbort = (): void => reject(toAgaroseError(signal!.reason, "ABORTED"));
+  /** Gives up once `awaited` have had their expected time, and no sooner than before. */
+  const waitFor = (awaited: Iterable<ManifestSourceRegion>): void => {
+    if (doubtedMs === undefined) return;
+    const expectedMs = Math.max(0, ...[...awaited].map(({ latency }) => hedgeAfterMs(latency)));
+    const endMs = Math.min(doubtedMs + DOUBT_MS_MAX, clock.now() + expectedMs);
+    if (endMs <= doubtEndMs) return;
+    cancelDoubt();
+    doubtEndMs = endMs;
+    cancelDoubt = clock.after(Math.max(0, endMs - clock.now()), giveUp);
+  };
   const start = (): void => {
     const region = waiting.shift();
     if (!region) return;
     running.add(region);
+    waitFor([region]);
     const startedMs = clock.now();
     const cancelHedge = clock.after(hedgeAfterMs(region.latency), () => {
       late.add(region);
@@ -155,10 +169,9 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
     if (hopes === 0) return giveUp();
     const atOnce = isHopeless ? regions.length : needed - most.length;
     while (waiting.length > 0 && running.size - late.size < atOnce) start();
-    if (isDoubted || (!isHopeless && votes.length + unusable(failures).length < needed)) return;
-    isDoubted = true;
-    const expectedMs = [...running].map(({ latency }) => hedgeAfterMs(latency));
-    cancels.push(clock.after(Math.min(DOUBT_MS_MAX, Math.max(0, ...expectedMs)), giveUp));
+    if (doubtedMs !== undefined || (!isHopeless && votes.length + unusable(failures).length < needed)) return;
+    doubtedMs = clock.now();
+    waitFor(running);
   };
 
   signal?.addEventListener("abort", onAbort, { once: true });
@@ -170,7 +183,7 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
   } finally {
     signal?.removeEventListener("abort", onAbort);
     waiting.length = 0;
-    for (const cancel of cancels) cancel();
+    for (const cancel of [...cancels, cancelDoubt]) cancel();
     stop.abort(UNWANTED);
   }
 }
