@@ -12,13 +12,14 @@ import { SourceHealth } from "@agarose/core/sources";
 import { seededRandom } from "@agarose/solver/random";
 import { Traffic } from "../../src/http/traffic.ts";
 import { FrontCache } from "../../src/read/front-cache.ts";
-import { ManifestStore, type Consistency, type FoundManifest } from "../../src/read/manifest-store.ts";
+import { ManifestStore, type FoundManifest, type LookupContext } from "../../src/read/manifest-store.ts";
 import { lookUp, LOOK_UP_MS } from "../../src/read/region-look-up.ts";
 import { CircuitBreakers } from "../../src/regions/circuit-breakers.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
 /** A mistake that the check must find. */
-export type Mutant = "renews by the first region" | "keeps manifests twice as long";
+export type Mutant =
+  "renews by the first region" | "keeps manifests twice as long" | "takes any answer to a condition for a 304";
 
 /** The outcome of one history. */
 export interface HistoryReport {
@@ -31,6 +32,8 @@ export interface HistoryReport {
   readonly unknown: number;
   /** Look-ups that no majority answered. */
   readonly unconfirmed: number;
+  /** Answers of regions that still had the manifest that an isolate held. */
+  readonly unchanged: number;
   readonly died: number;
   /** The first broken promise, with what happened before it; undefined for none. */
   readonly violation: string | undefined;
@@ -106,7 +109,7 @@ class History {
   #soundSinceMs = Number.POSITIVE_INFINITY;
   /** The range of all clocks so far. */
   #aheadMs = { least: 0, most: 0 };
-  #counts = { reads: 0, bound: 0, stale: 0, unknown: 0, died: 0 };
+  #counts = { reads: 0, bound: 0, stale: 0, unknown: 0, unchanged: 0, died: 0 };
   #violation: string | undefined;
 
   constructor(seed: number, mutant: Mutant | undefined) {
@@ -191,23 +194,29 @@ class History {
         if (Number.isFinite(this.#soundSinceMs)) this.#soundSinceMs = this.#time.now();
       });
     }
-    const find = async (key: string, generationMin: number, wanted: Consistency): Promise<FoundManifest> => {
+    const find: LookupContext["find"] = async (key, generationMin, wanted, known): Promise<FoundManifest> => {
       const isFirst = this.#mutant === "renews by the first region";
       const beganMs = this.#time.now();
       invocation.isLooking++;
       const found = await settledOf(
-        lookUp(key, generationMin, isFirst ? "eventual" : wanted, {
-          regions: this.#regions.map(({ name }) => ({ name, popUrl: `https://${name}` })),
-          estimates: this.#regions.map(({ name, usualMs }) => ({ name, meanMs: usualMs, sdMs: 10, down: false })),
-          fetch: this.#fetch,
-          sha256,
-          trust: acceptUnsigned,
-          clock: this.#time,
-          breakers: memory.breakers,
-          laggards: memory.laggards,
-          traffic: this.#traffic,
-          onBehind: () => {},
-        }),
+        lookUp(
+          key,
+          generationMin,
+          isFirst ? "eventual" : wanted,
+          {
+            regions: this.#regions.map(({ name }) => ({ name, popUrl: `https://${name}` })),
+            estimates: this.#regions.map(({ name, usualMs }) => ({ name, meanMs: usualMs, sdMs: 10, down: false })),
+            fetch: this.#fetch,
+            sha256,
+            trust: acceptUnsigned,
+            clock: this.#time,
+            breakers: memory.breakers,
+            laggards: memory.laggards,
+            traffic: this.#traffic,
+            onBehind: () => {},
+          },
+          known,
+        ),
       );
       if (invocation.isDead) await new Promise(() => {});
       invocation.isLooking--;
@@ -223,7 +232,7 @@ class History {
     this.#check({ name: isolate.name, memory, shown }, "value" in outcome ? outcome.value.generation : error!.code);
   }
 
-  readonly #fetch: FetchPort = async (url, { signal }) => {
+  readonly #fetch: FetchPort = async (url, { signal, headers }) => {
     const region = this.#regions.find(({ name }) => new URL(url).hostname === name)!;
     const abort = new Promise<never>((_, reject) => {
       signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
@@ -235,7 +244,14 @@ class History {
     if (region.state === "hangs") return abort;
     const { record } = region;
     await Promise.race([this.#time.sleep(half), abort]);
-    return new Response(record?.bytes as Uint8Array<ArrayBuffer> | undefined, { status: record ? 200 : 404 });
+    if (!record) return new Response(null, { status: 404 });
+    const etag = `"${record.generation}"`;
+    const condition = headers?.["if-none-match"];
+    if (condition === etag || (condition && this.#mutant === "takes any answer to a condition for a 304")) {
+      this.#counts.unchanged++;
+      return new Response(null, { status: 304 });
+    }
+    return new Response(record.bytes as Uint8Array<ArrayBuffer>, { headers: { etag } });
   };
 
   // --- everything else -------------------------------------------------------------------------------------------

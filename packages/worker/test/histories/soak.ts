@@ -6,7 +6,7 @@
 import { playHistory } from "./pop-history.ts";
 
 const [count = 1_000, first = 1] = process.argv.slice(2).map(Number);
-const sums = { reads: 0, bound: 0, stale: 0, unknown: 0, unconfirmed: 0, died: 0 };
+const sums = { reads: 0, bound: 0, stale: 0, unknown: 0, unconfirmed: 0, unchanged: 0, died: 0 };
 const startMs = performance.now();
 for (let seed = first; seed < first + count; seed++) {
   const report = await playHistory(seed);
