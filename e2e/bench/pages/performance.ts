@@ -157,13 +157,14 @@ async function pageRows(
   isText: boolean,
 ): Promise<string[][]> {
   const rows: string[][] = [];
+  const rounds = options.quick ? 1 : PAGE_ROUNDS;
   await inWorld(CODES[0], { ...options, files: 0, cacheBytes: PAGE_CACHE_BYTES }, async (contest) => {
-    const sets = Array.from({ length: PAGE_LINES.length * PAGE_ROUNDS }, (_, index) => `page-${index}/`);
+    const sets = Array.from({ length: PAGE_LINES.length * rounds }, (_, index) => `page-${index}/`);
     await contest.storePage(sets, files, isText);
     for (const cache of ["uncached", "cached"]) {
       for (const [index, mbit] of PAGE_LINES.entries()) {
         await contest.world.client.throttle(mbit);
-        const folders = sets.slice(index * PAGE_ROUNDS, (index + 1) * PAGE_ROUNDS);
+        const folders = sets.slice(index * rounds, (index + 1) * rounds);
         rows.push([`${mbit} Mbit/s`, cache, ...(await contest.page(folders))]);
       }
       if (cache === "uncached") await contest.cachePage(sets);

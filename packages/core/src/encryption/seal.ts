@@ -1,5 +1,6 @@
 /** Writes encrypted objects: the `encryption` of a manifest. Cells are encrypted by `CellCipher`. */
 import type { Encryption, Manifest } from "../format/manifest/manifest.ts";
+import { toBase64 } from "../format/text.ts";
 import { type CellCipher, type CellOwner } from "./cells.ts";
 import { CIPHER } from "./encryption.ts";
 import { sealDataKey, type Secret } from "./secrets.ts";
@@ -33,5 +34,5 @@ export async function sealEncryption(input: SealInput): Promise<Encryption> {
   padded.set(text);
   const encrypted = await cipher.encryptProperties(padded);
   const sealed = await sealDataKey(dataKey, secret, owner, nonce);
-  return { cipher: CIPHER, ...sealed, properties: btoa(Array.from(encrypted, (b) => String.fromCharCode(b)).join("")) };
+  return { cipher: CIPHER, ...sealed, properties: toBase64(encrypted) };
 }

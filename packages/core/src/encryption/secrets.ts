@@ -6,7 +6,7 @@ import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { concat } from "../format/hash-tree.ts";
 import type { Encryption } from "../format/manifest/manifest.ts";
 import { isText } from "../format/shape.ts";
-import { fromBase64, toHex } from "../format/text.ts";
+import { fromBase64, toBase64, toHex } from "../format/text.ts";
 import { systemSha256 } from "../ports.ts";
 import { boundText, decryptAes, encryptAes, importAes, type CellOwner } from "./cells.ts";
 import { decryptionFailed, encryptionOf, type EncryptedManifest } from "./encryption.ts";
@@ -130,7 +130,7 @@ export async function sealDataKey(
   nonce: Uint8Array,
 ): Promise<Pick<Encryption, "secret" | "dataKey">> {
   const encrypted = await encryptAes(key, nonce, boundText("data-key", owner), dataKey);
-  return { secret: id, dataKey: btoa(String.fromCharCode(...nonce, ...encrypted)) };
+  return { secret: id, dataKey: toBase64(concat([nonce, encrypted])) };
 }
 
 async function openDataKey(text: string, { key }: Secret, owner: EncryptedManifest): Promise<Uint8Array> {

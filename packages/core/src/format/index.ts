@@ -16,7 +16,7 @@ export {
   objectUrl,
   parseKey,
 } from "./key.ts";
-export { fromBase64, toHex } from "./text.ts";
+export { fromBase64, toBase64, toHex } from "./text.ts";
 
 // Manifests, stripes and placement.
 export * from "./manifest/index.ts";

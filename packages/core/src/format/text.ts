@@ -9,9 +9,15 @@ export function fromBase64(base64: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Base64 of at most some 64 KiB, because all bytes become arguments of one call. */
+/** Bytes that are arguments of one call: an engine has a limit. */
+const ARGUMENTS = 16 * 1024;
+
+/** Returns the base64 of `bytes`. */
 export function toBase64(bytes: Uint8Array): string {
-  return btoa(Reflect.apply(String.fromCharCode, undefined, bytes) as string);
+  let text = "";
+  for (let at = 0; at < bytes.length; at += ARGUMENTS)
+    text += String.fromCharCode(...bytes.subarray(at, at + ARGUMENTS));
+  return btoa(text);
 }
 
 /** Returns two lower-case hexadecimal digits per byte. */

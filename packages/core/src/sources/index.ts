@@ -9,7 +9,7 @@ export { readChecked } from "./body.ts";
 
 // Manifests.
 export { findManifest, isUnusable, type FindManifestOptions, type ManifestSourceRegion } from "./manifest-source.ts";
-export { readMajority, type KnownManifest, type MajorityRead, type MajorityReadOptions } from "./majority-read.ts";
+export { readMajority, type TaggedManifest, type MajorityRead, type MajorityReadOptions } from "./majority-read.ts";
 export { staggeredRace, type Attempt, type FailedAttempt, type RaceOptions } from "./staggered-race.ts";
 
 // Latency and health of sources.

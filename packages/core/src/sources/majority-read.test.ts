@@ -224,9 +224,9 @@ describe("a manifest that the caller knows", () => {
     expect((outcome as MajorityRead).tags).toEqual(new Map(others.map((url) => [url, '"6"'])));
   });
 
-  test("is not taken from a region that has never sent it, and a weak tag is none", async () => {
-    const weak: Answer = { ...(v5 as object), status: 200, headers: { etag: 'W/"5"' } };
-    const { outcome, conditions } = await read([SAME, weak, weak], { known: { ...known, tags: new Map() } });
+  test("is not taken from a region that has never sent it, and a weak or an empty tag is none", async () => {
+    const [weak, empty] = ['W/"5"', '""'].map((etag) => ({ ...(v5 as object), status: 200, headers: { etag } }));
+    const { outcome, conditions } = await read([SAME, weak!, empty!], { known: { ...known, tags: new Map() } });
     expect(outcome).toMatchObject({ record: { generation: 5 }, behind: [], tags: new Map() });
     expect(conditions).toEqual([undefined, undefined, undefined]);
   });

@@ -20,7 +20,7 @@ export interface MajorityReadOptions extends Omit<FindManifestOptions, "generati
   /** Names that manifests may use for regions, if they are more than those of `regions`: former names. */
   readonly names?: readonly string[];
   /** A manifest that regions sent before. One that still has those bytes answers 304, without sending them again. */
-  readonly known?: KnownManifest | undefined;
+  readonly known?: TaggedManifest | undefined;
   /**
    * Called with the first sound manifest, before a majority has confirmed it. A reader may request chunks by it, but
    * must not show any byte of them yet.
@@ -31,7 +31,7 @@ export interface MajorityReadOptions extends Omit<FindManifestOptions, "generati
 }
 
 /** A manifest that the caller has, with the entity tags that regions gave it, by their URL. */
-export interface KnownManifest {
+export interface TaggedManifest {
   readonly manifest: Manifest;
   readonly tags: ReadonlyMap<string, string>;
 }
@@ -43,7 +43,7 @@ export interface MajorityRead {
   /** Regions that answered with something older. Not all regions are asked, so there may be more. */
   readonly behind: readonly string[];
   /** The strong entity tags of the copies of `record`, by the URL of their regions. */
-  readonly tags?: KnownManifest["tags"];
+  readonly tags?: TaggedManifest["tags"];
 }
 
 /** The time that all regions together may take by default. */
@@ -53,6 +53,9 @@ const TIMEOUT_MS_DEFAULT = 10_000;
  * together at most this.
  */
 const DOUBT_MS_MAX = 1_000;
+
+/** A weak tag does not stand for the bytes, and an empty one for nothing. */
+const STRONG_TAG = /^"[^"]+"$/;
 
 /** A region's answer that can be counted. */
 interface Vote {
@@ -144,8 +147,7 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
       return response;
     };
     const own = { region: region.name, isDenied: false };
-    // A weak tag does not stand for the bytes.
-    const tagOf = (): Vote["tag"] => (tag?.startsWith('"') ? [region.url, tag] : undefined);
+    const tagOf = (): Vote["tag"] => (tag && STRONG_TAG.test(tag) ? [region.url, tag] : undefined);
     try {
       const bytes = await fetchRecord(key, region, { ...options, fetch, signal: stop.signal });
       // Bytes that another region has sent need not be checked twice.

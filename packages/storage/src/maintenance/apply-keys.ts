@@ -8,10 +8,10 @@ import { succeeds } from "@agarose/core/async";
 import { sealDataKey } from "@agarose/core/encryption";
 import {
   acceptUnsigned,
+  areSame,
   encodeManifest,
   isTombstone,
   parseManifest,
-  recordJson,
   refuseTooLarge,
   sealManifest,
   type Manifest,
@@ -142,8 +142,7 @@ function secretIdOf(record: ManifestRecord): string | undefined {
  * manifest must hold the same, and they must be a majority.
  */
 function refuseDispute(newest: ManifestRecord, { regions }: Survey): void {
-  const text = JSON.stringify(recordJson(newest));
-  const same = regions.filter(({ record }) => record && JSON.stringify(recordJson(record)) === text);
+  const same = regions.filter(({ record }) => areSame(record, newest));
   const dissent = regions.filter((region) => region.bytes !== undefined && !same.includes(region));
   if (dissent.length === 0 && same.length >= majorityOf(regions)) return;
   const version = isTombstone(newest) ? "(removed)" : newest.version;

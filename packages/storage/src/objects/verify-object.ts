@@ -2,10 +2,10 @@
 import { createHash } from "node:crypto";
 import { AgaroseError, toAgaroseError, type FetchedResponse } from "@agarose/core";
 import {
+  areSame,
   chunkBytes,
   chunkNameOf,
   chunkRegions,
-  encodeManifest,
   HASH_BYTES,
   hashShard,
   isFunctional,
@@ -219,8 +219,7 @@ function verdictOf(region: RegionManifest, newest: ManifestRecord | undefined): 
       ...(problem && { problem: `${problem.code}: ${problem.message}` }),
     };
   }
-  if (newest && Buffer.from(encodeManifest(record)).equals(encodeManifest(newest)))
-    return { region: name, state: "sound" };
+  if (areSame(record, newest)) return { region: name, state: "sound" };
   const what = isTombstone(record) ? "a tombstone" : `version ${record.version}`;
   return { region: name, state: "stale", problem: `${what} of generation ${record.generation}, ${record.modified}` };
 }

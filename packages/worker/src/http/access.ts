@@ -6,6 +6,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { Secrets } from "@agarose/core/encryption";
+import { fromBase64 } from "@agarose/core/format";
 import * as v from "valibot";
 import { equalSecrets, fromHex, hmacKey, verify } from "../runtime/crypto.ts";
 import { json, parseVariables, secret, type Parsed } from "../runtime/variables.ts";
@@ -124,8 +125,7 @@ const BASIC = /^Basic ((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{
 /** The password that a browser has asked its user for, behind a name that is ignored. */
 function passwordOf(authorization = ""): string {
   const [, coded = ""] = BASIC.exec(authorization) ?? [];
-  const bytes = Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0));
-  return /:(.*)/s.exec(new TextDecoder().decode(bytes))?.[1] ?? "";
+  return /:(.*)/s.exec(new TextDecoder().decode(fromBase64(coded)))?.[1] ?? "";
 }
 
 /** Resolves to what is wrong with the signature, or to undefined when nothing is. */

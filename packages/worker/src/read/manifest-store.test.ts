@@ -1,7 +1,7 @@
 import { AgaroseError, systemClock, systemSha256 } from "@agarose/core";
 import { acceptUnsigned, encodeHashes, sealManifest, type Manifest, type ManifestDraft } from "@agarose/core/format";
 import { describe, expect, test, vi } from "vitest";
-import type { KnownManifest } from "@agarose/core/sources";
+import type { TaggedManifest } from "@agarose/core/sources";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore, type Consistency } from "./manifest-store.ts";
 
@@ -55,7 +55,7 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   let isMajority = true;
   let answer: (key: string, consistency: Consistency) => Promise<Manifest> = readManifest;
   const context = {
-    async find(key: string, generationMin: number, consistency: Consistency, known?: KnownManifest) {
+    async find(key: string, generationMin: number, consistency: Consistency, known?: TaggedManifest) {
       lookups.push(`${consistency} ${key}`);
       generationsMin.push(generationMin);
       knownGenerations.push(known?.manifest.generation);

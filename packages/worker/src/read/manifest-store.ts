@@ -22,7 +22,7 @@ import {
   type Manifest,
 } from "@agarose/core/format";
 import { ByteLru } from "@agarose/core/read";
-import type { KnownManifest } from "@agarose/core/sources";
+import type { TaggedManifest } from "@agarose/core/sources";
 import type { FrontCache } from "./front-cache.ts";
 
 /** Dependencies of a store. A manifest is used for `ttlSeconds` after it was read from a bucket. */
@@ -45,7 +45,7 @@ export interface LookupContext {
     key: string,
     generationMin: number,
     consistency: Consistency,
-    known?: KnownManifest,
+    known?: TaggedManifest,
   ) => Promise<FoundManifest>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   /** Runs `task`, which no read waits for, when it does not hold up the requests of reads. */
@@ -57,7 +57,7 @@ export interface FoundManifest {
   readonly manifest: Manifest;
   readonly isConfirmed: boolean;
   /** Of the copies that confirm it. */
-  readonly tags?: KnownManifest["tags"] | undefined;
+  readonly tags?: TaggedManifest["tags"] | undefined;
 }
 
 /** In S3's words: the newest version that a majority of the regions has, or perhaps one before it. */
@@ -84,6 +84,8 @@ const ABSENT_MS_MAX = 10_000;
 const ABSENT_BYTES_MAX = 2 * 1024 * 1024;
 /** Generations of removed objects. */
 const REMOVED_BYTES_MAX = 1024 * 1024;
+/** The memory of the entity tag of one region. */
+const TAG_BYTES = 100;
 /** The head of a manifest in the Cache API: when it expires, and the newest generation seen, as float64. */
 const HEAD_BYTES = 16;
 
@@ -95,7 +97,7 @@ interface Entry {
   readonly expiresMs: number;
   /** From then on a read renews it in the background. */
   readonly renewMs: number;
-  readonly tags?: KnownManifest["tags"] | undefined;
+  readonly tags?: TaggedManifest["tags"] | undefined;
 }
 
 /** Finds manifests by key, and remembers them within bounds of memory. */
@@ -231,7 +233,7 @@ export class ManifestStore {
       if (isTombstone(manifest) || manifest.generation < this.#newestSeen(key)) return undefined;
       const held = this.#entries.get(key);
       const tags = held?.manifest.generation === manifest.generation ? held.tags : undefined;
-      return { manifest, bytes: text.length, expiresMs, renewMs: expiresMs - ttlSeconds * 500, tags };
+      return { manifest, bytes: bytesOf(text, tags), expiresMs, renewMs: expiresMs - ttlSeconds * 500, tags };
     } catch {
       return undefined;
     }
@@ -262,7 +264,7 @@ export class ManifestStore {
     const text = encodeManifest(manifest);
     const heldMs = Math.min(ttlSeconds * 1000, isConfirmed ? Number.POSITIVE_INFINITY : UNCONFIRMED_MS_MAX);
     const expiresMs = sinceMs + heldMs;
-    this.#entries.set(key, { manifest, bytes: text.length, expiresMs, renewMs: sinceMs + heldMs / 2, tags });
+    this.#entries.set(key, { manifest, bytes: bytesOf(text, tags), expiresMs, renewMs: sinceMs + heldMs / 2, tags });
     const { generation } = manifest;
     if (consistency === "eventual" && heldMs > 0) later(() => this.#fromBuckets(key, context, "strong"));
     waitUntil(this.#store(key, { text, expiresMs, generation }, Math.max(ttlSeconds, KEEP_SECONDS)));
@@ -342,4 +344,9 @@ export function isUnreachable(error: unknown): boolean {
 
 function cacheName(key: string): string {
   return `manifests/${encodeKey(key)}`;
+}
+
+/** The memory of an entry. */
+function bytesOf(text: Uint8Array, tags: Entry["tags"]): number {
+  return text.length + TAG_BYTES * (tags?.size ?? 0);
 }

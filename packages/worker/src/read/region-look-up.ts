@@ -8,7 +8,7 @@ import {
   readMajority,
   type SourceHealth,
   type FindManifestOptions,
-  type KnownManifest,
+  type TaggedManifest,
   type MajorityReadOptions,
 } from "@agarose/core/sources";
 import type { RegionEstimate } from "@agarose/solver/planner";
@@ -42,7 +42,7 @@ export async function lookUp(
   generationMin: number,
   consistency: Consistency,
   options: RegionLookUp,
-  known?: KnownManifest,
+  known?: TaggedManifest,
 ): Promise<FoundManifest> {
   const { fetch, sha256, trust, clock, estimates, breakers, laggards, traffic } = options;
   const regions = options.regions.map(({ name, popUrl }) => {

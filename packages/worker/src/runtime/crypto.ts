@@ -1,6 +1,7 @@
 /**
  * WebCrypto in the few forms that the Worker uses: HMAC-SHA-256, SHA-256, hex, base64url and constant-time comparison.
  */
+import { toBase64 } from "@agarose/core/format";
 
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 const encoder = new TextEncoder();
@@ -43,8 +44,5 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
 
 /** Returns base64url (RFC 4648, section 5) without padding. */
 export function toBase64url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replace(/=+$/, "");
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }

@@ -4,6 +4,7 @@ export { type CodedStripe, codeStripe } from "./code-stripe.ts";
 export { encodeManifest, refuseTooLarge } from "./encode.ts";
 export { versionText } from "./identity.ts";
 export {
+  areSame,
   chunkNameOf,
   chunkRegions,
   CHUNKS_MAX,

@@ -3,6 +3,7 @@
  * them.
  */
 import type { Sha256 } from "../../ports.ts";
+import { concat } from "../hash-tree.ts";
 import { chunkName } from "../key.ts";
 import type { Signature, SignatureCheck } from "../signature.ts";
 import { toBase64 } from "../text.ts";
@@ -202,6 +203,11 @@ export function chunkNameOf(manifest: Code & Pick<Manifest, "key" | "upload" | "
   return chunkName(key, isExtra ? extra.upload : upload, chunk);
 }
 
+/** Whether two records are the same in every field. */
+export function areSame(a: ManifestRecord | undefined, b: ManifestRecord | undefined): boolean {
+  return a !== undefined && b !== undefined && JSON.stringify(recordJson(a)) === JSON.stringify(recordJson(b));
+}
+
 /** The fields of a record for JSON, which has an inline object as base64. */
 export function recordJson(record: ManifestRecord): object {
   const { inline } = record as Manifest;
@@ -210,5 +216,5 @@ export function recordJson(record: ManifestRecord): object {
 
 /** The `hashes` entry of a stripe from its n hashes in chunk order. */
 export function encodeHashes(hashes: readonly Uint8Array[]): string {
-  return btoa(hashes.map((hash) => String.fromCharCode(...hash)).join(""));
+  return toBase64(concat(hashes));
 }

@@ -16,6 +16,7 @@ import {
   FRAME_HEADER_BYTES,
   parseKey,
   stripeShape,
+  toBase64,
   type Manifest,
 } from "@agarose/core/format";
 import { isSmall, SMALL_BYTES_MAX } from "@agarose/core/read";
@@ -74,7 +75,7 @@ export async function planFor(
 /** The data key of an encrypted object, where the PoP has its secret: else the client may have it. */
 async function dataKeyIn(manifest: Manifest, secrets: Secrets): Promise<{ readonly dataKey?: string }> {
   const dataKey = manifest.encryption && (await secrets.dataKeyOf(manifest).catch(() => undefined));
-  return dataKey ? { dataKey: btoa(String.fromCharCode(...dataKey)) } : {};
+  return dataKey ? { dataKey: toBase64(dataKey) } : {};
 }
 
 /** Answers with a bundle of plans. Throws REQUEST_INVALID or KEY_INVALID. */
