@@ -210,24 +210,28 @@ export class LineClient {
     }
   }
 
-  /** Reads a range. The consumer takes nothing for `pauseMs` when a third has come. */
+  /** Reads a range, or the whole object. The consumer takes nothing for `pauseMs` when a third has come. */
   async read(
     start: number,
     end: number,
     {
       signal,
       isOrdered = true,
+      isRange = start > 0 || end < this.#object.manifest.bytes,
       delta = 1,
       pauseMs = 0,
-    }: { signal?: AbortSignal; isOrdered?: boolean; delta?: number; pauseMs?: number } = {},
+    }: { signal?: AbortSignal; isOrdered?: boolean; isRange?: boolean; delta?: number; pauseMs?: number } = {},
   ): Promise<LineRead> {
     const { clock } = this.#network;
     const { manifest } = this.#object;
     const startMs = clock.now();
-    const range = { start, end };
     const ports = { clock, random: () => 0.5, sha256, codec: async () => referenceCodec };
     const context = isOrdered ? { ...ports, line: this.line } : ports;
-    const target = { manifest, sources: this.#sources(Math.ceil(manifest.stripeBytes / manifest.k)), range };
+    const target = {
+      manifest,
+      sources: this.#sources(Math.ceil(manifest.stripeBytes / manifest.k)),
+      ...(isRange && { range: { start, end } }),
+    };
     const policy = { delta: this.budget.delta(delta), hedge: this.budget.hedge };
     const { body } = await openRead({ ...target, ...(signal && { signal }) }, context, policy, {
       onRequest: (record) => this.#onRequest(record),

@@ -70,6 +70,26 @@ export function orderedReads(tier: "fast" | "slow"): void {
     },
   );
 
+  test.runIf(tier === "fast")(
+    "a range from the beginning comes in order, and the object from all regions at once, on a line of 1 Gbit/s",
+    async () => {
+      const rate = 1000 * MBIT;
+      const { line, client } = await warmed(large, rate);
+      const { bytes, stripeBytes, k } = large.manifest;
+      // One after the other, so that no answer waits for the line.
+      for (let index = 0; index < 10 * k; index++) {
+        const start = Math.ceil(((index % k) * stripeBytes) / k);
+        await line.clock.run(client.read(start, start + 100));
+      }
+      const whole = await line.clock.run(client.read(0, bytes));
+      const range = await line.clock.run(client.read(0, bytes, { isRange: true }));
+      expect(Buffer.compare(range.bytes, large.bytes)).toBe(0);
+      expect(range.firstByteMs).toBeLessThan(2 * copyMs(BLOCK_BYTES, rate));
+      expect(whole.firstByteMs).toBeGreaterThan(2 * range.firstByteMs);
+      expect(range.ms).toBeGreaterThan(whole.ms);
+    },
+  );
+
   test.each(at(20, 50, 100))(
     "extra chunks leave the blocks of a hot object in order, on a line of %i Mbit/s",
     async (mbit) => {
@@ -129,7 +149,7 @@ export function orderedReads(tier: "fast" | "slow"): void {
       const seek = async (i: number): Promise<void> => {
         const leave = new AbortController();
         const start = Math.floor((((i * 7) % 30) / 30) * large.manifest.bytes);
-        const read = client.read(start, large.manifest.bytes, { signal: leave.signal });
+        const read = client.read(start, large.manifest.bytes, { signal: leave.signal, isRange: true });
         line.clock.after(everyMs, () => leave.abort());
         // Those near the end may come whole before.
         await read.catch(({ code }) => expect(code).toBe("ABORTED"));
@@ -300,6 +320,16 @@ export function orderedReads(tier: "fast" | "slow"): void {
     },
   );
 
+  test.runIf(tier === "fast")("a range whose consumer pauses does not bring all of the object", async () => {
+    const { line, client } = await warmed(large, 1000 * MBIT);
+    const { bytes } = large.manifest;
+    const read = client.read(0, bytes, { isRange: true, pauseMs: 60_000 });
+    await line.clock.run(line.clock.sleep(30_000));
+    // It pauses when a third has come, and the GETs bring whole chunks of two stripes.
+    expect(line.fetchedBytes).toBeLessThan(0.9 * bytes);
+    expect(Buffer.compare((await line.clock.run(read)).bytes, large.bytes)).toBe(0);
+  });
+
   test.each(at(20, 200))("two hundred seeks in ten seconds leave nothing behind, at %i Mbit/s", async (mbit) => {
     const rate = mbit * MBIT;
     const { line, client } = await warmed(large, rate);
@@ -310,7 +340,8 @@ export function orderedReads(tier: "fast" | "slow"): void {
       const leave = new AbortController();
       // Some leave before the head has come.
       line.clock.after((i * 7) % 60, () => leave.abort());
-      const read = client.read(Math.floor((((i * 37) % 200) / 200) * bytes), bytes, { signal: leave.signal });
+      const start = Math.floor((((i * 37) % 200) / 200) * bytes);
+      const read = client.read(start, bytes, { signal: leave.signal, isRange: true });
       await read.catch(({ code }) => {
         expect(code).toBe("ABORTED");
         left++;

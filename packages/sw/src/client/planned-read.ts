@@ -161,7 +161,13 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
       ...(store && { stripes: true }),
     };
     const { body, report } = await openRead(
-      { manifest, sources, signal, range: { start, end }, ...(store && !plan.private && store.sharing(manifest)) },
+      {
+        manifest,
+        sources,
+        signal,
+        ...(status === 206 && { range: { start, end } }),
+        ...(store && !plan.private && store.sharing(manifest)),
+      },
       ports,
       policy,
       {
