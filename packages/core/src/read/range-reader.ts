@@ -23,9 +23,9 @@ const STEP_BLOCKS = 2;
 /** Before the first block has come, this share of what keeps the line busy is under way. */
 const START_SHARE = 1 / 2;
 /**
- * A read of a long range is often a seek, of which the first bytes are needed first, and which is given up. So few bytes
- * of it are under way at first, and one more for each that its consumer has taken, as in a connection that begins (RFC
- * 5681, section 3.1).
+ * A read of a long range is often a seek, of which the first bytes are needed first, and which is given up. So few
+ * bytes of it are under way at first, and one more for each that its consumer has taken, as in a connection that begins
+ * (RFC 5681, section 3.1).
  */
 const SEEK_BYTES = 256 * 1024;
 
