@@ -11,8 +11,10 @@ import { writeSection } from "./lib/document.ts";
 import { comparisons } from "./comparison/comparison.ts";
 import { describeLoad } from "@agarose/dev-world/machine";
 import { policies } from "./comparison/policies.ts";
+import { manyFiles } from "./pages/many-files.ts";
 import { pages } from "./pages/pages.ts";
-import { manyFiles, performancePage } from "./pages/performance.ts";
+import { performancePage } from "./pages/performance.ts";
+import { video } from "./pages/video.ts";
 import { nodeSoak } from "./pop/node-soak.ts";
 import { nodeThroughput } from "./pop/node-throughput.ts";
 import { bulk } from "./s3/bulk.ts";
@@ -29,6 +31,7 @@ const BENCHES: readonly Bench[] = [
   policies,
   pages,
   performancePage,
+  video,
   manyFiles,
 ];
 
