@@ -43,6 +43,7 @@ export interface Plan {
   readonly cached: readonly number[];
   /** Those of `cached` that the PoP may have forgotten: then a `miss` takes the chunk's place. */
   readonly probable?: readonly number[];
+  /** May be empty for an inline object, of which nothing is read from a region. */
   readonly regions: readonly PlanRegion[];
   /** Other PoPs that hold chunks of the object. */
   readonly peers?: readonly PlanPeer[];
@@ -144,7 +145,6 @@ export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest)
     (!HAS_ENCRYPTION || plan.dataKey === undefined || isText(plan.dataKey, DATA_KEY)) &&
     areChunks(plan.cached) &&
     isListOf(plan.regions, isPlanRegion) &&
-    plan.regions.length > 0 &&
     isListOf(plan.peers ?? [], isPeer);
   if (!isSound) throw bundleError(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;

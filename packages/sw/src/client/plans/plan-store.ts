@@ -84,7 +84,8 @@ export class PlanStore {
     // Only a majority of the buckets can take a key back.
     if (received.pop) refuseOlder(received.manifest, this.latest(key));
     const { clock, config } = this.#options;
-    const regions = allowedRegions(received.regions, config.regions);
+    // The plan of an inline object may name none.
+    const regions = allowedRegions(received.regions[0] ? received.regions : this.regions, config.regions);
     const seconds = Math.min(...regions.map(({ signed }) => signed?.seconds ?? Number.POSITIVE_INFINITY));
     const signedUntilMs = clock.now() + 1000 * seconds - EXPIRY_MARGIN_MS;
     const plan = { ...received, delta: config.delta ?? received.delta, regions, signedUntilMs };

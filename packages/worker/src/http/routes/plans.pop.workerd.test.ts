@@ -1,6 +1,14 @@
 /** Plans of several objects in one answer. */
 import { systemSha256 } from "@agarose/core";
-import { acceptUnsigned, BUNDLE_CONTENT_TYPE, chunkName, parsePlan, type Frame, type Plan } from "@agarose/core/format";
+import {
+  acceptUnsigned,
+  BUNDLE_CONTENT_TYPE,
+  chunkName,
+  parsePlan,
+  sealManifest,
+  type Frame,
+  type Plan,
+} from "@agarose/core/format";
 import { FrameReader } from "@agarose/core/sources";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { InvocationReport } from "../../../test/platform/platform-limits.ts";
@@ -65,6 +73,28 @@ test("as many plans as a page may ask for come in one answer, within the platfor
   // One for the configuration, and one more for every five seconds that a slow machine takes.
   expect(kvOperations).toBeLessThanOrEqual(1 + Math.floor(seconds / 5));
   expect(subrequests).toBeGreaterThan(PLANNED_KEYS_MAX);
+});
+
+test("the plans of inline objects name the regions once, because nothing of them is read from there", async () => {
+  const keys = ["inline/a", "inline/b", "inline/c"];
+  for (const [seed, key] of keys.entries()) {
+    const inline = randomBytes(1_000, seed + 1);
+    const coded = await world.put(key, inline);
+    const draft = { ...coded, k: 1, m: 0, placement: [], hashes: [], inline, requires: ["inline"] };
+    const manifest = await sealManifest(draft, systemSha256);
+    await world.put(key, inline, { edit: () => manifest });
+  }
+  const frames = await framesOf(await ask([...keys, "page/größe 0.jpg"]));
+  const plans = await Promise.all(
+    frames.map(async ({ payload, stripe }) => planOf(payload, [...keys, "page/größe 0.jpg"][stripe]!)),
+  );
+  const inline = plans.filter(({ manifest }) => manifest?.inline);
+  expect(inline).toHaveLength(keys.length);
+  expect(inline.filter(({ regions }) => regions.length > 0).length).toBeLessThanOrEqual(1);
+  expect(plans.find(({ manifest }) => !manifest?.inline)!.regions.length).toBeGreaterThan(0);
+  // A client that knows nothing yet learns the regions.
+  const [first] = await framesOf(await ask(keys.slice(0, 1)));
+  expect((await planOf(first!.payload, keys[0]!)).regions.length).toBeGreaterThan(0);
 });
 
 test("a plan is the one that a bundle begins with, without its chunks", async () => {

@@ -145,6 +145,7 @@ async function* planFrames(
   let looking = 0;
   let bytesLeft = BATCH_BYTES_MAX;
   const absent: string[] = [];
+  let isFirst = true;
   const framesOf = async (index: number, key: string): Promise<KeyFrames> => {
     try {
       const { plan: planned, manifest, token } = await plan(key);
@@ -154,7 +155,10 @@ async function* planFrames(
       // A client asks once more for what the plan says is cached, and that request counts.
       const counts = isSent || cached.length === 0 ? () => count?.(key, token) : undefined;
       if (isSent) bytesLeft -= bodyBytes;
-      const frame = encodePlan(planned, isSent ? manifest.k : 0, index);
+      // Nothing of an inline object is read from a region, and the client knows them by another plan.
+      const regions = manifest.inline && !isFirst ? [] : planned.regions;
+      isFirst = false;
+      const frame = encodePlan({ ...planned, regions }, isSent ? manifest.k : 0, index);
       // A plan without its body is asked for once more, so its size must not keep it from coming with one.
       if (frame.length > bytesLeft || (frame.length > PLAN_BYTES_MAX && !isSent)) return { index, frames: [] };
       bytesLeft -= frame.length;
