@@ -145,6 +145,7 @@ export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest)
     (!HAS_ENCRYPTION || plan.dataKey === undefined || isText(plan.dataKey, DATA_KEY)) &&
     areChunks(plan.cached) &&
     isListOf(plan.regions, isPlanRegion) &&
+    (plan.manifest?.inline !== undefined || plan.regions.length > 0) &&
     isListOf(plan.peers ?? [], isPeer);
   if (!isSound) throw bundleError(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;
