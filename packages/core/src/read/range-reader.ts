@@ -23,7 +23,7 @@ const STEP_BLOCKS = 2;
 /** Before the first block has come, this share of what keeps the line busy is under way. */
 const START_SHARE = 1 / 2;
 /**
- * A read of a long range is often a seek, of which the first bytes are needed first, and which is given up. So few
+ * A long range to the end is often a seek, of which the first bytes are needed first, and which is given up. So few
  * bytes of it are under way at first, and one more for each that its consumer has taken, as in a connection that begins
  * (RFC 5681, section 3.1).
  */
@@ -93,8 +93,8 @@ export function rangeReader(
   const { manifest, range = { start: 0, end: manifest.bytes } } = target;
   /** Whether all of the range is so small that its pieces could be read. */
   const isInPieces = piecesOf(manifest, range) !== undefined;
-  /** Whether it is a long range, and not a whole object, whose last byte is needed as soon as the first. */
-  const isSeek = line && target.range && !isInPieces;
+  /** Whether it is a long range without an end. Of others, and of a whole object, the last byte is needed, too. */
+  const isSeek = line && target.range?.end === manifest.bytes && !isInPieces;
   /** Whether `share` keeps whole stripes. */
   const keepsStripes = HAS_STORE && policy.stripes;
   const endStripe = Math.ceil(range.end / manifest.stripeBytes);
@@ -128,9 +128,7 @@ export function rangeReader(
 
   function next(ahead: readonly Step[], bytesMax: number): Step | undefined {
     if (isOver()) return undefined;
-    const awaited = ahead.findIndex(({ hasCome }) => !hasCome);
-    /** Without those that the consumer could take. */
-    const takenBytes = cameBytes - sumOf(awaited < 0 ? ahead : ahead.slice(0, awaited));
+    const takenBytes = cameBytes - sumOf(ahead.filter(({ hasCome }) => hasCome));
     const mostBytes = Math.min(bytesMax, line?.aheadBytes ?? bytesMax, isSeek ? SEEK_BYTES + takenBytes : bytesMax);
     if (pieces.length === 0) {
       const stripe = stripeShape(manifest, Math.floor(at / manifest.stripeBytes));
