@@ -97,7 +97,7 @@ export class Contest {
     for (const region of regions) await putWhole(this.world, region, objects);
   }
 
-  /** The line of the table for the line of the client, which gets that rate. */
+  /** Gives the client's line a rate, 0 for unlimited, and returns how a table names it. */
   async throttle(mbit: number): Promise<string> {
     await this.world.client.throttle(mbit);
     return mbit === 0 ? "unlimited" : `${mbit} Mbit/s`;

@@ -7,6 +7,7 @@ import { describeMachine } from "@agarose/dev-world/machine";
 import { summarize, table } from "@agarose/dev-world/statistics";
 import type { Bench, BenchOptions } from "../bench.ts";
 import type { AppPage } from "../../fixtures/app-page.ts";
+import { requestsDuring } from "../../fixtures/requests-during.ts";
 import { film } from "../../fixtures/webm.ts";
 import { chromiumVersion } from "../lib/browser.ts";
 import { besideMegabytes, besideMs, inContest, valuesOf, type Contest } from "./contest.ts";
@@ -39,14 +40,8 @@ export const video: Bench = {
     const plays: string[][] = [];
     await inContest({ code: "auto" }, async (contest) => {
       await contest.put(films(rounds), contest.regions.slice(0, 1));
-      for (const mbit of LINES_MBIT) {
-        const line = await contest.throttle(mbit);
-        seeks.push([line, ...(await watch(contest, mbit, rounds, options))]);
-      }
-      for (const mbit of PLAY_LINES_MBIT) {
-        const line = await contest.throttle(mbit);
-        plays.push([line, ...(await play(contest, mbit, rounds, options))]);
-      }
+      for (const mbit of LINES_MBIT) seeks.push(await watch(contest, mbit, rounds, options));
+      for (const mbit of PLAY_LINES_MBIT) plays.push(await play(contest, mbit, rounds, options));
     });
     return [
       `Medians of ${rounds} rounds in the same world, beside one copy. A \`<video>\` element opens a WebM film of`,
@@ -77,8 +72,9 @@ function films(rounds: number): ReadonlyMap<string, Uint8Array> {
   return all;
 }
 
-/** Milliseconds of the start and of a seek, and the bytes. */
+/** The row of a line: milliseconds of the start and of a seek, and the bytes. */
 async function watch(contest: Contest, mbit: number, rounds: number, { progress }: BenchOptions): Promise<string[]> {
+  const line = await contest.throttle(mbit);
   const copies = contest.copies.slice(0, 1);
   const taken = await contest.takeTurns(rounds, [copies], async (page, [base], round) => {
     let ms: readonly number[] = [];
@@ -93,12 +89,13 @@ async function watch(contest: Contest, mbit: number, rounds: number, { progress 
     besideMs(...valuesOf(taken, "seekMs")),
     besideMegabytes(...valuesOf(taken, "megabytes")),
   ];
-  progress(`${mbit} Mbit/s: ${cells.join(", ")}`);
-  return cells;
+  progress(`${line}: ${cells.join(", ")}`);
+  return [line, ...cells];
 }
 
-/** The milliseconds for which films of Agarose, healthy and while a region dies, and of one copy stood still. */
+/** The row of a line: for how long films of Agarose, healthy and while a region dies, and of one copy stood still. */
 async function play(contest: Contest, mbit: number, rounds: number, { progress }: BenchOptions): Promise<string[]> {
+  const line = await contest.throttle(mbit);
   const { ours, plain, world } = contest;
   const copy = contest.copies[0]!;
   const nearest = world.region(contest.regions[0]);
@@ -106,15 +103,19 @@ async function play(contest: Contest, mbit: number, rounds: number, { progress }
   for (let round = 0; round < rounds; round++) {
     stood[0]! += await stallMs(ours, `/ec/${playedKey(mbit, 2 * round)}`);
     stood[2]! += await stallMs(plain, copy + playedKey(mbit, 2 * round));
-    const dying = stallMs(ours, `/ec/${playedKey(mbit, 2 * round + 1)}`);
-    await sleep(DIES_MS);
-    await nearest.down();
-    stood[1]! += await dying;
-    await nearest.up();
+    const log = await requestsDuring(world, async () => {
+      const dying = stallMs(ours, `/ec/${playedKey(mbit, 2 * round + 1)}`);
+      await sleep(DIES_MS);
+      await nearest.down();
+      stood[1]! += await dying;
+      await nearest.up();
+    });
+    const isRefused = log.some(({ from, outcome }) => from === "client" && outcome === "down");
+    if (!isRefused) throw new Error(`${mbit} Mbit/s: no request met the region that was down`);
   }
   const cells = stood.map((ms) => ms.toFixed(0));
-  progress(`${mbit} Mbit/s, playing: ${cells.join(", ")}`);
-  return cells;
+  progress(`${line}, playing: ${cells.join(", ")}`);
+  return [line, ...cells];
 }
 
 function seenKey(mbit: number, round: number): string {
