@@ -15,8 +15,10 @@ const ARGUMENTS = 16 * 1024;
 /** Returns the base64 of `bytes`. */
 export function toBase64(bytes: Uint8Array): string {
   let text = "";
-  for (let at = 0; at < bytes.length; at += ARGUMENTS)
-    text += String.fromCharCode(...bytes.subarray(at, at + ARGUMENTS));
+  for (let at = 0; at < bytes.length; at += ARGUMENTS) {
+    // Seven times as fast as with `...`, which iterates over typed arrays.
+    text += Reflect.apply(String.fromCharCode, undefined, bytes.subarray(at, at + ARGUMENTS));
+  }
   return btoa(text);
 }
 
