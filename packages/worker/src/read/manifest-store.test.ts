@@ -53,6 +53,7 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   const generationsMin: number[] = [];
   const knownGenerations: (number | undefined)[] = [];
   let isMajority = true;
+  let postponed: (() => Promise<unknown>)[] | undefined;
   let answer: (key: string, consistency: Consistency) => Promise<Manifest> = readManifest;
   const context = {
     async find(key: string, generationMin: number, consistency: Consistency, known?: TaggedManifest) {
@@ -68,7 +69,10 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
       };
     },
     waitUntil: (promise: Promise<unknown>) => void background.push(promise),
-    later: (task: () => Promise<unknown>) => void background.push(task().catch(() => {})),
+    later(task: () => Promise<unknown>) {
+      if (postponed) postponed.push(task);
+      else background.push(task().catch(() => {}));
+    },
   };
   return {
     lookups,
@@ -83,6 +87,13 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
     /** From now on no majority answers, and the first sound manifest has to do. */
     loseMajority: () => void (isMajority = false),
     settled: () => Promise.all(background),
+    /** From now on no task runs that may run later, … */
+    postpone: () => void (postponed = []),
+    /** … until now. */
+    runPostponed: async () => {
+      for (const task of postponed!) await task().catch(() => {});
+    },
+    forget: (key: string) => store.forget((other) => other === key, [key]),
   };
 }
 
@@ -276,6 +287,23 @@ test("another isolate finds the manifest in the Cache API, and it does not live 
   time.ms = 61_000;
   await second.get("x");
   expect(second.lookups).toEqual(["strong x"]);
+});
+
+test("a manifest is shared with other isolates when no read waits any more, and not if it was forgotten by then", async () => {
+  const cache = fakeCache();
+  const time = { ms: 0 };
+  const [one, other] = [isolate(cache, time), isolate(cache, time)];
+  one.postpone();
+  for (const key of ["x", "y"]) await one.get(key);
+  await one.forget("y");
+  // Nor is it found once more.
+  const down = new AgaroseError("NO_SOURCE", "no region answers");
+  one.answerWith((key) => (key === "y" ? Promise.reject(down) : readManifest(key)));
+  await one.runPostponed();
+  for (const key of ["x", "y"]) await other.get(key);
+  await other.settled();
+  expect(one.lookups).toEqual(["eventual x", "eventual y", "strong x", "strong y"]);
+  expect(other.lookups).toEqual(["eventual y", "strong y"]);
 });
 
 test("a refetch asks the buckets, and later reads use their answer", async () => {

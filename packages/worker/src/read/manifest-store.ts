@@ -233,7 +233,7 @@ export class ManifestStore {
       if (isTombstone(manifest) || manifest.generation < this.#newestSeen(key)) return undefined;
       const held = this.#entries.get(key);
       const tags = held?.manifest.generation === manifest.generation ? held.tags : undefined;
-      return { manifest, bytes: bytesOf(text, tags), expiresMs, renewMs: expiresMs - ttlSeconds * 500, tags };
+      return { manifest, bytes: bytesOf(manifest, tags), expiresMs, renewMs: expiresMs - ttlSeconds * 500, tags };
     } catch {
       return undefined;
     }
@@ -261,13 +261,15 @@ export class ManifestStore {
     if (fresh && !isConfirmed && manifest.generation === fresh.manifest.generation) return manifest;
     this.#absent.delete(key);
     this.#removed.delete(key);
-    const text = encodeManifest(manifest);
     const heldMs = Math.min(ttlSeconds * 1000, isConfirmed ? Number.POSITIVE_INFINITY : UNCONFIRMED_MS_MAX);
     const expiresMs = sinceMs + heldMs;
-    this.#entries.set(key, { manifest, bytes: bytesOf(text, tags), expiresMs, renewMs: sinceMs + heldMs / 2, tags });
-    const { generation } = manifest;
-    if (consistency === "eventual" && heldMs > 0) later(() => this.#fromBuckets(key, context, "strong"));
-    waitUntil(this.#store(key, { text, expiresMs, generation }, Math.max(ttlSeconds, KEEP_SECONDS)));
+    const bytes = bytesOf(manifest, tags);
+    this.#entries.set(key, { manifest, bytes, expiresMs, renewMs: sinceMs + heldMs / 2, tags });
+    // Its encoding would hold up the other reads of a page.
+    later(async () => {
+      await this.#share(key, manifest, expiresMs);
+      if (consistency === "eventual" && heldMs > 0) await this.#fromBuckets(key, context, "strong");
+    });
     return manifest;
   }
 
@@ -281,6 +283,14 @@ export class ManifestStore {
     const newest = this.#entries.get(key);
     if (newest) return newest.manifest;
     throw this.#notFound(key);
+  }
+
+  /** Stores a manifest for the other isolates of the PoP, unless it was replaced or forgotten in the meantime. */
+  async #share(key: string, manifest: Manifest, expiresMs: number): Promise<void> {
+    if (this.#entries.get(key)?.manifest !== manifest) return;
+    const { generation } = manifest;
+    const seconds = Math.max(this.#options.ttlSeconds, KEEP_SECONDS);
+    await this.#store(key, { text: encodeManifest(manifest), expiresMs, generation }, seconds);
   }
 
   #store(
@@ -347,6 +357,6 @@ function cacheName(key: string): string {
 }
 
 /** The memory of an entry. */
-function bytesOf(text: Uint8Array, tags: Entry["tags"]): number {
-  return text.length + TAG_BYTES * (tags?.size ?? 0);
+function bytesOf({ inline, ...fields }: Manifest, tags: Entry["tags"]): number {
+  return JSON.stringify(fields).length + (inline?.length ?? 0) + TAG_BYTES * (tags?.size ?? 0);
 }
