@@ -5,6 +5,7 @@ import { zxyToTileId } from "pmtiles";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { HOSTILE_REQUESTS, type HostileRequest, type RequestCost } from "../scripts/hostile-costs.ts";
 import { ROUTES } from "../src/http/routes.ts";
+import { takeCounts } from "./platform/counts.ts";
 import type { InvocationReport } from "./platform/platform-limits.ts";
 import { clientHeaders, randomBytes, readBundle, startWorld, type TestWorld } from "./world.ts";
 
@@ -103,23 +104,12 @@ const SENT: Readonly<Record<HostileRequest, () => Sent>> = {
   "GET of a path without a route": () => ({ path: "/wp-login.php", status: 404 }),
 };
 
-interface Counted {
-  readonly invocations: InvocationReport[];
-  readonly rowsWritten: number;
-  readonly objectCalls: Readonly<Record<string, number>>;
-}
-
-/** What the platform has counted since the last call. */
-async function countedSince(): Promise<Counted> {
-  return (await (await fetch(`${world.url}/__limits`)).json()) as Counted;
-}
-
 /** Whether work of requests before goes on. */
 async function isBusy(): Promise<boolean> {
-  await countedSince();
+  await takeCounts(world);
   await fetch(`${world.url}/healthz`);
   await setTimeout(FLUSH_MS);
-  return subrequestsOf((await countedSince()).invocations) > 0;
+  return subrequestsOf((await takeCounts(world)).invocations) > 0;
 }
 
 function subrequestsOf(invocations: readonly InvocationReport[]): number {
@@ -128,7 +118,7 @@ function subrequestsOf(invocations: readonly InvocationReport[]): number {
 
 /** The operations of the request until its counts have been handed on, and how often they may have been. */
 async function costOf({ path, status, headers, ...init }: Sent): Promise<RequestCost & { readonly handOvers: number }> {
-  await countedSince();
+  await takeCounts(world);
   world.buckets.requests.length = 0;
   world.buckets.sentBytes = 0;
   const startMs = performance.now();
@@ -137,11 +127,11 @@ async function costOf({ path, status, headers, ...init }: Sent): Promise<Request
   const ms = performance.now() - startMs;
   expect(response.status, path).toBe(status);
   await setTimeout(FLUSH_MS);
-  const parts = [await countedSince()];
+  const parts = [await takeCounts(world)];
   // A busy machine hands counts on later, and they must not count as those of the next row.
   for (let isQuiet = false; !isQuiet;) {
     await setTimeout(500);
-    const late = await countedSince();
+    const late = await takeCounts(world);
     parts.push(late);
     isQuiet = late.rowsWritten === 0 && Object.values(late.objectCalls).every((calls) => calls === 0);
   }

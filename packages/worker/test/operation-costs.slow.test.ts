@@ -1,6 +1,7 @@
 /** The paid operations of reads and periods, from which docs/reference/request-costs.md computes costs. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FLUSH_SECONDS, MONITOR_SHARDS, OPERATIONS } from "../scripts/operating-costs.ts";
+import { takeCounts } from "./platform/counts.ts";
 import type { InvocationReport } from "./platform/platform-limits.ts";
 import { POP, putCached, randomBytes, readBundle, readObject, REGIONS, startWorld, type TestWorld } from "./world.ts";
 
@@ -10,22 +11,9 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-interface Counted {
-  readonly invocations: InvocationReport[];
-  /** By Durable Objects, since the last question. */
-  readonly rowsWritten: number;
-  /** By class and method, since the last question. */
-  readonly objectCalls: Record<string, number>;
-}
-
-/** Everything that was done since the last question. */
-async function everything(): Promise<Counted> {
-  return (await (await fetch(`${world.url}/__limits`)).json()) as Counted;
-}
-
 /** The operations of the last invocation for `what`; nothing counts twice. */
 async function counted(what: string): Promise<InvocationReport> {
-  const { invocations } = await everything();
+  const { invocations } = await takeCounts(world);
   return invocations.findLast((invocation) => invocation.what.startsWith(what))!;
 }
 
@@ -80,12 +68,12 @@ const KEYS = Array.from({ length: 16 }, (_, i) => `flushed/${i}`);
 
 test("a flush calls each shard that has a key once, and the PoP's state at most once", async () => {
   for (const [i, key] of KEYS.entries()) await world.put(key, randomBytes(1_000, i));
-  await everything();
+  await takeCounts(world);
   const startMs = performance.now();
   await Promise.all(KEYS.map((key) => readBundle(`${world.url}/v1/read/${key}`, key)));
   const calls = { count: 0, report: 0 };
   const countCalls = async (): Promise<number> => {
-    const { objectCalls } = await everything();
+    const { objectCalls } = await takeCounts(world);
     calls.report += objectCalls["PopState.report"] ?? 0;
     return (calls.count += objectCalls["RequestMonitor.count"] ?? 0);
   };
@@ -98,9 +86,9 @@ test("a flush calls each shard that has a key once, and the PoP's state at most 
 
 /** The cost of the period that runs now, with the handler of the Cron Trigger. */
 async function period(): Promise<{ calls: number; rows: number; filled: number }> {
-  await everything();
+  await takeCounts(world);
   await world.pops.cron(POP);
-  const { objectCalls, rowsWritten } = await everything();
+  const { objectCalls, rowsWritten } = await takeCounts(world);
   const calls = Object.values(objectCalls).reduce((sum, count) => sum + count, 0);
   const { written } = (await world.status()).lastPeriod;
   return { calls, rows: rowsWritten, filled: written };
@@ -136,7 +124,7 @@ test("an exchange writes few rows and calls few objects: as many as the costs ar
   const add = async (): Promise<number> => {
     // Something is asked for in each of them.
     await readBundle(`${world.url}/v1/read/page`, "page");
-    const { objectCalls, rowsWritten } = await everything();
+    const { objectCalls, rowsWritten } = await takeCounts(world);
     for (const call of ["RequestMonitor.count", "PopState.recordUse", "PopState.observe"]) delete objectCalls[call];
     sum.calls += Object.values(objectCalls).reduce((all, count) => all + count, 0);
     sum.rows += rowsWritten;
