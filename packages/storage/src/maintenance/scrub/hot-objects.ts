@@ -8,6 +8,7 @@ import { PopClient } from "../../pops/pop-client.ts";
 import { currentNames } from "../../buckets/region-names.ts";
 import type { Config } from "../../config/config.ts";
 import { keptRegions } from "../../layout/object-layout.ts";
+import { mapOrdered } from "../../listing/adaptive-pool.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
 import { storedChunks } from "../../objects/chunk-listing.ts";
 import { checkManifests } from "../../objects/verify-object.ts";
@@ -39,6 +40,9 @@ interface HotOptions {
 
 /** Keys that a PoP may name. Each takes a look at every region. */
 const POPULAR_MAX = 1_000;
+/** Most of the time they wait for far regions. */
+const OBJECTS_AT_A_TIME = 16;
+const CHANGES_AT_A_TIME = 8;
 /** Milliseconds to a region that neither the PoP nor the configuration knows. */
 const LATENCY_MS_DEFAULT = 100;
 
@@ -79,27 +83,32 @@ export class HotObjects {
     for (const problem of silent) onWarning(`warning: ${problem}: no object gets or loses extra chunks`);
     if (silent.length > 0) return undefined;
     const popular = readers.flatMap(({ requests }) => [...requests.keys()]);
-    const manifests = new Map<string, Manifest>();
-    for (const key of new Set([...this.#suspects.keys(), ...popular])) {
-      const manifest = key.startsWith(prefix) ? await manifestOf(key, context) : undefined;
+    const keys = [...new Set([...this.#suspects.keys(), ...popular])].filter((key) => key.startsWith(prefix));
+    const manifests: Manifest[] = [];
+    for await (const manifest of mapOrdered(keys, OBJECTS_AT_A_TIME, (key) => manifestOf(key, context))) {
       // An inline object has no chunks to add to.
-      if (manifest && storedChunks(manifest).length > 0) manifests.set(key, manifest);
+      if (manifest && storedChunks(manifest).length > 0) manifests.push(manifest);
     }
     const places = choosePlaces({
-      objects: Array.from(manifests.values(), (manifest) => this.#hotObject(manifest, config)),
+      objects: manifests.map((manifest) => this.#hotObject(manifest, config)),
       readers,
       regions: keptRegions(config).map(({ name }) => name),
       bytesMax: config.hot.storage * this.#bytes,
     });
     const totals = { hot: places.size, heated: 0, cooled: 0, failed: 0 };
-    for (const [key, manifest] of manifests) {
-      const placement = places.get(key) ?? [];
+    const changes = manifests.flatMap((manifest) => {
+      const placement = places.get(manifest.key) ?? [];
       const { extra } = this.#hotObject(manifest, config);
       // Lost ones count as none, and the manifest must not continue naming them.
       const isAsChosen = extra.join() === placement.join() && (placement.length > 0 || !manifest.extra);
-      if (isAsChosen) continue;
-      const outcome = placement.length > 0 ? "heated" : "cooled";
-      const error = dryRun ? undefined : await stored(manifest, placement, context);
+      return isAsChosen ? [] : [{ manifest, placement }];
+    });
+    const change = async ({ manifest, placement }: (typeof changes)[number]) => ({
+      key: manifest.key,
+      outcome: placement.length > 0 ? ("heated" as const) : ("cooled" as const),
+      error: dryRun ? undefined : await stored(manifest, placement, context),
+    });
+    for await (const { key, outcome, error } of mapOrdered(changes, CHANGES_AT_A_TIME, change)) {
       // Another writer was here: the next walk looks again.
       if (error?.code === "REPLACED_MEANWHILE") continue;
       totals[error ? "failed" : outcome]++;
