@@ -12,6 +12,7 @@ import { comparisons } from "./comparison/comparison.ts";
 import { describeLoad } from "@agarose/dev-world/machine";
 import { policies } from "./comparison/policies.ts";
 import { manyFiles } from "./pages/many-files.ts";
+import { memory } from "./pages/memory.ts";
 import { pages } from "./pages/pages.ts";
 import { performancePage } from "./pages/performance.ts";
 import { video } from "./pages/video.ts";
@@ -33,6 +34,7 @@ const BENCHES: readonly Bench[] = [
   performancePage,
   video,
   manyFiles,
+  memory,
 ];
 
 const { values, positionals } = parseArgs({

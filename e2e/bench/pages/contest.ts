@@ -35,6 +35,8 @@ export async function inContest(
   const browser = await startBrowser();
   try {
     await world.client.near(POP);
+    // A PoP that runs knows its regions.
+    await world.cron();
     await measure(await Contest.open(world, browser));
   } finally {
     await browser.close();

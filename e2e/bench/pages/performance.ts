@@ -25,8 +25,8 @@ const ROUNDS = 9;
 const SHORT_ROUNDS = 21;
 const SEEKS = 30;
 const SEEK_MS = 100;
-/** Of all seeks that are given up, on each line. */
-const LEFT_ROUNDS = 3;
+/** Of long reads, of all seeks that are given up, and of the reads whose bytes are counted. */
+const FEW_ROUNDS = 3;
 const SEED = 1;
 
 export const performancePage: Bench = {
@@ -36,22 +36,26 @@ export const performancePage: Bench = {
   async run(options) {
     const [auto, nineThree] = CODES;
     const byLine: string[][] = [];
+    const bytes: string[][] = [];
     const aborts: string[][] = [];
     const failures: string[][] = [];
     const byCode: string[][] = [];
     await inContest({ code: auto }, async (contest) => {
-      const files = await SingleFiles.put(contest, options, (LINES_MBIT.length + 2) * ROUNDS);
+      const small = (LINES_MBIT.length + 2) * ROUNDS + (LINES_MBIT.length + 1) * FEW_ROUNDS;
+      const files = await SingleFiles.put(contest, options, small);
       for (const mbit of LINES_MBIT) {
         const line = await contest.throttle(mbit);
         const cells = await files.compare(line);
         byLine.push([line, ...cells]);
+        bytes.push([line, ...(await files.bytes())]);
         aborts.push([line, ...(await files.giveUp())]);
         if (mbit === USUAL_MBIT) byCode.push(["`auto`", ...cells]);
       }
-      await contest.throttle(USUAL_MBIT);
+      const usual = await contest.throttle(USUAL_MBIT);
       failures.push(["healthy", ...(await files.times())]);
       await contest.world.region(contest.regions[0]).down();
       failures.push(["the nearest region is down", ...(await files.times())]);
+      bytes.push([`${usual}, the nearest region is down`, ...(await files.bytes())]);
     });
     await inContest({ code: nineThree }, async (contest) => {
       const files = await SingleFiles.put(contest, options, ROUNDS);
@@ -80,14 +84,21 @@ export const performancePage: Bench = {
       "",
       "### When the nearest region is down",
       "",
-      `At ${USUAL_MBIT} Mbit/s. With two copies, the page requests from the second region when the first one fails.`,
+      `At ${USUAL_MBIT} Mbit/s, 40 MB in ${FEW_ROUNDS} rounds. With two copies, the page requests from the second region when the first`,
+      "one fails.",
       "",
-      table(["", "first byte of a seek: Agarose, one copy, two copies", "100 kB", "1 MB", "6 MB"], failures),
+      table(["", "first byte of a seek: Agarose, one copy, two copies", "100 kB", ...Object.keys(SIZES)], failures),
+      "",
+      "### Bytes",
+      "",
+      `The bytes of all responses for each byte of the file: medians of ${FEW_ROUNDS} rounds.`,
+      "",
+      table(["line", "100 kB", ...Object.keys(SIZES)], bytes),
       "",
       "### Abandoned seeks",
       "",
       `The bytes of ${SEEKS} seeks in 40 MB that the page gives up after ${SEEK_MS} ms each, and the milliseconds of the 100 kB that it`,
-      `reads next: medians of ${LEFT_ROUNDS} rounds.`,
+      `reads next: medians of ${FEW_ROUNDS} rounds.`,
       "",
       table(["line", "bytes", "100 kB after"], aborts),
       "",
@@ -147,9 +158,9 @@ class SingleFiles {
   async times(): Promise<string[]> {
     const others = [this.#contest.copies.slice(0, 1), this.#contest.copies];
     const taken = [await this.#seeks(others), await this.#small(others)];
-    for (const size of ["1 MB", "6 MB"] as const) {
-      const read = (page: AppPage, bases: readonly string[]) => lastByteMs(page, bases, keyOf(size), SIZES[size]);
-      taken.push(await this.#contest.takeTurns(this.#rounds, others, read));
+    for (const [size, bytes] of Object.entries(SIZES)) {
+      const read = (page: AppPage, bases: readonly string[]) => lastByteMs(page, bases, keyOf(size), bytes);
+      taken.push(await this.#contest.takeTurns(size === LARGE ? FEW_ROUNDS : this.#rounds, others, read));
     }
     const cells = taken.map((contestants) =>
       contestants
@@ -163,10 +174,27 @@ class SingleFiles {
     return cells;
   }
 
+  /** The bytes that come for each byte of a file. */
+  async bytes(): Promise<string[]> {
+    const cells: string[] = [];
+    for (const [size, bytes] of [["100 kB", SMALL_BYTES] as const, ...Object.entries(SIZES)]) {
+      const taken = await this.#contest.takeTurns(this.#options.quick ? 1 : FEW_ROUNDS, [], async (page, bases) => {
+        const key = bytes === SMALL_BYTES ? `small-${this.#smallRead++}` : keyOf(size);
+        return this.#contest.megabytesDuring(async () => {
+          const ms = await lastByteMs(page, bases, key, bytes);
+          if (!Number.isFinite(ms)) throw new Error(`${key}: a read failed`);
+        });
+      });
+      cells.push(((summarize(taken[0]!).median * 1e6) / bytes).toFixed(2));
+    }
+    this.#options.progress(`bytes ${cells.join(", ")}`);
+    return cells;
+  }
+
   /** Bytes of seeks that are given up, and the time of the next range: Agarose beside one copy. */
   async giveUp(): Promise<[string, string]> {
     const copies = this.#contest.copies.slice(0, 1);
-    const rounds = this.#options.quick ? 1 : LEFT_ROUNDS;
+    const rounds = this.#options.quick ? 1 : FEW_ROUNDS;
     const taken = await this.#contest.takeTurns(rounds, [copies], async (page, bases, round) => {
       // Blocks of a small range stay in the service worker's memory.
       const next = startOf(SEEKS - 1 - this.#left - round) + 400_000;
@@ -178,7 +206,7 @@ class SingleFiles {
       });
       return { ms, megabytes };
     });
-    this.#left += LEFT_ROUNDS;
+    this.#left += FEW_ROUNDS;
     const cells: [string, string] = [
       besideMegabytes(...valuesOf(taken, "megabytes")),
       besideMs(...valuesOf(taken, "ms")),
