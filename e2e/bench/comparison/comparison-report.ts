@@ -21,6 +21,8 @@ const LARGE = 4_000_000;
 /** Share of all object bytes that each PoP may cache: as in the continental scenario. */
 export const CACHE_SHARE = 0.039;
 export const ZIPF = 0.9;
+/** Of the caches, in each phase. */
+export const PERIODS = 3;
 export const STRAGGLERS = { probability: 0.02, factor: 10 };
 
 export const CONTESTANTS = [
@@ -95,12 +97,12 @@ export function describe(
   const { k, m } = layout.code;
   return [
     `${run.objects} objects of 0.1 to 8 MB (sizes even over their logarithm), Zipf ${ZIPF}, ${run.reads} reads of each phase from each PoP ` +
-      `after as many uncounted ones, one after another from one page; every contestant caches ${(run.cacheBytes / 1e6).toFixed(1)} MB per PoP ` +
+      `after as many uncounted ones, one after another from one page, in ${PERIODS} periods of the PoP; every contestant caches ${(run.cacheBytes / 1e6).toFixed(1)} MB per PoP ` +
       `(${100 * CACHE_SHARE}% of all bytes). Links: latencies times ${WORLDS[layout.world].scale}, lognormal sigma ${JITTER}, ` +
       `${WORLDS[layout.world].mbitPerSecond} Mbit/s per transfer, and no limit on the reader's own line, which favours many transfers at once. The CDN is a Worker with a least-recently-used cache of whole objects in KV, its one copy ` +
       "in the region nearest to each PoP (which flatters it: one copy can be nearest to one PoP only), two copies in the two nearest. " +
       "*Agarose* chooses a code by size, as it does by default; *one code* is " +
-      `RS(${k},${m}) for all sizes. ` +
+      `RS(${k},${m}) for all sizes. After the uncounted reads, \`agarose scrub\` gives both extra chunks of hot objects. ` +
       `*Striped* is Agarose with k = n = ${k} over the regions nearest on average, delta 0. A straggler takes ${STRAGGLERS.factor} times as long. ` +
       "Times until the last byte, of reads that succeeded.",
     table(["", "mean, ms", "< 1 MB", "1 - 4 MB", "> 4 MB", "p99, ms", "failed"], rows),

@@ -19,6 +19,7 @@ import {
   CONTESTANTS,
   describe,
   JITTER,
+  PERIODS,
   PHASES,
   statistics,
   STRAGGLERS,
@@ -51,7 +52,8 @@ const LAYOUTS: readonly Layout[] = [
 ];
 
 const SIZES = { min: 100_000, max: 8_000_000 };
-const READS_PER_PERIOD = 50;
+/** Where a far region is late for one object, a scrub stores no extra chunks. */
+const SCRUB_TRIES = 5;
 const NO_STRAGGLERS = { probability: 0, factor: 1 };
 const SEED = 1;
 
@@ -92,11 +94,12 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     await stripeWithoutParity(striped, geography, layout.code.k);
     const worlds = { bySize, oneCode, striped };
     options.progress("uploads");
-    for (const world of Object.values(worlds)) {
+    const store = async (world: LocalWorld): Promise<void> => {
       await world.agarose("put", ...stored.map(({ file }) => file), "--prefix", "bench/");
       // A put succeeds while a far region is late. Its objects could not do without another one.
       await world.agarose("repair", "--queued");
-    }
+    };
+    await Promise.all(Object.values(worlds).map(store));
     const nearest = (pop: string): string[] => byDistance(geography, pop);
     const origins = (copies: number) =>
       Object.fromEntries(
@@ -129,7 +132,8 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     const samples: Sample[] = [];
     for (const pop of geography.pops) {
       const ways = await openWays(chromium, { worlds, cdns, pop });
-      const run = { worlds: Object.values(worlds), ways, pop, stored, reads, nearest: nearest(pop)[0]! };
+      const scrubbed = [bySize, oneCode];
+      const run = { worlds: Object.values(worlds), scrubbed, ways, pop, stored, reads, nearest: nearest(pop)[0]! };
       samples.push(...(await runPop({ ...options, ...run })));
       await ways.close();
     }
@@ -236,6 +240,8 @@ function timedRead(page: Page, url: string): Promise<{ ms: number; bytes: number
 
 interface PopRun extends BenchOptions {
   readonly worlds: readonly LocalWorld[];
+  /** Those of `worlds` whose hot objects get extra chunks, as a daily scrub stores them. */
+  readonly scrubbed: readonly LocalWorld[];
   readonly ways: Ways;
   readonly pop: string;
   readonly stored: readonly StoredObject[];
@@ -244,7 +250,7 @@ interface PopRun extends BenchOptions {
   readonly nearest: string;
 }
 
-async function runPop({ worlds, ways, pop, stored, reads, nearest, progress }: PopRun): Promise<Sample[]> {
+async function runPop({ worlds, scrubbed, ways, pop, stored, reads, nearest, progress }: PopRun): Promise<Sample[]> {
   const setAll = async (stragglers: typeof STRAGGLERS, down: boolean): Promise<void> => {
     for (const world of worlds) {
       for (const { name } of world.regions) {
@@ -252,11 +258,12 @@ async function runPop({ worlds, ways, pop, stored, reads, nearest, progress }: P
       }
     }
   };
+  const readsPerPeriod = Math.floor(reads / PERIODS);
   const draw = zipf(stored, seededRandom(SEED).next);
   const samples: Sample[] = [];
   const runReads = async (phase: Phase, counted: boolean): Promise<void> => {
     for (let i = 0; i < reads; i++) {
-      if (i % READS_PER_PERIOD === READS_PER_PERIOD - 1) for (const world of worlds) await world.cron();
+      if (i % readsPerPeriod === readsPerPeriod - 1) await Promise.all(worlds.map((world) => world.cron()));
       const { key, bytes } = draw();
       for (let turn = 0; turn < CONTESTANTS.length; turn++) {
         const contestant = CONTESTANTS[(i + turn) % CONTESTANTS.length]!;
@@ -268,6 +275,17 @@ async function runPop({ worlds, ways, pop, stored, reads, nearest, progress }: P
   };
   await setAll(NO_STRAGGLERS, false);
   await runReads("no faults", false);
+  const scrub = async (world: LocalWorld, tries = SCRUB_TRIES): Promise<void> => {
+    try {
+      const { hot } = (await world.agarose("scrub")) as { hot?: unknown };
+      if (hot === undefined) throw new Error("no PoP answered what is popular there");
+      progress(`${pop}: scrubbed, ${JSON.stringify(hot)}`);
+    } catch (error) {
+      if (tries === 1) throw error;
+      await scrub(world, tries - 1);
+    }
+  };
+  await Promise.all(scrubbed.map((world) => scrub(world)));
   for (const phase of PHASES) {
     await setAll(phase === "2% stragglers" ? STRAGGLERS : NO_STRAGGLERS, phase === "nearest region down");
     await runReads(phase, true);
