@@ -82,11 +82,13 @@ async function grows(
   const browser = await startBrowser();
   try {
     const own = await Contest.open(world, browser);
-    const before = new Map(renderers().flatMap((pid) => (others.has(pid) ? [] : [[pid, residentBytes(pid) ?? 0]])));
+    const before = renderers()
+      .filter((pid) => !others.has(pid))
+      .map((pid) => [pid, residentBytes(pid) ?? 0] as const);
     const urls = keys.map((key) => base + key);
     const read = await readAll(own[who], urls, pace);
     if (read === 0) throw new Error(`${name}: nothing was read`);
-    const grown = [...before].map(([pid, bytes]) => Math.max(0, (peakResidentBytes(pid) ?? bytes) - bytes));
+    const grown = before.map(([pid, bytes]) => Math.max(0, (peakResidentBytes(pid) ?? bytes) - bytes));
     return grown.reduce((sum, bytes) => sum + bytes, 0) / 1e6;
   } finally {
     await browser.close();
