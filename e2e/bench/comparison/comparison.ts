@@ -282,6 +282,7 @@ async function runPop({ worlds, scrubbed, ways, pop, stored, reads, nearest, pro
       progress(`${pop}: scrubbed, ${JSON.stringify(hot)}`);
     } catch (error) {
       if (tries === 1) throw error;
+      progress(`${pop}: a scrub failed, and is repeated: ${String(error)}`);
       await scrub(world, tries - 1);
     }
   };

@@ -42,7 +42,8 @@ export async function listChunks(manifest: Manifest, context: RegionParts): Prom
     store,
     run: (signal) => listByName(store, chunkNamePrefix(key, upload), signal),
   }));
-  const outcomes = await runTasks(tasks, { enough: Math.ceil(tasks.length / 2) }, context);
+  // Nothing else waits for the answers, so a slow region gets its time, unless it hung before.
+  const outcomes = await runTasks(tasks, { enough: context.breaker.countResponsive(stores) }, context);
   const byRegion = new Map(outcomes.map((outcome) => [outcome.store.region.name, outcome]));
   const expected = chunkBytes(manifest);
   return chunks.map((chunk): ListedChunk => {
