@@ -207,6 +207,7 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
     const { stripe, wanted, checkPart, delta } = way;
     const { index } = stripe;
     const isWhole = stripe.shardBytes === stripeShape(manifest, index).shardBytes;
+    const isNarrow = isWhole && line && !line.isWide(manifest.k * stripe.shardBytes, regions);
     const plan = (options?: PlanOptions): Candidate[] =>
       planStripe(manifest, index, sources, { ...options, ...(checkPart && { chunks: [LEAF_LIST] }) }).filter(
         ({ chunk, source: { kind, servesParts } }) => {
@@ -222,11 +223,9 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
       ...context,
       ...way,
       manifest,
-      candidates: plan({
-        health,
-        random: sameRandom(),
-        isNarrow: isWhole && line && !line.isWide(manifest.k * stripe.shardBytes, regions),
-      }),
+      // A spare chunk would delay the others where the line is what they wait for.
+      ...(isNarrow && line.rate && { delta: 0 }),
+      candidates: plan({ health, isNarrow, random: sameRandom() }),
       further: sources.flatMap(({ updated }) =>
         updated ? [updated.then((isMore) => (isMore === false ? undefined : plan()))] : [],
       ),
