@@ -36,8 +36,9 @@ export const manyFiles: Bench = {
     const tileRows = await pageRows(options, tileFiles(), false);
     return [
       `Medians of ${PAGE_ROUNDS} rounds in the same world, in which a page requests all of its files at once: the milliseconds to the`,
-      "last byte, and the bytes of all responses, beside one copy. Nothing is cached, or the PoP has cached what it chose, and",
-      "a visitor comes for the first time, less than a minute after another one.",
+      "last byte, and the bytes of all responses, beside one copy. Uncached: no PoP has any of the files. Cached: the PoP has",
+      "kept those that its policy chose. The service worker of the visitor is new and has no plans yet, but another visitor",
+      "has loaded the page less than a minute before.",
       "",
       "### Text",
       "",
