@@ -28,6 +28,10 @@ function page(names: readonly string[], next?: string): ListedPage {
   return { objects, isTruncated: next !== undefined, next };
 }
 
+function pageOfBytes(bytes: number): ListedPage {
+  return { objects: [{ name: "a", bytes, modifiedMs: 0 }], isTruncated: false, next: undefined };
+}
+
 describe("a listing", () => {
   test("has the names of all pages, empty ones between them, and begins after a name even where the store does not", async () => {
     const pages = [page(["a/1", "a/2"], "t1"), page([], "t2"), page(["a/3"])];
@@ -51,6 +55,8 @@ describe("a listing", () => {
     ["pages without names that never end", Array.from({ length: 300 }, (_, i) => page([], `t${i}`)), "101 pages"],
     ["a name that was not asked for", [page(["other/a"])], "not asked for"],
     ["a name twice", [page(["p/a", "p/a"])], "twice"],
+    ["a length that is no number", [pageOfBytes(Number.NaN)], "with NaN bytes"],
+    ["a length below 0", [pageOfBytes(-1)], "with -1 bytes"],
     ["names in another order", [page(["p/b", "p/a"])], "not in order"],
     ["a page again under another token", [page(["p/a", "p/b"], "t1"), page(["p/a", "p/b"], "t2")], "not in order"],
   ])("fails where the store sends %s", async (_, pages, message) => {

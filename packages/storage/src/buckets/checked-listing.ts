@@ -25,8 +25,8 @@ const OWN_NAME = /^[\x21-\x7e]+$/;
 /**
  * The objects below `prefix` whose names are greater than `after`, page by page.
  *
- * @throws SOURCE_FAILED when a page is none, names something outside of the prefix, is not in order of the names, or
- *   does not lead to another page that does.
+ * @throws SOURCE_FAILED when a page is none, names something outside of the prefix, is not in order of the names, has a
+ *   length that is not a count of bytes, or does not lead to another page that does.
  */
 export async function* checkedListing(
   region: RegionConfig,
@@ -52,8 +52,11 @@ export async function* checkedListing(
       throw broken(`sent ${emptyPages} pages without a name in a row (limit ${EMPTY_PAGES_MAX})`, { emptyPages });
     }
     for (const object of objects) {
-      const { name } = object;
+      const { name, bytes } = object;
       if (!name.startsWith(prefix)) throw broken(`lists ${JSON.stringify(name)}, which was not asked for`, { name });
+      if (!Number.isSafeInteger(bytes) || bytes < 0) {
+        throw broken(`lists ${JSON.stringify(name)} with ${bytes} bytes`, { name, bytes });
+      }
       if (OWN_NAME.test(name)) {
         if (name <= last) {
           const how =

@@ -68,9 +68,12 @@ export function keptRegions({ regions }: Config): Config["regions"] {
   return regions.filter(({ drain }) => drain !== true);
 }
 
-/** Whether the manifest names a leaf list in a region that is being emptied. `layoutOf` decides on its chunks. */
-export function hasDrainedLeaves({ leaves = [] }: Pick<Manifest, "leaves">, { regions }: Config): boolean {
-  const names = currentNames(leaves, regions);
+/**
+ * Whether the manifest names a leaf list or an extra chunk in a region that is being emptied. `layoutOf` decides on its
+ * other chunks.
+ */
+export function namesDrained({ leaves = [], extra }: Pick<Manifest, "leaves" | "extra">, { regions }: Config): boolean {
+  const names = currentNames([...leaves, ...(extra?.placement ?? [])], regions);
   return regions.some(({ name, drain }) => drain === true && names.includes(name));
 }
 

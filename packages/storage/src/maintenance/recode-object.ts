@@ -16,7 +16,7 @@ import { holds } from "../regions/region-survey.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { isAsConfigured, shownManifest } from "../encryption/secrets-of.ts";
-import { hasDrainedLeaves, layoutOf, type ObjectLayout } from "../layout/object-layout.ts";
+import { namesDrained, layoutOf, type ObjectLayout } from "../layout/object-layout.ts";
 import { asBefore, putObject, type PutResult } from "../objects/put-object.ts";
 import { currentNames } from "../buckets/region-names.ts";
 import type { DeploymentParts } from "../parts.ts";
@@ -71,7 +71,7 @@ export async function isLaidOut(manifest: Manifest, layout: ObjectLayout, config
     manifest.blockBytes === blockBytesOf(manifest) &&
     (manifest.inline !== undefined) === layout.inline &&
     currentNames(manifest.placement, config.regions).join() === placement.join() &&
-    !hasDrainedLeaves(manifest, config) &&
+    !namesDrained(manifest, config) &&
     isAsConfigured(manifest, config)
   );
 }

@@ -36,7 +36,7 @@ import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { settledSurvey } from "../regions/settled.ts";
 import { encryptSource } from "../encryption/encrypted-source.ts";
 import { secretsOf, shownManifest } from "../encryption/secrets-of.ts";
-import { hasDrainedLeaves, keptRegions, layoutOf } from "../layout/object-layout.ts";
+import { namesDrained, keptRegions, layoutOf } from "../layout/object-layout.ts";
 import { listedSurvey } from "../listing/listed-object.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { compressSource, mayCompress, type CompressionWish } from "../upload/compressed-source.ts";
@@ -448,7 +448,7 @@ async function keepStored(
 ): Promise<PutResult | undefined> {
   const { newest } = survey;
   if (!newest || isTombstone(newest) || newest.missing) return undefined;
-  if (hasDrainedLeaves(newest, context.config)) return undefined;
+  if (namesDrained(newest, context.config)) return undefined;
   if ((newest.encryption !== undefined) !== isEncrypted || (newest.gzip !== undefined) !== isCompressed)
     return undefined;
   // An object that cannot be decrypted is not known to be the same.

@@ -58,6 +58,9 @@ const IDEA_SHAPE = v.object({
 
 const FILL_EGRESS_SHAPE = v.object({ bytes: v.number(), bytesPerDayMax: v.number(), refusedStripes: v.number() });
 
+/** A mean or a count that others add to. */
+const AMOUNT = v.pipe(v.number(), v.finite(), v.minValue(0));
+
 const STATUS_SHAPE = v.object({
   epoch: v.number(),
   policy: v.string(),
@@ -72,8 +75,8 @@ const STATUS_SHAPE = v.object({
       down: v.boolean(),
       slow: v.boolean(),
       /** Of a request, as the PoP believes it now. */
-      meanMs: v.optional(v.number()),
-      sdMs: v.optional(v.number()),
+      meanMs: v.optional(AMOUNT),
+      sdMs: v.optional(AMOUNT),
       p50Ms: v.nullish(v.number()),
       p99Ms: v.nullish(v.number()),
     }),
@@ -82,7 +85,7 @@ const STATUS_SHAPE = v.object({
     v.object({
       at: v.number(),
       errors: v.array(v.string()),
-      popular: v.optional(v.array(v.object({ key: v.string(), popularity: v.number() }))),
+      popular: v.optional(v.array(v.object({ key: v.string(), popularity: AMOUNT }))),
       savings: v.optional(v.object({ imbalancePercent: v.optional(v.number()), regretMs: v.optional(v.number()) })),
     }),
   ),

@@ -60,7 +60,7 @@ async function isFinished({ key }: KeyGroup, left: readonly string[], context: D
   const { verdicts, newest } = await checkManifests(key, context);
   if (verdicts.some(({ region, state }) => state !== "sound" && !left.includes(region))) return false;
   if (!newest || isTombstone(newest)) return true;
-  const names = [...newest.placement, ...(newest.leaves ?? [])];
+  const names = [...newest.placement, ...(newest.leaves ?? []), ...(newest.extra?.placement ?? [])];
   return !names.some((name) => left.includes(name)) && !hasFormerName(newest, context.config.regions);
 }
 

@@ -3,14 +3,15 @@
  * them together take no more than the storage of `hot` (Rashmi et al., EC-Cache, OSDI 2016, section 6.1).
  */
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
-import { chunkBytes, type Manifest } from "@agarose/core/format";
+import { chunkBytes, isTombstone, type Manifest, type ManifestRecord } from "@agarose/core/format";
 import { PopClient } from "../../pops/pop-client.ts";
 import { currentNames } from "../../buckets/region-names.ts";
+import { replacedMeanwhile } from "../../commit/commit.ts";
 import type { Config } from "../../config/config.ts";
 import { keptRegions } from "../../layout/object-layout.ts";
 import { mapOrdered } from "../../listing/adaptive-pool.ts";
 import type { KeyGroup } from "../../listing/key-groups.ts";
-import { storedChunks } from "../../objects/chunk-listing.ts";
+import { extraChunks, findGoneChunks, storedChunks } from "../../objects/chunk-listing.ts";
 import { checkManifests } from "../../objects/verify-object.ts";
 import type { DeploymentParts } from "../../parts.ts";
 import { choosePlaces, type HotObject, type Reader } from "@agarose/solver/extra-places";
@@ -47,66 +48,85 @@ const CHANGES_AT_A_TIME = 8;
 const LATENCY_MS_DEFAULT = 100;
 
 /**
- * Whether `hot` is at work: its storage is not 0, the configuration names a key where manifests are signed, and the
- * environment has the admin token of a PoP.
+ * Whether `hot` is at work: the configuration names a key where manifests are signed, and the environment has the admin
+ * token of a PoP, or no object may have extra chunks any more.
  */
 export function heats({ hot, pops, publicKeys, signing }: Config): boolean {
   const maySign = publicKeys === undefined || signing !== undefined;
-  return hot.storage > 0 && maySign && pops.some((pop) => new PopClient(pop).hasToken);
+  return maySign && (hot.storage === 0 || pops.some(mayHaveToken));
+}
+
+/** A file that cannot be read may hold a token, and is the reason of a warning once the walk is over. */
+function mayHaveToken(pop: Config["pops"][number]): boolean {
+  try {
+    return new PopClient(pop).hasToken;
+  } catch {
+    return true;
+  }
+}
+
+/** What is kept of the look at an object: manifests of many would take too much memory. */
+interface LookedAt extends HotObject {
+  readonly upload: string;
+  /** Whether its manifest names extra chunks, also lost ones. */
+  readonly namesExtra: boolean;
 }
 
 /** Looks at what a walk lists, and stores and removes extra chunks at its end. */
 export class HotObjects {
-  /** Of keys with several uploads, which may be extra chunks: each chunk as `<region> <upload>/<chunk>`. */
-  readonly #suspects = new Map<string, ReadonlySet<string>>();
+  /** Keys with an upload that has no first chunk, as that of extra chunks. */
+  readonly #suspects = new Set<string>();
   #bytes = 0;
 
   /** Called for each key of the walk. */
   see({ key, chunks }: KeyGroup): void {
-    for (const { bytes } of chunks) this.#bytes += bytes;
-    const uploads = new Set(chunks.map(({ suffix }) => suffix.slice(0, suffix.indexOf("/"))));
-    if (uploads.size < 2) return;
-    this.#suspects.set(key, new Set(chunks.map(({ store, suffix }) => `${store.region.name} ${suffix}`)));
+    const uploads = new Set<string>();
+    const withFirst = new Set<string>();
+    for (const { bytes, suffix } of chunks) {
+      this.#bytes += bytes;
+      const [upload, chunk] = suffix.split("/") as [string, string | undefined];
+      uploads.add(upload);
+      if (chunk === "0") withFirst.add(upload);
+    }
+    if (withFirst.size < uploads.size) this.#suspects.add(key);
   }
 
   /**
-   * Stores and removes extra chunks. Undefined, with a warning, while some PoP does not say what is popular there.
-   * Rejects only when the caller aborts.
+   * Stores and removes extra chunks. Undefined, with a warning, while some PoP does not say what is popular there, and
+   * where no object may have any and none has. Rejects only when the caller aborts.
    */
-  async settle(
-    prefix: string,
-    context: DeploymentParts,
-    { dryRun, item, onWarning }: HotOptions,
-  ): Promise<HotTotals | undefined> {
+  async settle(context: DeploymentParts, { dryRun, item, onWarning }: HotOptions): Promise<HotTotals | undefined> {
     const { config } = context;
-    const { readers, silent } = await askPops(config);
+    const isOff = config.hot.storage === 0;
+    const { readers, silent } = isOff ? { readers: [], silent: [] } : await askPops(config);
     for (const problem of silent) onWarning(`warning: ${problem}: no object gets or loses extra chunks`);
     if (silent.length > 0) return undefined;
     const popular = readers.flatMap(({ requests }) => [...requests.keys()]);
-    const keys = [...new Set([...this.#suspects.keys(), ...popular])].filter((key) => key.startsWith(prefix));
-    const manifests: Manifest[] = [];
-    for await (const manifest of mapOrdered(keys, OBJECTS_AT_A_TIME, (key) => manifestOf(key, context))) {
-      // An inline object has no chunks to add to.
-      if (manifest && storedChunks(manifest).length > 0) manifests.push(manifest);
+    const keys = new Set([...this.#suspects, ...popular]);
+    const objects: LookedAt[] = [];
+    for await (const object of mapOrdered(keys, OBJECTS_AT_A_TIME, (key) => lookAt(key, context))) {
+      if (object) objects.push(object);
     }
     const places = choosePlaces({
-      objects: manifests.map((manifest) => this.#hotObject(manifest, config)),
+      objects,
       readers,
       regions: keptRegions(config).map(({ name }) => name),
       bytesMax: config.hot.storage * this.#bytes,
     });
     const totals = { hot: places.size, heated: 0, cooled: 0, failed: 0 };
-    const changes = manifests.flatMap((manifest) => {
-      const placement = places.get(manifest.key) ?? [];
-      const { extra } = this.#hotObject(manifest, config);
-      // Lost ones count as none, and the manifest must not continue naming them.
-      const isAsChosen = extra.join() === placement.join() && (placement.length > 0 || !manifest.extra);
-      return isAsChosen ? [] : [{ manifest, placement }];
-    });
-    const change = async ({ manifest, placement }: (typeof changes)[number]) => ({
-      key: manifest.key,
+    const changes = objects
+      .map((object) => ({ object, placement: places.get(object.key) ?? [] }))
+      .filter(
+        ({ object: { extra, namesExtra }, placement }) =>
+          extra.join() !== placement.join() || (namesExtra && placement.length === 0),
+      )
+      // Room is made before it is taken.
+      .toSorted((a, b) => a.placement.length - b.placement.length);
+    if (isOff && changes.length === 0) return undefined;
+    const change = async ({ object, placement }: (typeof changes)[number]) => ({
+      key: object.key,
       outcome: placement.length > 0 ? ("heated" as const) : ("cooled" as const),
-      error: dryRun ? undefined : await stored(manifest, placement, context),
+      error: dryRun ? undefined : await stored(object, placement, context),
     });
     for await (const { key, outcome, error } of mapOrdered(changes, CHANGES_AT_A_TIME, change)) {
       // Another writer was here: the next walk looks again.
@@ -116,42 +136,48 @@ export class HotObjects {
     }
     return totals;
   }
-
-  /** The facts of an object for the choice. Extra chunks of which one is not listed count as none. */
-  #hotObject(manifest: Manifest, { regions }: Config): HotObject {
-    const { key, k, placement, extra } = manifest;
-    const listed = this.#suspects.get(key);
-    const places = currentNames(extra?.placement ?? [], regions);
-    const isListed = places.every((region, i) => listed?.has(`${region} ${extra!.upload}/${placement.length + i}`));
-    return {
-      key,
-      k,
-      chunkBytes: chunkBytes(manifest),
-      placement: currentNames(placement, regions),
-      extra: isListed ? places : [],
-    };
-  }
 }
 
-/** Stores an object's extra chunks. Returns why it could not. Rejects only when the caller aborts. */
+/** The facts of an object for the choice. Undefined for one that has no chunks: a PoP names what it was asked for. */
+async function lookAt(key: string, context: DeploymentParts): Promise<LookedAt | undefined> {
+  const { newest: manifest } = await checkManifests(key, context);
+  if (!manifest || isTombstone(manifest) || storedChunks(manifest).length === 0) return undefined;
+  const { k, upload, placement, extra } = manifest;
+  const { regions } = context.config;
+  // A listing of before would lack those that another walk has stored meanwhile. Lost ones count as none.
+  const gone = extra ? await findGoneChunks(manifest, extraChunks(manifest), context) : [];
+  return {
+    key,
+    k,
+    chunkBytes: chunkBytes(manifest),
+    placement: currentNames(placement, regions),
+    extra: gone.length > 0 ? [] : currentNames(extra?.placement ?? [], regions),
+    upload,
+    namesExtra: extra !== undefined,
+  };
+}
+
+/**
+ * Stores an object's extra chunks. Returns why it could not: REPLACED_MEANWHILE where another version is there, whose
+ * writer may have removed the chunks. Rejects only when the caller aborts.
+ */
 async function stored(
-  manifest: Manifest,
+  { key, upload }: LookedAt,
   placement: readonly string[],
   context: DeploymentParts,
 ): Promise<AgaroseError | undefined> {
+  const look = async (): Promise<ManifestRecord | undefined> => (await checkManifests(key, context)).newest;
+  const isSame = (record: ManifestRecord): record is Manifest => !isTombstone(record) && record.upload === upload;
+  const before = await look();
+  if (!before || !isSame(before)) return replacedMeanwhile(key);
   try {
-    await storeExtra(manifest, placement, context);
+    await storeExtra(before, placement, context);
     return undefined;
   } catch (error) {
     context.signal.throwIfAborted();
-    return toAgaroseError(error);
+    const after = await look();
+    return after && !isSame(after) ? replacedMeanwhile(key) : toAgaroseError(error);
   }
-}
-
-/** Undefined for what is not an object: a PoP names what it was asked for. */
-async function manifestOf(key: string, context: DeploymentParts): Promise<Manifest | undefined> {
-  const { newest } = await checkManifests(key, context);
-  return newest && "placement" in newest ? newest : undefined;
 }
 
 /** The requests and region distances of each PoP, and why some do not report them. */
