@@ -66,7 +66,7 @@ async function walkOnce(options: Options, report: ReportStream, context: Command
   const isWhole = totals.regionsUnreachable.length === 0;
   if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses extra chunks");
   const heat = isWhole
-    ? await hot?.settle(context, { dryRun: options.dryRun ?? false, item, onWarning: logLine })
+    ? await hot?.settle(options.prefix ?? "", context, { dryRun: options.dryRun ?? false, item, onWarning: logLine })
     : undefined;
   const { objects: checked, ...counts } = totals;
   await report.end({ checked, ...counts, ...(heat && { hot: heat }) }, [
@@ -80,10 +80,10 @@ async function walkOnce(options: Options, report: ReportStream, context: Command
 }
 
 /** Undefined where nothing says what is hot, and for a part of the objects: what is stored in all must be known. */
-function hotObjects({ cursor, prefix, shard }: Options, { config }: CommandContext): HotObjects | undefined {
+function hotObjects({ cursor, shard }: Options, { config }: CommandContext): HotObjects | undefined {
   if (!heats(config)) return undefined;
-  if (cursor === undefined && prefix === undefined && shard === undefined) return new HotObjects();
-  if (config.hot.storage > 0) logLine("notice: of a part of the objects, none gets or loses extra chunks");
+  if (cursor === undefined && shard === undefined) return new HotObjects();
+  if (config.hot.storage > 0) logLine("notice: with --cursor or --shard, no object gets or loses extra chunks");
   return undefined;
 }
 

@@ -93,16 +93,21 @@ export class HotObjects {
 
   /**
    * Stores and removes extra chunks. Undefined, with a warning, while some PoP does not say what is popular there, and
-   * where no object may have any and none has. Rejects only when the caller aborts.
+   * where no object may have any and none has. Below a prefix, the share is that of what is stored there. Rejects only
+   * when the caller aborts.
    */
-  async settle(context: DeploymentParts, { dryRun, item, onWarning }: HotOptions): Promise<HotTotals | undefined> {
+  async settle(
+    prefix: string,
+    context: DeploymentParts,
+    { dryRun, item, onWarning }: HotOptions,
+  ): Promise<HotTotals | undefined> {
     const { config } = context;
     const isOff = config.hot.storage === 0;
     const { readers, silent } = isOff ? { readers: [], silent: [] } : await askPops(config);
     for (const problem of silent) onWarning(`warning: ${problem}: no object gets or loses extra chunks`);
     if (silent.length > 0) return undefined;
     const popular = readers.flatMap(({ requests }) => [...requests.keys()]);
-    const keys = new Set([...this.#suspects, ...popular]);
+    const keys = new Set([...this.#suspects, ...popular].filter((key) => key.startsWith(prefix)));
     const objects: LookedAt[] = [];
     for await (const object of mapOrdered(keys, OBJECTS_AT_A_TIME, (key) => lookAt(key, context))) {
       if (object) objects.push(object);
