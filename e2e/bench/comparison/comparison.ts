@@ -52,8 +52,6 @@ const LAYOUTS: readonly Layout[] = [
 ];
 
 const SIZES = { min: 100_000, max: 8_000_000 };
-/** Where a far region is late for one object, a scrub stores no extra chunks. */
-const SCRUB_TRIES = 5;
 const NO_STRAGGLERS = { probability: 0, factor: 1 };
 const SEED = 1;
 
@@ -275,18 +273,12 @@ async function runPop({ worlds, scrubbed, ways, pop, stored, reads, nearest, pro
   };
   await setAll(NO_STRAGGLERS, false);
   await runReads("no faults", false);
-  const scrub = async (world: LocalWorld, tries = SCRUB_TRIES): Promise<void> => {
-    try {
-      const { hot } = (await world.agarose("scrub")) as { hot?: unknown };
-      if (hot === undefined) throw new Error("no PoP answered what is popular there");
-      progress(`${pop}: scrubbed, ${JSON.stringify(hot)}`);
-    } catch (error) {
-      if (tries === 1) throw error;
-      progress(`${pop}: a scrub failed, and is repeated: ${String(error)}`);
-      await scrub(world, tries - 1);
-    }
+  const scrub = async (world: LocalWorld): Promise<void> => {
+    const { hot } = (await world.agarose("scrub")) as { hot?: unknown };
+    if (hot === undefined) throw new Error("no PoP answered what is popular there");
+    progress(`${pop}: scrubbed, ${JSON.stringify(hot)}`);
   };
-  await Promise.all(scrubbed.map((world) => scrub(world)));
+  await Promise.all(scrubbed.map(scrub));
   for (const phase of PHASES) {
     await setAll(phase === "2% stragglers" ? STRAGGLERS : NO_STRAGGLERS, phase === "nearest region down");
     await runReads(phase, true);

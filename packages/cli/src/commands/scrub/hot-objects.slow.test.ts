@@ -313,6 +313,17 @@ test("what a PoP names that no object can have is left out", async () => {
   expect(await hotKeys()).toEqual(["a"]);
 });
 
+test("a PoP that counts less than nothing is not believed, and no object gets or loses a chunk", async () => {
+  popular = [{ a: 5 }, { a: -9, b: 1 }];
+  const { code, hot, stderr } = await scrub();
+  expect([code, hot, stderr]).toEqual([
+    0,
+    undefined,
+    expect.stringContaining("PoP pop-1 does not say what is popular"),
+  ]);
+  expect(await hotKeys()).toEqual([]);
+});
+
 test("an object that cannot get its chunk is reported, and keeps its readers", async () => {
   popular[0] = { a: 5 };
   // A majority does not answer for the manifest of that object alone.

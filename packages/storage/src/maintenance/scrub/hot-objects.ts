@@ -65,7 +65,7 @@ function mayHaveToken(pop: Config["pops"][number]): boolean {
   }
 }
 
-/** What is kept of the look at an object: manifests of many would take too much memory. */
+/** The facts of an object that are kept until the choice. Manifests of many would take too much memory. */
 interface LookedAt extends HotObject {
   readonly upload: string;
   /** Whether its manifest names extra chunks, also lost ones. */
