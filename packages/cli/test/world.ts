@@ -6,6 +6,7 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
 import { chunkName, manifestName } from "@agarose/core/format";
@@ -254,6 +255,14 @@ export const DOWN: Fault = (request) => {
   request.destroy();
   return true;
 };
+
+/** A region that is so far away. It answers as any other, so it does not count as fired. */
+export const far =
+  (ms: number): Fault =>
+  async () => {
+    await setTimeout(ms);
+    return false;
+  };
 
 /** A region that answers GETs of chunks with 200 or 206 and another number of bytes than asked for. */
 export function wrongLength(bytes: number): Fault {
