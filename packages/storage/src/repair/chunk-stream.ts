@@ -1,4 +1,7 @@
-/** One chunk of an object as its region sends it: one request for all shards from a stripe on. */
+/**
+ * One chunk of an object as its region sends it: one request for all shards from a stripe on, and another one where a
+ * connection was cut.
+ */
 import { AgaroseError } from "@agarose/core";
 import { chunkName, stripeShape, type Manifest } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
@@ -10,7 +13,10 @@ export class ChunkStream {
   readonly #manifest: Manifest;
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
-  readonly #firstStripe: number;
+  /** The bytes of the chunk before those that come next. */
+  #offset: number;
+  /** Whether bytes have come since the last request. */
+  #hasBegun = false;
   #parts: AsyncIterator<Uint8Array> | undefined;
   #rest: Uint8Array = new Uint8Array();
 
@@ -18,20 +24,26 @@ export class ChunkStream {
     this.chunk = chunk;
     this.store = store;
     this.#manifest = manifest;
-    this.#firstStripe = firstStripe;
+    this.#offset = stripeShape(manifest, firstStripe).chunkOffset;
     this.#signal = AbortSignal.any([signal, this.#stop.signal]);
   }
 
   /** The next `bytes` bytes. Rejects with CHUNK_MISSING, CHUNK_WRONG_LENGTH, or why the region did not answer. */
   async next(bytes: number): Promise<Uint8Array> {
     if (bytes === 0) return new Uint8Array();
-    this.#parts ??= await this.#open();
     const shard = new Uint8Array(bytes);
+    let mayAskAgain = true;
     for (let filled = 0; filled < bytes;) {
       if (this.#rest.length === 0) {
-        const { done, value } = await this.#parts.next();
-        if (done) throw this.#failure("CHUNK_WRONG_LENGTH", `ends ${bytes - filled} bytes early`);
-        this.#rest = value;
+        try {
+          this.#rest = await this.#part(bytes - filled);
+        } catch (error) {
+          // Without this, a long chunk would be lost by one cut connection. No shard is believed without its hash.
+          if (!mayAskAgain || !this.#hasBegun || this.#signal.aborted) throw error;
+          mayAskAgain = false;
+          this.#parts = undefined;
+          continue;
+        }
       }
       const taken = this.#rest.subarray(0, bytes - filled);
       shard.set(taken, filled);
@@ -54,16 +66,27 @@ export class ChunkStream {
     void this.#parts?.return?.().catch(() => {});
   }
 
+  async #part(lacking: number): Promise<Uint8Array> {
+    this.#parts ??= await this.#open();
+    const { done, value } = await this.#parts.next();
+    if (done) throw this.#failure("CHUNK_WRONG_LENGTH", `ends ${lacking} bytes early`);
+    this.#hasBegun = true;
+    this.#offset += value.length;
+    return value;
+  }
+
   async #open(): Promise<AsyncIterator<Uint8Array>> {
     const { key, upload } = this.#manifest;
-    const { chunkOffset } = stripeShape(this.#manifest, this.#firstStripe);
-    const range = chunkOffset > 0 ? { range: `bytes=${chunkOffset}-` } : {};
+    const offset = this.#offset;
+    const range = offset > 0 ? { range: `bytes=${offset}-` } : {};
+    this.#hasBegun = false;
     const { status, body } = await this.store.get(chunkName(key, upload, this.chunk), {
       ...range,
       signal: this.#signal,
     });
     if (status === 404) throw this.#failure("CHUNK_MISSING", "is missing");
-    if (!body || status !== (chunkOffset > 0 ? 206 : 200)) {
+    if (status === 416) throw this.#failure("CHUNK_WRONG_LENGTH", `ends before byte ${offset}`);
+    if (!body || status !== (offset > 0 ? 206 : 200)) {
       await body?.cancel();
       throw this.#failure("SOURCE_FAILED", `was answered by ${status}`);
     }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { claimName } from "@agarose/storage/commit/names";
 import { repairObject } from "@agarose/storage/repair/repair-object";
 import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../world.ts";
@@ -33,6 +33,63 @@ test.each([
   });
   const after = await Promise.all([world.read(...lost), world.read(...spoiled)]);
   expect(after.every((chunk, index) => chunk.equals(before[index]!))).toBe(true);
+});
+
+describe("connections that are cut while all but one chunk is there", () => {
+  const body = randomBytes(12_345);
+  let asked: string[];
+
+  /** Answers the first `times` GETs of each of `chunks` with 700 bytes, or `bytes`, and then closes the connection. */
+  const cut = async (chunks: readonly number[], times: number, bytes = 700, then = (stored: Buffer) => stored) => {
+    const put = await world.put("cut", body);
+    await world.tamper(...chunkPlace(put, 0), () => undefined);
+    asked = [];
+    for (const chunk of chunks) {
+      const [region, name] = chunkPlace(put, chunk);
+      const stored = await world.read(region, name);
+      let tries = 0;
+      world.faults.set(region, ({ method, socket, headers: { range } }, response, path) => {
+        if (method !== "GET" || path !== name) return false;
+        asked.push(`${chunk} ${range}`);
+        const isCut = tries++ < times;
+        const start = Number(range?.slice("bytes=".length, -1) ?? 0);
+        const rest = (tries > 1 ? then(stored) : stored).subarray(start);
+        response.writeHead(range === undefined ? 200 : 206, { "content-length": String(rest.length) });
+        if (isCut) response.write(rest.subarray(0, bytes), () => socket.destroy());
+        else response.end(rest);
+        return true;
+      });
+    }
+  };
+
+  test("end no repair, even in several stripes of several chunks", async () => {
+    await cut([1, 2, 3], 2);
+    const report = await repair("cut");
+    expect(asked.toSorted()).toEqual(
+      [1, 2, 3].flatMap((chunk) => [`${chunk} bytes=1400-`, `${chunk} bytes=700-`, `${chunk} undefined`]),
+    );
+    expect(report).toMatchObject({ before: { damage: [{ chunk: 0 }] }, chunksWritten: 1, after: { sound: true } });
+    world.faults.clear();
+    expect(await world.verify("cut")).toMatchObject({ sound: true });
+    expect((await world.get("cut")).equals(body)).toBe(true);
+  });
+
+  test("are not waited for when they are cut every time", async () => {
+    await cut([1, 2], 100, 0);
+    await expect(repair("cut")).rejects.toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+    expect(asked.toSorted()).toEqual(["1 undefined", "2 undefined"]);
+  });
+
+  test("and go on with bytes of another object cost that chunk, and no byte of the object", async () => {
+    await cut([1], 1, 700, (stored) => Buffer.alloc(stored.length + 1_000));
+    const report = await repair("cut");
+    expect(asked.slice(0, 2)).toEqual(["1 undefined", "1 bytes=700-"]);
+    expect(report).toMatchObject({ chunksWritten: 2, after: { sound: true } });
+    expect(report.before.damage).toMatchObject([{ chunk: 0 }, { chunk: 1, code: "CHUNK_CORRUPT" }]);
+    world.faults.clear();
+    expect(await world.verify("cut")).toMatchObject({ sound: true });
+    expect((await world.get("cut")).equals(body)).toBe(true);
+  });
 });
 
 test("manifests that are missing, damaged or old are rewritten", async () => {
