@@ -35,7 +35,7 @@ export async function get({ key, file, recursive, ...options }: Options): Promis
     const onFirst = (first: Manifest): void =>
       early.begin(
         first,
-        ({ bytes }) => (options.range === undefined ? undefined : rangeOf(options.range, bytes)),
+        () => (options.range === undefined ? undefined : rangeOf(options.range, shownBytes(first))),
         context,
       );
     try {

@@ -116,6 +116,24 @@ test("`put --compress all` is for objects of any size, and `ls --long` and `du` 
   expect((await readFile(join(world.dir, "out"))).equals(content)).toBe(true);
 });
 
+test("`get --range` from the end asks for no other bytes than those that it writes", async () => {
+  const content = textOf(2_700_000);
+  await world.put("a", content, configOf("all"));
+  const asked = new Set<string>();
+  for (const region of REGIONS) {
+    world.faults.set(region, ({ method, headers: { range } }, _response, name) => {
+      if (method === "GET" && name.startsWith("chunks/")) asked.add(`${range}`);
+      return false;
+    });
+  }
+  await world.get("a", { start: content.length - 100, end: content.length });
+  const needed = [...asked];
+  asked.clear();
+  expect((await world.run(["get", "a", "out", "--range", "-100"])).code).toBe(0);
+  expect((await readFile(join(world.dir, "out"))).equals(content.subarray(-100))).toBe(true);
+  expect([...asked].toSorted()).toEqual(needed.toSorted());
+});
+
 test("what was compressed on request stays so when it is stored again, and `versions` shows its length", async () => {
   const content = textOf(2_700_000);
   await world.put("a", content, { ...configOf("small"), compress: "all" });
