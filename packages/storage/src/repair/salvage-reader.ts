@@ -165,9 +165,10 @@ export class SalvageReader implements SourceReader {
     this.#note(stream.chunk, code, rest);
   }
 
-  #note(chunk: number, code: string, stripes: readonly number[]): void {
+  #note(chunk: number, code: string, stripes: number[]): void {
     const before = this.damage.get(chunk);
-    this.damage.set(chunk, { code: before?.code ?? code, stripes: [...(before?.stripes ?? []), ...stripes] });
+    if (!before) this.damage.set(chunk, { code, stripes });
+    else for (const stripe of stripes) before.stripes.push(stripe);
   }
 
   #digest(data: readonly Uint8Array[]): void {
