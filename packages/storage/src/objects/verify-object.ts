@@ -1,10 +1,8 @@
 /** Checks everything that is stored of one object: its manifest in every region, and every byte of every chunk. */
 import { createHash } from "node:crypto";
-import { AgaroseError, toAgaroseError, type FetchedResponse } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
 import {
   areSame,
-  chunkBytes,
-  chunkNameOf,
   chunkRegions,
   HASH_BYTES,
   hashShard,
@@ -22,6 +20,7 @@ import type { Store } from "../buckets/store.ts";
 import { mapOrdered, allOf } from "../listing/adaptive-pool.ts";
 import { checkLeafLists, hashesOf, type LeafListVerdict } from "../leaf-lists/leaf-lists.ts";
 import type { RegionParts } from "../commit/write-context.ts";
+import { ChunkStream } from "../repair/chunk-stream.ts";
 import { newestOf, surveyAll, type RegionManifest } from "../regions/region-survey.ts";
 import { extraChunks, findGoneChunks, listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
 import { nodeSha256 } from "./sha256.ts";
@@ -234,79 +233,48 @@ export async function checkChunk(
 ): Promise<ChunkDamage | undefined> {
   const { signal, clock, breaker } = context;
   const region = store.region.name;
-  const all = allStripes(manifest);
-  if (breaker.isOpen(region)) return { chunk, region, code: "SOURCE_FAILED", stripes: all };
+  const found = (code: string, stripes = allStripes(manifest)): ChunkDamage => ({ chunk, region, code, stripes });
+  if (breaker.isOpen(region)) return found("SOURCE_FAILED");
   const silence = new SilenceLimit(clock, signal, breaker.isSuspect(region) ? SUSPECT_MS_MAX : undefined);
+  const stream = new ChunkStream(manifest, chunk, store, 0, silence.signal, (step) => silence.limit(step));
+  const stripes = stripeCount(manifest);
+  // An extra chunk has one hash.
+  const extra = isFunctional(manifest, chunk) ? createHash("sha256") : undefined;
+  const corrupt: number[] = [];
+  let stripe = 0;
   try {
-    const name = chunkNameOf(manifest, chunk);
-    const response = await silence.limit(store.get(name, { signal: silence.signal }));
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      const code = response.status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED";
-      return { chunk, region, code, stripes: all };
+    for (; stripe < stripes; stripe++) {
+      const shard = await stream.next(stripeShape(manifest, stripe).shardBytes);
+      if (stripe === 0) breaker.answered(region);
+      if (extra) extra.update(shard);
+      else if (!(await isSound(manifest, { stripe, chunk, shard }, hashes, silence))) corrupt.push(stripe);
     }
-    breaker.answered(region);
-    const { corrupt, received } = isFunctional(manifest, chunk)
-      ? await hashExtra(manifest, chunk, response, silence)
-      : await hashShards(manifest, chunk, response, silence, hashes);
-    if (received !== chunkBytes(manifest)) return { chunk, region, code: "CHUNK_WRONG_LENGTH", stripes: corrupt };
-    return corrupt.length > 0 ? { chunk, region, code: "CHUNK_CORRUPT", stripes: corrupt } : undefined;
+    await stream.end();
+    const isCorrupt = extra && extra.digest("hex") !== manifest.extra!.sha256[chunk - manifest.placement.length];
+    if (isCorrupt) return found("CHUNK_CORRUPT");
+    return corrupt.length > 0 ? found("CHUNK_CORRUPT", corrupt) : undefined;
   } catch (error) {
     signal.throwIfAborted();
     if (silence.isOver) breaker.open(region);
-    return { chunk, region, code: toAgaroseError(error, "SOURCE_FAILED").code, stripes: all };
+    const { code } = toAgaroseError(error, "SOURCE_FAILED");
+    // A reader asks for a chunk of one stripe without a range, and takes none that is longer.
+    if (code !== "CHUNK_WRONG_LENGTH" || stripes === 1) return found(code);
+    return found(code, [...corrupt, ...allStripes(manifest).slice(stripe)]);
+  } finally {
+    stream.close();
   }
 }
 
-/** The stripes of a chunk whose hash differs from the manifest's, and the length of the chunk in bytes. */
-async function hashShards(
-  manifest: Manifest,
-  chunk: number,
-  response: FetchedResponse,
-  silence: SilenceLimit,
+/** Whether a shard has the hash that its manifest names. */
+async function isSound(
+  { blockBytes }: Manifest,
+  { stripe, chunk, shard }: { readonly stripe: number; readonly chunk: number; readonly shard: Uint8Array },
   hashes: StripeHashes,
-): Promise<{ corrupt: number[]; received: number }> {
-  const stripes = stripeCount(manifest);
-  const corrupt: number[] = [];
-  let received = 0;
-  let stripe = 0;
-  let shard = new Uint8Array(stripeShape(manifest, 0).shardBytes);
-  let filled = 0;
-  for await (const part of silence.parts(response.body)) {
-    received += part.length;
-    for (let at = 0; at < part.length && stripe < stripes;) {
-      const taken = part.subarray(at, at + shard.length - filled);
-      shard.set(taken, filled);
-      filled += taken.length;
-      at += taken.length;
-      if (filled < shard.length) break;
-      const hash = Buffer.from(await hashShard(shard, manifest.blockBytes, nodeSha256));
-      const expected = await hashes.of(stripe, silence.signal);
-      if (!hash.equals(expected.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES))) corrupt.push(stripe);
-      stripe++;
-      filled = 0;
-      if (stripe < stripes) shard = new Uint8Array(stripeShape(manifest, stripe).shardBytes);
-    }
-  }
-  for (; stripe < stripes; stripe++) corrupt.push(stripe);
-  return { corrupt, received };
-}
-
-/** The same of an extra chunk, which has one hash: all of its stripes, or none. */
-async function hashExtra(
-  manifest: Manifest,
-  chunk: number,
-  response: FetchedResponse,
-  silence: SilenceLimit,
-): Promise<{ corrupt: number[]; received: number }> {
-  const hash = createHash("sha256");
-  let received = 0;
-  for await (const part of silence.parts(response.body)) {
-    received += part.length;
-    hash.update(part);
-  }
-  const isSound = hash.digest("hex") === manifest.extra!.sha256[chunk - manifest.placement.length];
-  return { corrupt: isSound ? [] : allStripes(manifest), received };
+  { signal }: SilenceLimit,
+): Promise<boolean> {
+  const hash = Buffer.from(await hashShard(shard, blockBytes, nodeSha256));
+  const expected = await hashes.of(stripe, signal);
+  return hash.equals(expected.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES));
 }
 
 function allStripes(manifest: Manifest): number[] {

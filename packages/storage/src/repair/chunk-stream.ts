@@ -3,7 +3,7 @@
  * connection was cut.
  */
 import { AgaroseError } from "@agarose/core";
-import { chunkName, stripeShape, type Manifest } from "@agarose/core/format";
+import { chunkNameOf, stripeShape, type Manifest } from "@agarose/core/format";
 import type { Store } from "../buckets/store.ts";
 
 /** A chunk that is read shard by shard. */
@@ -13,6 +13,7 @@ export class ChunkStream {
   readonly #manifest: Manifest;
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
+  readonly #limit: <T>(step: Promise<T>) => Promise<T>;
   /** The bytes of the chunk before those that come next. */
   #offset: number;
   /** Whether bytes have come since the last request. */
@@ -20,12 +21,21 @@ export class ChunkStream {
   #parts: AsyncIterator<Uint8Array> | undefined;
   #rest: Uint8Array = new Uint8Array();
 
-  constructor(manifest: Manifest, chunk: number, store: Store, firstStripe: number, signal: AbortSignal) {
+  /** @param limit of the time of each step. Default: none. */
+  constructor(
+    manifest: Manifest,
+    chunk: number,
+    store: Store,
+    firstStripe: number,
+    signal: AbortSignal,
+    limit = <T>(step: Promise<T>): Promise<T> => step,
+  ) {
     this.chunk = chunk;
     this.store = store;
     this.#manifest = manifest;
     this.#offset = stripeShape(manifest, firstStripe).chunkOffset;
     this.#signal = AbortSignal.any([signal, this.#stop.signal]);
+    this.#limit = limit;
   }
 
   /** The next `bytes` bytes. Rejects with CHUNK_MISSING, CHUNK_WRONG_LENGTH, or why the region did not answer. */
@@ -55,8 +65,9 @@ export class ChunkStream {
 
   /** Rejects with CHUNK_WRONG_LENGTH unless all of it has come. */
   async end(): Promise<void> {
-    const rest = this.#rest.length || ((await this.#parts?.next())?.value?.length ?? 0);
-    if (rest > 0) throw this.#failure("CHUNK_WRONG_LENGTH", "is longer than its length");
+    if (this.#rest.length === 0 && this.#parts)
+      this.#rest = (await this.#limit(this.#parts.next())).value ?? this.#rest;
+    if (this.#rest.length > 0) throw this.#failure("CHUNK_WRONG_LENGTH", "is longer than its length");
   }
 
   /** Ends the request. */
@@ -67,8 +78,8 @@ export class ChunkStream {
   }
 
   async #part(lacking: number): Promise<Uint8Array> {
-    this.#parts ??= await this.#open();
-    const { done, value } = await this.#parts.next();
+    this.#parts ??= await this.#limit(this.#open());
+    const { done, value } = await this.#limit(this.#parts.next());
     if (done) throw this.#failure("CHUNK_WRONG_LENGTH", `ends ${lacking} bytes early`);
     this.#hasBegun = true;
     this.#offset += value.length;
@@ -76,11 +87,10 @@ export class ChunkStream {
   }
 
   async #open(): Promise<AsyncIterator<Uint8Array>> {
-    const { key, upload } = this.#manifest;
     const offset = this.#offset;
     const range = offset > 0 ? { range: `bytes=${offset}-` } : {};
     this.#hasBegun = false;
-    const { status, body } = await this.store.get(chunkName(key, upload, this.chunk), {
+    const { status, body } = await this.store.get(chunkNameOf(this.#manifest, this.chunk), {
       ...range,
       signal: this.#signal,
     });

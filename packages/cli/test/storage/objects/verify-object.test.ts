@@ -77,6 +77,41 @@ test.each([
   });
 });
 
+test("a chunk whose connection is cut in several stripes is sound, and one that is cut at once is out of reach", async () => {
+  const [region, name] = chunkPlace(put, 3);
+  const stored = await world.read(region, name);
+  let sentBytes = 300;
+  let tries = 0;
+  world.faults.set(region, ({ method, socket, headers: { range } }, response, path) => {
+    if (method !== "GET" || path !== name || tries++ === 2) return false;
+    const rest = stored.subarray(Number(range?.slice("bytes=".length, -1) ?? 0));
+    response.writeHead(range === undefined ? 200 : 206, { "content-length": String(rest.length) });
+    response.write(rest.subarray(0, sentBytes), () => socket.destroy());
+    return true;
+  });
+  expect(await world.verify("object")).toMatchObject({ sound: true, damage: [] });
+  expect([tries, world.fired.get(region)]).toEqual([3, 2]);
+  [sentBytes, tries] = [0, 0];
+  expect(await world.verify("object")).toMatchObject({ damage: [{ chunk: 3, code: "SOURCE_FAILED" }] });
+  expect(tries).toBe(1);
+});
+
+test.each([
+  ["one stripe", 700],
+  ["several stripes", 2500],
+])("an object of %s whose chunks are all one byte long is readable if it can be read", async (_name, bytes) => {
+  put = await world.put("long", randomBytes(bytes));
+  for (const chunk of put.placement.keys()) {
+    await world.tamper(...chunkPlace(put, chunk), (stored) => Buffer.concat([stored, Buffer.alloc(1)]));
+  }
+  const readable = await world.get("long").then(
+    () => true,
+    () => false,
+  );
+  expect(await world.verify("long")).toMatchObject({ readable, chunksSound: 0 });
+  expect(readable).toBe(bytes > 1000);
+});
+
 test("a region that does not answer is named, and m lost chunks still read", async () => {
   world.faults.set("tokyo", DOWN);
   const verdict = await world.verify("object");
