@@ -138,7 +138,7 @@ describe("a client that accepts gzip", () => {
 
 const MEMBER = gzipSync(CONTENT);
 
-test.each<[string, Buffer]>([
+const DAMAGED: [string, Buffer][] = [
   ["longer than signed", gzipSync(Buffer.concat([CONTENT, Buffer.alloc(1)]))],
   ["shorter", gzipSync(CONTENT.subarray(1))],
   ["cut off", MEMBER.subarray(0, -1)],
@@ -146,13 +146,33 @@ test.each<[string, Buffer]>([
   ["followed by other bytes", Buffer.concat([MEMBER, Buffer.alloc(4)])],
   ["two members", Buffer.concat([gzipSync(CONTENT.subarray(0, 9)), gzipSync(CONTENT.subarray(9))])],
   ["followed by an empty member", Buffer.concat([MEMBER, gzipSync("")])],
-  ["of another CRC-32", MEMBER.map((byte, i) => (i === MEMBER.length - 8 ? byte ^ 1 : byte)) as Buffer],
   ["not compressed", CONTENT],
-])("a segment that is %s cuts the answer off", async (name, segment) => {
-  const key = `damaged/${name}`;
+];
+const WRONG_CRC = MEMBER.map((byte, i) => (i === MEMBER.length - 8 ? byte ^ 1 : byte)) as Buffer;
+
+test.each<[string, Buffer]>([...DAMAGED, ["of another CRC-32", WRONG_CRC]])(
+  "a segment that is %s cuts the answer off",
+  async (name, segment) => {
+    const key = `damaged/${name}`;
+    await putSegments(key, [segment], BYTES);
+    const { body } = await wire(`/o/${encodeURI(key)}`);
+    expect(body.length).toBeLessThan(BYTES);
+  },
+);
+
+test.each(DAMAGED)("a segment that is %s does not end well for a client that accepts gzip", async (name, segment) => {
+  const key = `passed on/${name}`;
   await putSegments(key, [segment], BYTES);
-  const { body } = await wire(`/o/${encodeURI(key)}`);
-  expect(body.length).toBeLessThan(BYTES);
+  const { headers, body } = await wire(`/o/${encodeURI(key)}`, { "accept-encoding": "gzip" });
+  expect(headers).toMatchObject({ "content-encoding": "gzip", "content-length": String(segment.length) });
+  expect(body.length).toBeLessThan(segment.length);
+});
+
+test("a wrong CRC-32 is for the client that inflates", async () => {
+  await putSegments("wrong-crc", [WRONG_CRC], BYTES);
+  const { body } = await wire("/o/wrong-crc", { "accept-encoding": "gzip" });
+  expect(body.equals(WRONG_CRC)).toBe(true);
+  expect(() => gunzipSync(body)).toThrow("incorrect data check");
 });
 
 test("a segment that inflates to a thousand times what is signed ends with the signed bytes", async () => {

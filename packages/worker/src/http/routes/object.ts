@@ -1,5 +1,6 @@
 /** `GET|HEAD /o/<key>`: the object, decoded here, for clients without a service worker. */
-import { isOutdated, toAgaroseError } from "@agarose/core";
+import { AgaroseError, isOutdated, toAgaroseError } from "@agarose/core";
+import { streamOf } from "@agarose/core/async";
 import { openContent, type OpenedObject } from "@agarose/core/content";
 import type { Manifest } from "@agarose/core/format";
 import {
@@ -89,7 +90,7 @@ async function served(key: string, asked: Headers, invocation: Invocation, c: Co
     const shown = opened?.shown ?? found;
     const answer = fitted(partsAnswer(shown, asked, crypto.randomUUID()) ?? objectAnswer(shown, asked), shown);
     const passed = method === "GET" ? passedOn(found, answer, asked) : undefined;
-    return { answer: passed ?? answer, opened: passed ? undefined : opened, manifest: found };
+    return { answer: passed ?? answer, opened: passed ? passedSegment(found) : opened, manifest: found };
   };
   let manifest: Manifest;
   try {
@@ -142,6 +143,35 @@ function passedOn(
   return { status, headers: { ...headers, ...coded }, range: { start: 0, end: bytes } };
 }
 
+/**
+ * The one segment of an object as it is stored. Its end is withheld unless it names the length of the content, so that
+ * no client takes longer or shorter content for that of the object.
+ */
+function passedSegment(shown: Manifest): OpenedObject {
+  const { key, bytes, gzip } = shown;
+  const content = (_range: unknown, body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> => {
+    const reader = body.getReader();
+    let left = bytes;
+    let last = new Uint8Array();
+    return streamOf(
+      async () => {
+        const { done, value } = await reader.read();
+        if (!value) return { done };
+        left -= value.length;
+        last = Uint8Array.of(...last, ...value.subarray(-4)).slice(-4);
+        const named = left === 0 ? new DataView(last.buffer).getUint32(0, true) : gzip!.bytes;
+        if (named === gzip!.bytes) return { done, value };
+        const message = `the segment of ${JSON.stringify(key)} names ${named} bytes, its manifest says ${gzip!.bytes}`;
+        const error = new AgaroseError("OBJECT_CORRUPT", `${message}: repeat the put`, { key });
+        await reader.cancel(error);
+        throw error;
+      },
+      (reason) => reader.cancel(reason),
+    );
+  };
+  return { shown, stored: (range) => range, content };
+}
+
 /** Whether an `Accept-Encoding` allows gzip (RFC 9110, section 12.5.3). */
 function acceptsGzip(accepted: string): boolean {
   return accepted
@@ -153,7 +183,7 @@ function acceptsGzip(accepted: string): boolean {
 interface Answered {
   readonly answer: ObjectAnswer | PartsAnswer;
   readonly manifest: Manifest;
-  /** Set where what is stored is not the content. */
+  /** Set where what is stored is not what is sent, or must be checked. */
   readonly opened: OpenedObject | undefined;
 }
 
