@@ -70,6 +70,8 @@ export interface FakePop {
   cached: number[];
   /** The data key in its plans, which are then of private objects. */
   dataKey?: string;
+  /** How long the signatures in its plans are valid. Default: its regions need none. */
+  signedSeconds?: number;
   missing: number[];
   /** Whether it fetches what it has not cached of a brief range. */
   fetches: boolean;
@@ -292,7 +294,8 @@ export class FakeWorld {
     await this.#connected(region, () => this.clock.sleep(region.delayMs, signal));
     if (region.fault === "down") throw new TypeError("connection refused");
     if (region.fault === "error") return new Response("no", { status: 503 });
-    const name = [...region.store.keys()].find((stored) => objectUrl(region.url, stored) === url);
+    const [unsigned] = url.split("?");
+    const name = [...region.store.keys()].find((stored) => objectUrl(region.url, stored) === unsigned);
     const whole = name === undefined ? undefined : region.store.get(name)!;
     if (!whole) return new Response(null, { status: 404 });
     const range = /^bytes=(\d+)-(\d+)$/.exec(headers?.["range"] ?? "");
@@ -481,6 +484,7 @@ export class FakeWorld {
 
   #planOf(pop: FakePop, { manifest }: StoredObject, known: string | null | undefined): Plan {
     const { version } = manifest;
+    const signed = pop.signedSeconds && { signed: { seconds: pop.signedSeconds, queries: {} } };
     return {
       pop: pop.name,
       epoch: 1,
@@ -488,7 +492,13 @@ export class FakeWorld {
       ...(known === version ? {} : { manifest }),
       cached: pop.cached,
       ...(pop.dataKey && { private: true, dataKey: pop.dataKey }),
-      regions: this.regions.map(({ name, url, delayMs }) => ({ name, url, meanMs: delayMs, sdMs: delayMs / 10 })),
+      regions: this.regions.map(({ name, url, delayMs }) => ({
+        name,
+        url,
+        meanMs: delayMs,
+        sdMs: delayMs / 10,
+        ...signed,
+      })),
       ...(pop.namesPeers ? { peers: this.#peersOf(pop) } : {}),
       delta: 1,
     };

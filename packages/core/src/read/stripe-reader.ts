@@ -185,7 +185,8 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
   }
 
   async function ownData(stripe: StripeShape, lastStripe: number, signal: AbortSignal): Promise<StripeData> {
-    const decoding = { ms: 0, shards: 0 };
+    // Of this stripe alone, for the other reads that share it.
+    const decoding = HAS_STORE ? { ms: 0, shards: 0 } : report.decoding;
     // A consumer may overwrite or transfer the bytes that it gets.
     if (manifest.inline) return { data: [manifest.inline.slice()], decoding };
     const codec = countedCodec(decoding);
@@ -195,7 +196,7 @@ export function stripeReader(target: ReadTarget, context: ReadContext, policy: R
       const hashes = stripeHashes.of(stripe.index, signal);
       const shards = await race({ stripe, until, hashes, codec, signal });
       const data = await dataShards(manifest.k, shards, codec);
-      add(report.decoding, decoding);
+      if (HAS_STORE) add(report.decoding, decoding);
       const made = (): RequestRecord[] => report.requests.filter((request) => request.stripe === stripe.index);
       return { data, decoding, ...(HAS_STORE && { made }) };
     } finally {

@@ -12,7 +12,7 @@ import { holdsWhole, plannedRead, rangeHeader, type Reading, type ReadPorts } fr
 import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts";
 import { bucketSources, findPlan, knownPlan, offlinePlan, type FoundPlan } from "./plans/plan-source.ts";
 import { discard } from "./plans/pop-call.ts";
-import type { ReadRequest } from "./read-request.ts";
+import type { BegunRequest } from "./read-request.ts";
 import { ReadTrace } from "./read-trace.ts";
 import { Slot } from "./sources/fair-queue.ts";
 import { guessSpan } from "./stripe-span.ts";
@@ -20,10 +20,15 @@ import { guessSpan } from "./stripe-span.ts";
 /**
  * Reads an object for a client. Resolves when the first stripe is ready.
  *
- * @param onOver called once when the response is over; not when this rejects.
+ * @param onOver called once when the response is over, with the reason if it failed or was given up; not when this
+ *   rejects. What is still asked for then ends with the signal.
  */
-export async function clientRead(request: ReadRequest, ports: ReadPorts, onOver: () => void): Promise<ReadResponse> {
-  const { key, method, headers, signal = new AbortController().signal } = request;
+export async function clientRead(
+  request: BegunRequest,
+  ports: ReadPorts,
+  onOver: (error?: unknown) => void,
+): Promise<ReadResponse> {
+  const { key, method, headers, signal } = request;
   const { memory, plans } = ports;
   const slot = new Slot(headers.get("priority"));
   const forward = forwardCredentials(request, ports.configuredPops);
@@ -94,7 +99,7 @@ export async function clientRead(request: ReadRequest, ports: ReadPorts, onOver:
   async function fromFresh(known: FullPlan | undefined): Promise<ReadResponse> {
     const store = HAS_STORE ? ports.store : undefined;
     const guessed = guessSpan(method, headers.get("range"));
-    const kept = known ?? (store && (await store.plan(key)));
+    const kept = HAS_STORE && store ? (known ?? (await store.plan(key))) : known;
     // Stripes that the store holds need not be resent: ask for the plan only.
     const span = kept && store?.holds(kept.manifest, guessed) ? { from: 0, to: 0 } : guessed;
     const wanted = {
@@ -123,6 +128,6 @@ export async function clientRead(request: ReadRequest, ports: ReadPorts, onOver:
 
   function end(bytes: number, report?: ReadReport, cause?: unknown): void {
     trace.end(returned!.status, bytes, report, cause);
-    onOver();
+    onOver(cause);
   }
 }

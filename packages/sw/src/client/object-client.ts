@@ -7,6 +7,7 @@ import { Secrets } from "@agarose/core/encryption";
 import { HAS_ENCRYPTION, HAS_STORE } from "@agarose/core/features";
 import { parseKey } from "@agarose/core/format";
 import { BlockMemory, Line } from "@agarose/core/read";
+import { UNWANTED } from "@agarose/core/sources";
 import { clientTrust, type ClientConfig } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { clientRead } from "./client-read.ts";
@@ -78,8 +79,11 @@ export class ObjectClient {
    *
    * @param onEnd called once when a read that was answered is over; not when this rejects.
    */
-  async answer(request: ReadRequest, onEnd: () => void = () => {}): Promise<ReadResponse> {
-    parseKey(request.key);
+  async answer(given: ReadRequest, onEnd: () => void = () => {}): Promise<ReadResponse> {
+    parseKey(given.key);
+    /** Ends what is under way beside chunks: calls of PoPs for plans, signatures, and the rest of a body. */
+    const left = new AbortController();
+    const request = { ...given, signal: AbortSignal.any([left.signal, ...(given.signal ? [given.signal] : [])]) };
     const reads = ++this.#reads;
     // The first one cannot wait for the order of the PoPs.
     if (reads < 2) void this.probe();
@@ -88,11 +92,14 @@ export class ObjectClient {
         if (reads === this.#reads) void this.probe();
       });
     };
+    const over = (error?: unknown): void => {
+      // A read that is complete may still learn from its PoP.
+      if (error) left.abort(UNWANTED);
+      probeLater();
+      onEnd();
+    };
     try {
-      return await clientRead(request, this.#ports, () => {
-        probeLater();
-        onEnd();
-      });
+      return await clientRead(request, this.#ports, over);
     } catch (error) {
       probeLater();
       const { code } = toAgaroseError(error);
@@ -104,7 +111,7 @@ export class ObjectClient {
       // not. What the worker cannot decode, the browser's network does. A plain object has no chunks.
       const { body, ...head } = await readAtPops(request, this.#ports, code === "CODING_UNSUPPORTED");
       if (!body) onEnd();
-      return { ...head, body: body && endOf(body, onEnd) };
+      return { ...head, body: body && endOf(body, over) };
     }
   }
 

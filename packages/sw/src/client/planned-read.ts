@@ -14,7 +14,6 @@ import {
   type Piece,
   type ReadPolicy,
   type ReadReport,
-  type RequestRecord,
 } from "@agarose/core/read";
 import type { Endpoint } from "../common/config.ts";
 import type { ReadResponse } from "../common/http-response.ts";
@@ -151,7 +150,6 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
       ...regionSources(plan, own),
     ];
     trace.planned({ ...found, plan: { ...plan, delta } }, span.from, sources);
-    const requests = new Set<RequestRecord>();
     let response: ReadResponse | undefined;
     const policy: ReadPolicy = {
       delta,
@@ -172,14 +170,13 @@ export async function plannedRead(found: FoundPlan, reading: Reading) {
       policy,
       {
         onRequest: (record) => {
-          requests.add(record);
           learnDelivery(record, latencies, edge, bytes);
           trace.request(record);
         },
         onEnd: (ended, error) => {
           edge?.release?.();
           // The reader reports its last cancellations in this turn, after the end of the read.
-          ports.clock.after(0, () => hedging.observe(manifest.k, requests));
+          ports.clock.after(0, () => hedging.observe(manifest.k, ended.requests));
           reading.onEnd(response, end - start, ended, error);
         },
       },

@@ -119,3 +119,23 @@ test("a page that leaves in the middle ends the request, and asks no other PoP",
   await world.clock.pass(60_000);
   expect([ends, askedOf(world)]).toEqual([1, ["p0"]]);
 });
+
+test("a page that leaves while the next PoP is asked for the rest ends that request, too", async () => {
+  const { world, client } = startWorld();
+  world.faultsOfObjects.set("p0", "cuts");
+  world.faultsOfObjects.set("p1", "silent");
+  const asked = { key: KEY, method: "GET", headers: new Headers() } as const;
+  let ends = 0;
+  const { body } = await world.clock.settle(client.answer(asked, () => void ends++));
+  const reader = body!.getReader();
+  await world.clock.settle(reader.read());
+  const waiting = reader.read();
+  await world.clock.pass(50);
+  expect(askedOf(world)).toEqual(["p0", "p1 bytes=1000-9999"]);
+  await reader.cancel();
+  await waiting;
+  await world.clock.pass(50);
+  expect(world.requests("p1").map(({ aborted }) => aborted)).toEqual([true]);
+  await world.clock.pass(60_000);
+  expect([ends, askedOf(world).length]).toEqual([1, 2]);
+});

@@ -16,7 +16,7 @@ import type { ReadPorts } from "./planned-read.ts";
 import { errorIn } from "./plans/bundle-request.ts";
 import { noSource } from "./plans/plan-source.ts";
 import { POP_PATIENCE_MS_MAX } from "./plans/pop-call.ts";
-import type { ReadRequest } from "./read-request.ts";
+import type { BegunRequest } from "./read-request.ts";
 
 /** A PoP has this long to begin its answer. After `POP_PATIENCE_MS_MAX` the next one is asked, too. */
 export const ANSWER_MS_MAX = 30_000;
@@ -35,7 +35,11 @@ type PopObjectPorts = Pick<ReadPorts, "fetch" | "clock" | "pops" | "latencies">;
  *
  * @param isCoded whether the object is known to be coded: ranges of coded bytes are none of what the network decodes.
  */
-export async function readAtPops(request: ReadRequest, ports: PopObjectPorts, isCoded: boolean): Promise<ReadResponse> {
+export async function readAtPops(
+  request: BegunRequest,
+  ports: PopObjectPorts,
+  isCoded: boolean,
+): Promise<ReadResponse> {
   const { signal, headers } = request;
   const names = [...(isCoded ? [] : RANGED), ...SENT];
   const own = Object.fromEntries([...headers].filter(([name]) => names.includes(name)));
@@ -52,7 +56,7 @@ export async function readAtPops(request: ReadRequest, ports: PopObjectPorts, is
 
 /** The first answer of a PoP about the object. */
 function askPops(
-  { key, method, query, signal = new AbortController().signal }: ReadRequest,
+  { key, method, query, signal }: BegunRequest,
   headers: Record<string, string>,
   { fetch, clock, pops, latencies }: PopObjectPorts,
 ): Promise<Response> {
@@ -124,10 +128,14 @@ async function answerOf(response: Response, pop: Endpoint, clock: Clock, onFailu
   });
 }
 
-/** `body`, and calls `onOver` once when it has ended, failed or been given up. */
-export function endOf(body: ReadableStream<Uint8Array>, onOver: () => void): ReadableStream<Uint8Array> {
+/** `body`, and calls `onOver` once when it has ended; with a reason if it has failed or been given up. */
+export function endOf(body: ReadableStream<Uint8Array>, onOver: (error?: unknown) => void): ReadableStream<Uint8Array> {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  body.pipeTo(writable).then(onOver, onOver);
+  body.pipeTo(writable).then(
+    () => onOver(),
+    // A consumer may leave without a reason.
+    (error: unknown) => onOver(error ?? true),
+  );
   return readable;
 }
 

@@ -9,3 +9,6 @@ export interface ReadRequest {
   readonly query?: URLSearchParams;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** A request under way, whose signal ends all that is asked for it. */
+export type BegunRequest = ReadRequest & { readonly signal: AbortSignal };

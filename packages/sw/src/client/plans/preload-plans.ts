@@ -33,7 +33,8 @@ export async function preloadPlans(
         const key = batch[frame.stripe]!;
         const plan = await planIn(frame, { key, pop: pop! }, ports);
         // The store outlives the client.
-        const known = plans.latest(key) ?? (HAS_STORE ? await store?.plan(key) : undefined);
+        let known = plans.latest(key);
+        if (HAS_STORE) known ??= await store?.plan(key);
         if (!isOlder(plan.manifest, known)) plans.learn(key, plan, before);
       }
     } catch {
