@@ -39,6 +39,8 @@ export interface FakeRegion {
   /** Requests served at a time; the others wait in the order in which they came, as on HTTP/1.1 connections. */
   connections: number;
   delayMs: number;
+  /** Bytes of one body per millisecond. */
+  pace: number;
   fault: "none" | "down" | "corrupt" | "truncate" | "error";
 }
 
@@ -123,6 +125,7 @@ export class FakeWorld {
     store: new Map(),
     connections: Number.POSITIVE_INFINITY,
     delayMs,
+    pace: Number.POSITIVE_INFINITY,
     fault: "none",
   }));
   readonly pops: FakePop[] = [10, 50].map((delayMs, i) => ({
@@ -302,7 +305,24 @@ export class FakeWorld {
     const body = range ? whole.slice(Number(range[1]), Number(range[2]) + 1) : whole.slice();
     if (region.fault === "corrupt" && url.includes("chunks")) body[0]! ^= 1;
     const sent = region.fault === "truncate" ? body.subarray(0, -1) : body;
-    return new Response(whileUp(region, sent), { status: range ? 206 : 200 });
+    return new Response(this.#whileUp(region, sent, signal), { status: range ? 206 : 200 });
+  }
+
+  /** A body in parts, of which none comes any more once its region is down. */
+  #whileUp(region: FakeRegion, body: Uint8Array, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {
+    const partBytes = 500;
+    let at = 0;
+    return new ReadableStream(
+      {
+        pull: async (controller) => {
+          if (region.pace < Number.POSITIVE_INFINITY) await this.clock.sleep(partBytes / region.pace, signal);
+          if (region.fault === "down") return controller.error(new TypeError("connection reset"));
+          if (at >= body.length) return controller.close();
+          controller.enqueue(body.subarray(at, (at += partBytes)));
+        },
+      },
+      { highWaterMark: 0 },
+    );
   }
 
   async #fromPop(
@@ -550,22 +570,6 @@ export function sampleBytes(count: number, seed = 1): Uint8Array {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
     return state >>> 16;
   });
-}
-
-/** A body in parts, of which none comes any more once its region is down. */
-function whileUp(region: FakeRegion, body: Uint8Array): ReadableStream<Uint8Array> {
-  const partBytes = 500;
-  let at = 0;
-  return new ReadableStream(
-    {
-      pull(controller) {
-        if (region.fault === "down") return controller.error(new TypeError("connection reset"));
-        if (at >= body.length) return controller.close();
-        controller.enqueue(body.subarray(at, (at += partBytes)));
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 function named({ name, url }: { name: string; url: string }): { name: string; url: string } {

@@ -29,7 +29,7 @@ async function flow(
 test("the rate of a line is that of all that comes, whatever it waits for in between", async () => {
   const world = await lineWith();
   const { line, pass } = world;
-  expect(line.rate).toBeUndefined();
+  expect([line.rate, line.mbit]).toEqual([undefined, undefined]);
   const requests = ["a", "b"].map((source) => line.begin(source, 1024 * KIB));
   await pass(80);
   await flow(world, requests, 2_500, 200);

@@ -748,6 +748,17 @@ describe("what a read reports", () => {
     expect(totalsOf(summary)).toEqual({ fetchedBytes: 4000, used: 4, unused: 0, cancelled: 1, failed: 0 });
     expect(new Set(world.events.map(({ read: id }) => id)).size).toBe(1);
   });
+
+  test("the rate of the line, once it is known", async () => {
+    const { world, client } = await startWorld();
+    // Without leaves, a small range takes a whole chunk from its region alone: of 1 kB, and of 50 kB.
+    world.put("wide", sampleBytes(200_000), { stripeBytes: 200_000 });
+    for (const region of world.regions) Object.assign(region, { delayMs: 400, pace: 1_250 });
+    for (const key of [KEY, "wide"]) await read(world, client, { range: "bytes=0-9" }, key);
+    await world.clock.pass(1);
+    const ends = world.events.filter((event) => event.type === "read-end");
+    expect(ends.map(({ lineMbit }) => lineMbit)).toEqual([undefined, expect.closeTo(10, 0)]);
+  });
 });
 
 describe("an abort by the caller", () => {
