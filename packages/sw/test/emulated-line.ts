@@ -89,7 +89,7 @@ export class EmulatedLine {
     this.#options = options;
     this.rate = options.rate;
     this.troubles = { ...options.troubles };
-    this.regions = [...new Set(options.object.manifest.placement)];
+    this.regions = [...new Set(chunkRegions(options.object.manifest))];
     this.#connections = new Map(this.regions.map((name) => [name, new Connections()]));
   }
 

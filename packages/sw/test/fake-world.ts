@@ -5,7 +5,8 @@ import { createHash } from "node:crypto";
 import type { FetchInit, FetchPort, FetchedResponse } from "@agarose/core";
 import {
   BUNDLE_CONTENT_TYPE,
-  chunkName,
+  chunkNameOf,
+  chunkRegions,
   encodeFrame,
   encodeHashes,
   encodeManifest,
@@ -115,6 +116,8 @@ export interface FakeObjectOptions {
   readonly requires?: readonly string[];
   readonly encryption?: Encryption;
   readonly gzip?: Gzip;
+  /** Regions of extra chunks, from row 6 on. */
+  readonly extra?: readonly string[];
 }
 
 export class FakeWorld {
@@ -179,13 +182,14 @@ export class FakeWorld {
       requires,
       encryption,
       gzip,
+      extra = [],
     }: FakeObjectOptions = {},
   ): Manifest {
     const code = { k: 4, m: 2 };
     const shape = { ...code, stripeBytes, bytes: bytes.length };
-    const shards = Array.from({ length: stripeCount(shape) }, (_, stripe) => coded(bytes, shape, stripe));
+    const shards = Array.from({ length: stripeCount(shape) }, (_, stripe) => coded(bytes, shape, stripe, extra.length));
     const sha256 = hex(digest(bytes));
-    const hashes = shards.map((stripe) => stripe.map(digest));
+    const hashes = shards.map((stripe) => stripe.slice(0, 6).map(digest));
     const hashesSha256 = hex(digest(Buffer.concat(hashes.flat())));
     const content = { key, ...shape, blockBytes: stripeBytes, sha256, hashesSha256, ...(gzip && { gzip }) };
     const manifest: Manifest = {
@@ -206,12 +210,15 @@ export class FakeWorld {
         key,
       ),
       hashes: hashes.map(encodeHashes),
+      ...(extra.length > 0 && {
+        extra: { upload: "e".repeat(32), placement: extra, sha256: extra.map(() => "0".repeat(64)) },
+      }),
     };
     const stored = encodeManifest(manifest);
     if (toldToPops) this.#objects.set(key, { manifest: structuredClone(manifest), shards, bytes });
-    manifest.placement.forEach((name, chunk) => {
+    chunkRegions(manifest).forEach((name, chunk) => {
       const region = this.region(name);
-      region.store.set(chunkName(key, manifest.upload, chunk), Buffer.concat(shards.map((stripe) => stripe[chunk]!)));
+      region.store.set(chunkNameOf(manifest, chunk), Buffer.concat(shards.map((stripe) => stripe[chunk]!)));
     });
     for (const { store } of this.regions) store.set(manifestName(key), stored);
     return manifest;
@@ -538,7 +545,7 @@ export class FakeWorld {
       pop.missing.includes(chunk)
         ? encodeFrame("miss", index, chunk, empty)
         : encodeFrame("chunk", index, chunk, shards[index]![chunk]!);
-    const decodes = sendsAll || pop.cached.length >= k;
+    const decodes = sendsAll || new Set(pop.cached).size >= k;
     // These objects have no leaf list, so a piece is a whole shard.
     const chunks = pieces
       ? pieces
@@ -580,6 +587,7 @@ function coded(
   bytes: Uint8Array,
   shape: { k: number; m: number; stripeBytes: number; bytes: number },
   index: number,
+  extra: number,
 ): Uint8Array[] {
   const { start, dataBytes, shardBytes } = stripeShape(shape, index);
   const data = Array.from({ length: shape.k }, (_, i) => {
@@ -588,5 +596,5 @@ function coded(
     shard.set(bytes.subarray(from, Math.min(from + shardBytes, start + dataBytes)));
     return shard;
   });
-  return [...data, ...codec.encode(data, [4, 5].slice(0, shape.m))];
+  return [...data, ...codec.encode(data, [4, 5, 6, 7].slice(0, shape.m + extra))];
 }

@@ -109,6 +109,29 @@ export function orderedReads(tier: "fast" | "slow"): void {
   );
 
   test.runIf(tier === "fast")(
+    "rows that take extra chunks, as a data chunk and parity are gone, believe none that lies",
+    async () => {
+      const extra = { upload: "e".repeat(32), placement: ["x0", "x1"], sha256: ["0".repeat(64), "0".repeat(64)] };
+      const hot = { ...medium, manifest: { ...medium.manifest, extra } };
+      const { placement, bytes, k } = hot.manifest;
+      const { line, client } = await warmed(hot, 50 * MBIT);
+      client.records.length = 0;
+      for (const chunk of [1, k]) line.troubles[placement[chunk]!] = "dead";
+      line.troubles["x0"] = "corrupt";
+      const read = await line.clock.run(client.read(0, bytes));
+      expect(Buffer.compare(read.bytes, hot.bytes)).toBe(0);
+      const blocks = client.records.filter((record) => record.bytes <= 2 * BLOCK_BYTES);
+      const ofRows = (source: string): string[] => {
+        const own = blocks.filter((record) => record.source === source);
+        return [...new Set(own.map(({ outcome, error }) => error ?? outcome))];
+      };
+      expect(ofRows("x0")).toContain("CHUNK_CORRUPT");
+      expect(ofRows("x0")).not.toContain("used");
+      expect(ofRows("x1")).toContain("used");
+    },
+  );
+
+  test.runIf(tier === "fast")(
     "a data chunk that is far away is replaced by a nearer one, and not waited for",
     async () => {
       const rate = 100 * MBIT;

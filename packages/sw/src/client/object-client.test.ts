@@ -646,6 +646,54 @@ describe("ranges and conditions", () => {
   });
 });
 
+describe("a plan that names a chunk twice", () => {
+  test.each([[[4, 4]], [[4, 4, 5, 5]]])("counts it once: %j", async (cached) => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = cached;
+    // By a new plan, by a known one, and a small range, whose other chunks a PoP that has k different ones decodes.
+    for (const headers of [{}, {}, { range: "bytes=5000-5009" }]) {
+      world.events.length = 0;
+      const { bytes } = await read(world, client, headers);
+      expect(bytes).toEqual(headers.range ? BYTES.subarray(5000, 5010) : BYTES);
+      await world.clock.pass(1);
+      expect(world.events.at(-1)).toMatchObject({ type: "read-end", error: undefined });
+    }
+    expect(world.openBundles).toBe(0);
+  });
+});
+
+describe("extra chunks that a client's plan", () => {
+  /** The regions of rows 6 and 7, which are the nearest. */
+  const extra = ["r0", "r1"];
+  const read6 = (world: FakeWorld): boolean => world.requests().some(({ url }) => url.includes(`${"e".repeat(32)}/6`));
+
+  test("does not name yet change nothing about what is read", async () => {
+    const { world, client } = await startWorld();
+    const { version } = world.put(KEY, BYTES);
+    await read(world, client);
+    expect(world.put(KEY, BYTES, { extra })).toMatchObject({ version, generation: 3 });
+    world.pops[0]!.cached = [6, 7];
+    world.log.length = 0;
+    const { bytes, headers } = await read(world, client);
+    expect(bytes).toEqual(BYTES);
+    expect(headers["x-agarose-read"]).toBe("mixed");
+    expect(read6(world)).toBe(false);
+  });
+
+  test("still names when they are removed are replaced", async () => {
+    const { world, client } = await startWorld();
+    const { version } = world.put(KEY, BYTES, { extra });
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    for (const { store } of world.regions)
+      for (const name of store.keys()) if (name.includes("e".repeat(32))) store.delete(name);
+    expect(world.put(KEY, BYTES)).toMatchObject({ version, generation: 3 });
+    world.log.length = 0;
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    expect(read6(world)).toBe(true);
+    expect(world.events.some((event) => event.type === "request" && event.error === "CHUNK_MISSING")).toBe(true);
+  });
+});
+
 describe("when regions fail", () => {
   test.each(["down", "corrupt", "truncate", "error"] as const)("two that are %s are replaced", async (fault) => {
     const { world, client } = await startWorld();
