@@ -20,6 +20,8 @@ export interface FakeSourceOptions {
   /** How long a request takes, or a function of the request. Default 100. */
   readonly ms?: number | ((request: ChunkRequest) => number);
   readonly behaviour?: (request: ChunkRequest) => Behaviour;
+  /** Which byte of an answer is wrong that is `corrupt`, as a share of its length. Default 1/2. */
+  readonly corruptAt?: number;
   readonly updated?: ChunkSource["updated"];
   /** Default: buckets serve any part, and caches none. */
   readonly servesParts?: ChunkSource["servesParts"];
@@ -65,16 +67,16 @@ export class FakeSource implements ChunkSource {
   }
 
   async fetch(request: ChunkRequest): Promise<Uint8Array> {
-    const { clock, object, ms = 100, behaviour = () => "serve" } = this.#options;
+    const { clock, object, ms = 100, behaviour = () => "serve", corruptAt = 1 / 2 } = this.#options;
     const { stripe, chunk, signal } = request;
     this.requests.push({ stripe: stripe.index, chunk, bytes: stripe.shardBytes, signal, at: clock.now() });
     const now = behaviour(request);
     await clock.sleep(now === "hang" ? 1e9 : typeof ms === "number" ? ms : ms(request), signal);
     if (now !== "serve") this.faults.push(now);
     const { chunkOffset: at, shardBytes } = stripe;
-    if (chunk === LEAF_LIST) return answer(now, object.leafList.subarray(at, at + shardBytes));
+    if (chunk === LEAF_LIST) return answer(now, object.leafList.subarray(at, at + shardBytes), corruptAt);
     const { from = 0 } = stripe as Partial<StripePart>;
-    return answer(now, object.shard(stripe.index, chunk).subarray(from, from + stripe.shardBytes));
+    return answer(now, object.shard(stripe.index, chunk).subarray(from, from + stripe.shardBytes), corruptAt);
   }
 
   release(stripe: number): void {
@@ -82,14 +84,14 @@ export class FakeSource implements ChunkSource {
   }
 }
 
-function answer(behaviour: Behaviour, shard: Uint8Array): Uint8Array {
+function answer(behaviour: Behaviour, shard: Uint8Array, corruptAt: number): Uint8Array {
   switch (behaviour) {
     case "error":
       throw new TypeError("connection refused");
     case "missing":
       throw new AgaroseError("CHUNK_MISSING", "the fake source lacks the chunk");
     case "corrupt":
-      return shard.map((byte, i) => (i === shard.length >> 1 ? byte ^ 1 : byte));
+      return shard.map((byte, i) => (i === Math.floor(corruptAt * shard.length) ? byte ^ 1 : byte));
     case "truncate":
       return shard.slice(0, -1);
     case "lengthen":

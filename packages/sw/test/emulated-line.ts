@@ -79,6 +79,8 @@ export class EmulatedLine {
   /** Bytes per millisecond. It may change while reads are under way. */
   rate: number;
   readonly troubles: Record<string, Trouble>;
+  /** By region: the one byte of its chunk that it sends wrong. */
+  readonly wrongBytes: Record<string, number> = {};
   readonly #options: EmulatedLineOptions;
   /** When the last byte so far has come through. */
   #freeAtMs = 0;
@@ -138,6 +140,11 @@ export class EmulatedLine {
           if (this.troubles[name] === "silent") await this.clock.sleep(1e9, signal);
           const part = sent.slice(at, (at += isSlow ? SLOW_PART_BYTES : (this.#options.partBytes ?? 64 * 1024)));
           if (this.troubles[name] === "corrupt") part[0]! ^= 1;
+          const wrong = (this.wrongBytes[name] ?? -1) - from - at + part.length;
+          if (wrong in part) {
+            part[wrong]! ^= 1;
+            this.struck++;
+          }
           if (isSlow) await this.clock.sleep(part.length / (SLOW_PACE * this.rate), signal);
           // A server sends on while the line is busy, as far as its own connection goes.
           startMs += part.length / (this.#options.bodyRate ?? Number.POSITIVE_INFINITY);

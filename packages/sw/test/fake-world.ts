@@ -43,6 +43,8 @@ export interface FakeRegion {
   /** Bytes of one body per millisecond. */
   pace: number;
   fault: "none" | "down" | "corrupt" | "truncate" | "error";
+  /** Which byte of an answer is wrong that is `corrupt`, as a share of its length. */
+  corruptAt: number;
 }
 
 export interface FakePop {
@@ -130,6 +132,7 @@ export class FakeWorld {
     delayMs,
     pace: Number.POSITIVE_INFINITY,
     fault: "none",
+    corruptAt: 0,
   }));
   readonly pops: FakePop[] = [10, 50].map((delayMs, i) => ({
     name: `p${i}`,
@@ -310,7 +313,7 @@ export class FakeWorld {
     if (!whole) return new Response(null, { status: 404 });
     const range = /^bytes=(\d+)-(\d+)$/.exec(headers?.["range"] ?? "");
     const body = range ? whole.slice(Number(range[1]), Number(range[2]) + 1) : whole.slice();
-    if (region.fault === "corrupt" && url.includes("chunks")) body[0]! ^= 1;
+    if (region.fault === "corrupt" && url.includes("chunks")) body[Math.floor(region.corruptAt * body.length)]! ^= 1;
     const sent = region.fault === "truncate" ? body.subarray(0, -1) : body;
     return new Response(this.#whileUp(region, sent, signal), { status: range ? 206 : 200 });
   }

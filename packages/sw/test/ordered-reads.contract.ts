@@ -3,6 +3,7 @@
  * on a simulated clock, and one copy in the nearest region is read over the same line to compare with.
  */
 import { describe, expect, test } from "vitest";
+import { stripeShape } from "@agarose/core/format";
 import { sampleObject, type SampleObject } from "@agarose/core/testing";
 import { EmulatedLine, LineClient, sha256, type Trouble } from "./emulated-line.ts";
 
@@ -238,6 +239,33 @@ export function orderedReads(tier: "fast" | "slow"): void {
     // Behind a row of blocks, and not behind a stripe.
     expect(read.firstByteMs).toBeLessThan(TRIPS_MS[0]! + Math.max(...TRIPS_MS) + ((k + 4) * BLOCK_BYTES) / line.rate);
     expect(line.fetchedBytes).toBeLessThan(1.1 * bytes);
+  });
+
+  const [from, to] = [5_000_000, 9_000_000];
+  const shard = stripeShape(large.manifest, 1);
+  /** In three blocks of one chunk. */
+  const piece = shard.start + 2 * shard.shardBytes + 60_000;
+  test.runIf(tier === "fast").each<[string, string, number, number, number]>([
+    ["blocks in order", "first", from, to, from],
+    ["blocks in order", "a middle", from, to, 7_000_000],
+    ["blocks in order", "last", from, to, to - 1],
+    ["a small range", "first", piece, piece + 100_000, piece],
+    ["a small range", "a middle", piece, piece + 100_000, piece + 50_000],
+    ["a small range", "last", piece, piece + 100_000, piece + 99_999],
+  ])("of %s, a wrong byte in the %s one is not delivered", async (_way, _which, start, end, wrong) => {
+    const { line, client } = await warmed(large, 20 * MBIT);
+    const { manifest, bytes } = large;
+    const { shardBytes, chunkOffset, ...stripe } = stripeShape(manifest, Math.floor(wrong / manifest.stripeBytes));
+    const within = wrong - stripe.start;
+    const region = manifest.placement[Math.floor(within / shardBytes)]!;
+    line.wrongBytes[region] = chunkOffset + (within % shardBytes);
+    client.records.length = 0;
+    const read = await line.clock.run(client.read(start, end));
+    expect(Buffer.compare(read.bytes, bytes.subarray(start, end))).toBe(0);
+    expect(line.struck).toBeGreaterThan(0);
+    const failed = client.records.filter(({ outcome }) => outcome === "failed");
+    expect(failed.map(({ source, error }) => [source, error])).toEqual([[region, "CHUNK_CORRUPT"]]);
+    expect(failed[0]!.bytes, "it was read in blocks").toBeLessThan(shardBytes);
   });
 
   test.runIf(tier === "fast").each<[string, Trouble, number[]]>([

@@ -160,6 +160,25 @@ describe("when the chunk of a small range", () => {
     },
   );
 
+  test.each([
+    ["first", 0],
+    ["middle", 1 / 2],
+    ["last", 1 - 1e-6],
+  ])(
+    "has a wrong byte in the %s of its blocks, the same blocks of k others replace them",
+    async (_which, corruptAt) => {
+      const blocks = rangeAt(BLOCK_BYTES, 3 * BLOCK_BYTES);
+      const world = new ReadWorld(object, (id) => ({
+        latency: { meanMs: 100, sdMs: 30 },
+        behaviour: ({ chunk }) => (id === "r0" && chunk === 0 ? "corrupt" : "serve"),
+        corruptAt,
+      }));
+      expect(await world.read({ range: blocks })).toEqual(object.bytes.subarray(blocks.start, blocks.end));
+      expect(world.sources[0]!.faults).toEqual(["corrupt"]);
+      expect(asked(world).map(({ bytes }) => bytes)).toEqual(Array.from({ length: 5 }, () => 3 * BLOCK_BYTES));
+    },
+  );
+
   test("is late, the same block of k others replaces it", async () => {
     const world = new ReadWorld(object, (id) => ({
       ms: ({ chunk }) => (id === "r0" && chunk === 0 ? 60_000 : 100),

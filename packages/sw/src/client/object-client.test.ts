@@ -705,6 +705,21 @@ describe("when regions fail", () => {
     expect(world.events.some((event) => event.type === "request" && event.outcome === "failed")).toBe(true);
   });
 
+  test.each([
+    ["first", {}, 0],
+    ["a middle", {}, 1 / 2],
+    ["last", {}, 1 - 1e-6],
+    ["first", { range: "bytes=1024-2047" }, 0],
+    ["a middle", { range: "bytes=1024-2047" }, 1 / 2],
+    ["last", { range: "bytes=1024-2047" }, 1 - 1e-6],
+  ])("no wrong byte is delivered where the %s one of a chunk is wrong: %j", async (_which, headers, corruptAt) => {
+    const { world, client } = await startWorld();
+    for (const region of world.regions.slice(0, 2)) Object.assign(region, { fault: "corrupt", corruptAt });
+    const { status, bytes } = await read(world, client, headers);
+    expect(bytes).toEqual(status === 206 ? BYTES.subarray(1024, 2048) : BYTES);
+    expect(world.events.some((event) => event.type === "request" && event.error === "CHUNK_CORRUPT")).toBe(true);
+  });
+
   test("a region that failed is not among the first to be asked next time", async () => {
     const { world, client } = await startWorld();
     world.regions[0]!.fault = "down";
