@@ -283,6 +283,28 @@ test.each([
   },
 );
 
+describe("a segment is refused by the second implementation", () => {
+  const content = Buffer.from(randomBytes(3_000).toString("hex"));
+  const member = gzipSync(content);
+  const inflated = (segment: Buffer): Buffer =>
+    inflate(segment, { bytes: content.length, segmentBytes: content.length, segments: [segment.length] });
+
+  test.each([
+    ["inflates to more", gzipSync(Buffer.concat([content, Buffer.alloc(1)]))],
+    ["inflates to less", gzipSync(content.subarray(1))],
+    ["is two members", Buffer.concat([gzipSync(content.subarray(0, 9)), gzipSync(content.subarray(9))])],
+    ["has an empty member in front", Buffer.concat([gzipSync(""), member])],
+    ["has an empty member behind it", Buffer.concat([member, gzipSync("")])],
+    ["has bytes behind it", Buffer.concat([member, Buffer.from("more")])],
+    ["has zeros behind it", Buffer.concat([member, Buffer.alloc(4)])],
+    ["is cut off", member.subarray(0, -1)],
+    ["has a wrong CRC-32", Buffer.from(member.with(member.length - 8, member.at(-8)! ^ 1))],
+  ])("that %s", (_name, segment) => {
+    expect(inflated(member).equals(content)).toBe(true);
+    expect(() => inflated(segment)).toThrow();
+  });
+});
+
 describe("what the second implementation has written", () => {
   test("is a compressed object for ours", async () => {
     const key = "written/compressed";

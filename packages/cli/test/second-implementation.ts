@@ -2,7 +2,7 @@
  * A second implementation of docs/reference/format.md, written from that page and without a line of ours.
  */
 import { createDecipheriv, createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
-import { crc32, gunzipSync } from "node:zlib";
+import { crc32, inflateRawSync } from "node:zlib";
 
 /** Of the page's private key: what PKCS #8 puts before a seed of Ed25519 (RFC 8410). */
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
@@ -323,10 +323,32 @@ export interface CompressedFields {
 export function inflate(stored: Buffer, { bytes, segmentBytes, segments }: CompressedFields): Buffer {
   const ends = segments.map((_, i) => segments.slice(0, i + 1).reduce((sum, length) => sum + length, 0));
   if (ends.at(-1) !== stored.length) throw new Error(`segments of ${ends.at(-1)} bytes in ${stored.length}`);
-  const content = segments.map((length, i) => gunzipSync(stored.subarray(ends[i]! - length, ends[i])));
+  const content = segments.map((length, i) => inflateMember(stored.subarray(ends[i]! - length, ends[i])));
   const isWhole = content.every((part, i) => part.length === Math.min(segmentBytes, bytes - i * segmentBytes));
   if (!isWhole) throw new Error("a segment of another length");
   return Buffer.concat(content);
+}
+
+/** The content of one whole member of gzip (RFC 1952). Of several, and of bytes behind one, `gunzip` says nothing. */
+function inflateMember(member: Buffer): Buffer {
+  if (member.readUIntBE(0, 3) !== 0x1f8b08) throw new Error("no member of gzip");
+  const flags = member[3]!;
+  let at = 10;
+  if (flags & 4) at += 2 + member.readUInt16LE(at);
+  for (const text of [8, 16]) if (flags & text) at = member.indexOf(0, at) + 1;
+  if (flags & 2) at += 2;
+  const { buffer, engine } = inflateRawSync(member.subarray(at), { info: true }) as unknown as Inflated;
+  const end = at + engine.bytesWritten;
+  if (end + 8 !== member.length) throw new Error(`a member that ends at ${end} of ${member.length} bytes`);
+  if (member.readUInt32LE(end) !== crc32(buffer)) throw new Error("a wrong CRC-32");
+  if (member.readUInt32LE(end + 4) !== buffer.length) throw new Error("a wrong length");
+  return buffer;
+}
+
+/** What Node returns with `info`. */
+interface Inflated {
+  readonly buffer: Buffer;
+  readonly engine: { readonly bytesWritten: number };
 }
 
 /** The fields of a manifest about encryption, and those that are bound to it. */
