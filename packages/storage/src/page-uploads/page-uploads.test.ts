@@ -2,10 +2,14 @@
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Manifest } from "@agarose/core/format";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { coded } from "../../test/coded-page.ts";
 import { allOf, startThreeRegions, type ThreeRegions } from "../../test/three-regions.ts";
+import { configOfFields } from "../config/config.ts";
 import { openDeployment, type Deployment } from "../deployment.ts";
+import { readManifest } from "../objects/manifests.ts";
+import { openParts } from "../parts.ts";
 import type { UploadGrant, UploadsOptions } from "./handle-uploads.ts";
 import { signUpload } from "./tokens.ts";
 
@@ -70,6 +74,15 @@ async function read(key: string): Promise<Buffer> {
   return Buffer.concat(await allOf((await store.get(key)).body));
 }
 
+async function manifestOf(key: string): Promise<Manifest> {
+  const parts = openParts(configOfFields(world.config, "test"), { attempts: 1 }, new AbortController().signal);
+  try {
+    return await readManifest(key, parts);
+  } finally {
+    for (const region of parts.stores) region.close();
+  }
+}
+
 test("a page stores the chunks, and the server commits what verifies as any other object", async () => {
   const content = randomBytes(95_003);
   const grant = await begin({ key: "a/film.bin", bytes: content.length, contentType: "video/mp4" });
@@ -109,6 +122,7 @@ test("what fits into one stripe goes to the server, which does to it what a put 
   await expect(ask(`/${grant.ticket}`, "short")).rejects.toMatchObject({ code: "REQUEST_INVALID" });
   await ask(`/${grant.ticket}`, text);
   expect((await read("note.txt")).toString()).toBe(text);
+  expect((await manifestOf("note.txt")).gzip).toMatchObject({ bytes: text.length });
   expect(await store.stat("note.txt")).toMatchObject({ contentType: "text/plain; charset=utf-8" });
   await expect(ask(`/${grant.ticket}`, text)).rejects.toMatchObject({ code: "UPLOAD_REFUSED" });
   const empty = await begin({ key: "empty", bytes: 0 });

@@ -1,7 +1,7 @@
 /** Folders and prefixes as they are found, kept equal in both directions. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
-import { hash } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -74,6 +74,22 @@ function countRequests() {
   }
   return counts;
 }
+
+test("stores text compressed, as `put` does, and other content as it is", async () => {
+  const text = randomBytes(15_000).toString("hex");
+  await writeFile(join(world.dir, "dist/assets/random.bin"), randomBytes(30_000));
+  await write({ "dist/text.txt": text });
+  expect((await sync("dist/", "app/")).code).toBe(0);
+  expect((await world.run(["put", "dist/text.txt", "--key", "put/text.txt"])).code).toBe(0);
+  const [synced, put] = await Promise.all(
+    ["app/text.txt", "put/text.txt"].map((key) => readManifest(key, world.parts())),
+  );
+  expect(synced!.gzip).toMatchObject({ bytes: text.length });
+  expect(synced!.gzip).toEqual(put!.gzip);
+  expect(await readManifest("app/assets/random.bin", world.parts())).not.toHaveProperty("gzip");
+  expect((await sync("app/", "copy/", "--get")).code).toBe(0);
+  expect(await readFile(join(world.dir, "copy/text.txt"), "utf8")).toBe(text);
+});
 
 test("stores a folder, then only what has changed, and removes what is gone", async () => {
   const first = await sync("dist/", "app/", "--delete");

@@ -56,6 +56,23 @@ async function replaceManifest(key: string, manifest: Manifest): Promise<void> {
   }
 }
 
+test.each([
+  ["none", false],
+  ["all", true],
+] as const)(
+  "text is encrypted with `--compress %s` as its own bytes or as gzip (%s)",
+  async (compress, isCompressed) => {
+    const content = Buffer.from(randomBytes(30_000).toString("hex"));
+    await put("private/text", content, ["--compress", compress]);
+    const { bytes, encryption, requires, gzip } = await manifestOf("private/text");
+    expect(encryption).toBeDefined();
+    expect([requires?.includes("gzip"), gzip !== undefined]).toEqual([isCompressed, isCompressed]);
+    if (isCompressed) expect(bytes).toBeLessThan(0.65 * content.length);
+    else expect(bytes).toBe(content.length + 16);
+    expect((await get("private/text")).equals(content)).toBe(true);
+  },
+);
+
 describe.each([
   ["an empty object", 0],
   ["an inline object", 1_000],
