@@ -226,6 +226,32 @@ test("a period that has waited for its turn has so much less time to fill, and t
   expect(stripesInKv()).toBe(5);
 });
 
+test("a period begins no look-up in its second half, and fills what it has found", async () => {
+  const { options, manifest, stripesInKv } = await setUp(1);
+  const { system, requests, ...rest } = options();
+  let ms = 0;
+  let lookUps = 0;
+  const findManifest = async (key: string): Promise<typeof manifest> => {
+    lookUps++;
+    ms += 2_000;
+    if (key !== "x") throw new AgaroseError("SOURCE_FAILED", "down");
+    return manifest;
+  };
+  const named = (key: string) => ({ key, requests: 1, popularity: 1, mayFill: true });
+  const keys = [named("x"), ...Array.from({ length: 99 }, (_, number) => named(`other-${number}`))];
+  const clock = { ...systemClock, now: () => systemClock.now() + ms };
+  const report = await runPeriod({
+    ...rest,
+    settings: { ...rest.settings, knownObjects: 200 },
+    system: { ...system, clock },
+    requests: { ...requests, closePeriod: async () => keys, findManifest },
+  });
+  expect(lookUps).toBeGreaterThanOrEqual(12);
+  expect(lookUps, "twelve, and those that begin at the same moment").toBeLessThanOrEqual(18);
+  expect(report).toMatchObject({ written: 1 });
+  expect(stripesInKv()).toBe(1);
+});
+
 test("the budget holds in the worst case too: regions that fail are asked, and then the others instead", async () => {
   const { buckets, options, manifest } = await setUp(40);
   const bucketNames = [...buckets.objects.keys()].filter((name) => /^r[01]\/chunks/.test(name));

@@ -19,6 +19,8 @@ import { publishConfiguration } from "./publish.ts";
 
 /** A period starts no new work after this, with its wait for its turn; the rest of the minute is for finishing. */
 const WORK_MS = 45_000;
+/** Half of it is left to the fills, however long regions take to find manifests. */
+const LOOK_UPS_MS = WORK_MS / 2;
 /** A period or purge that takes longer counts as killed. */
 export const LEASE_MS = 120_000;
 /** A cache that takes less is near, as it is before the first measurement: reads measure it. */
@@ -39,7 +41,10 @@ export async function runPeriod(context: PeriodContext): Promise<PeriodReport | 
   books.writeBudget.reserve(PUBLISHING_WRITES);
   const observed = (await observe(context, snapshot).catch(books.onError)) ?? snapshot;
   const { regions } = observed;
-  const plan = (await planPeriod(context, books, observed).catch(books.onError)) ?? undefined;
+  const { requests } = context;
+  const mayLookUp = (): boolean => system.clock.now() < startMs + LOOK_UPS_MS && requests.mayLookUp();
+  const planning = planPeriod({ ...context, requests: { ...requests, mayLookUp } }, books, observed);
+  const plan = (await planning.catch(books.onError)) ?? undefined;
   const untilMs = startMs + WORK_MS - (context.turn.waitedMs ?? 0);
   const written = plan && (await write(context, books, regions, plan, untilMs));
   let { epoch } = snapshot;

@@ -80,7 +80,7 @@ async function remove(
   for (const entry of evict) ledger.set(entry.version, entry);
   await state.record(evict);
   const published = await publishConfiguration(context, ledger.values(), snapshot.regions).catch(books.onError);
-  if (published) await notifyPeers(env, settings, published, false);
+  if (published) await notifyPeers(env, settings, published, false, system.clock);
   for (const { version } of matching) cache.chunks.forget(version);
   writeBudget.spend({ writes: 1 });
   const untilMs = system.clock.now() + WORK_MS;

@@ -29,14 +29,14 @@ function sql() {
   };
 }
 
-test("a period waits 20 s at most for an exchange that hangs", async () => {
+const never = new Promise<never>(() => {});
+
+/** A PoP whose calls of other objects `stub` answers. */
+function startPopState(stub: Readonly<Record<string, () => Promise<unknown>>>, vars: object = {}): PeriodicPopState {
   vi.useFakeTimers();
-  vi.spyOn(console, "log").mockImplementation(() => {});
-  const never = new Promise<never>(() => {});
-  const objects = {
-    idFromName: (name: string) => name,
-    get: () => ({ exchange: () => never, closePeriod: async () => [] }),
-  };
+  for (const level of ["log", "warn"] as const) vi.spyOn(console, level).mockImplementation(() => {});
+  vi.stubGlobal("fetch", async () => new Response(null, { status: 404 }));
+  const objects = { idFromName: (name: string) => name, get: () => stub };
   const env = {
     POP: "fra",
     UNSIGNED: "true",
@@ -44,11 +44,16 @@ test("a period waits 20 s at most for an exchange that hangs", async () => {
     CHUNKS: { get: async () => null, put: async () => {}, delete: async () => {} },
     REQUEST_MONITOR: objects,
     POP_STATE: objects,
+    PEER_STATE: objects,
+    ...vars,
   } as unknown as Bindings;
   const storage = { sql: sql(), getAlarm: async () => null, setAlarm: async () => {} };
   const state = { storage, waitUntil: () => {} } as unknown as DurableObjectState;
-  const object = new PeriodicPopState(state, env);
-  vi.stubGlobal("fetch", async () => new Response(null, { status: 404 }));
+  return new PeriodicPopState(state, env);
+}
+
+test("a period waits 20 s at most for an exchange that hangs", async () => {
+  const object = startPopState({ exchange: () => never, closePeriod: async () => [] });
   void object.alarm();
   await vi.advanceTimersByTimeAsync(1_000);
   const period = object.runPeriod();
@@ -56,3 +61,24 @@ test("a period waits 20 s at most for an exchange that hangs", async () => {
   await period;
   expect(object.snapshot().lastPeriod).toMatchObject({ errors: [] });
 }, 10_000);
+
+test.each(["popular", "beginTurn", "closePeriod", "published"])(
+  "a period ends although the call %s of another object is never answered",
+  async (lost) => {
+    const object = startPopState(
+      {
+        popular: async () => [],
+        beginTurn: async () => ({ isOurs: true, peers: [], inForce: { epoch: 0, peers: [] } }),
+        closePeriod: async () => [],
+        published: async () => {},
+        [lost]: vi.fn(() => never),
+      },
+      { PEERS: JSON.stringify([{ name: "lhr", url: "https://lhr.invalid" }]), PEER_KEY: "k".repeat(64) },
+    );
+    const ended = vi.fn();
+    void object.runPeriod().then(ended);
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(ended).toHaveBeenCalled();
+    expect(object.snapshot().lastPeriod).toMatchObject({ errors: lost === "closePeriod" ? [expect.anything()] : [] });
+  },
+);

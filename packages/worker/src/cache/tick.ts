@@ -7,6 +7,8 @@ import { systemSha256 } from "@agarose/core";
 import { orUndefined } from "@agarose/core/async";
 import type { Manifest } from "@agarose/core/format";
 import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
+import { withTimeout } from "../runtime/async.ts";
+import { OBJECT_DEADLINE_MS } from "../runtime/durable-objects.ts";
 import { log } from "../runtime/log.ts";
 import { Budget, OPERATIONS_MAX } from "../runtime/budget.ts";
 import { FrontCache, recordHost } from "../read/front-cache.ts";
@@ -117,7 +119,15 @@ export class PeriodicPopState extends PopState {
     const budget = new Budget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
     const invocation = new Invocation(env, this.ctx, { onFetch: () => budget.spend() });
     const costMsPerByte = pricesOf(parseCacheSettings(env), settings.regions)?.egressPerByte;
-    const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers, costMsPerByte });
+    const turn = await takeTurn({
+      env,
+      settings,
+      clock,
+      fetch: invocation.fetch,
+      regions: () => this.regions(),
+      snapshot: peers,
+      costMsPerByte,
+    });
     await onTurn(turn);
     let published: Configuration | undefined;
     const onPublished = (current: Configuration): void => {
@@ -125,7 +135,7 @@ export class PeriodicPopState extends PopState {
       published = current;
     };
     const report = await runPeriod({ ...periodContext(invocation, { budget, turn, onPublished }), ...this.#memory });
-    if (published) await notifyPeers(env, settings, published, turn.mayChange);
+    if (published) await notifyPeers(env, settings, published, turn.mayChange, clock);
     if (!report) return;
     const { popular: _keys, ...counts } = report;
     log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...counts });
@@ -185,13 +195,15 @@ export function periodContext(invocation: Invocation, { budget, turn, onPublishe
     sourcesOf: (manifest: Manifest) => invocation.peerSources(manifest, []),
     note: (name: string, isGood: boolean) => (isGood ? breakers.succeeded(name) : breakers.failed(name)),
   };
+  const answered = <T>(call: Promise<T>, what: string): Promise<T> =>
+    withTimeout(call, OBJECT_DEADLINE_MS, clock, what);
   return {
     settings: { ...settings, ...parseCacheSettings(env) },
     state: popState(env),
     planners: new PlannerKeeper(),
     requests: {
-      closePeriod: (limit) => closePeriod(env, limit),
-      forgetKeys: (keys) => forgetKeys(env, keys),
+      closePeriod: (limit) => answered(closePeriod(env, limit), "closing the period of the monitor"),
+      forgetKeys: (keys) => answered(forgetKeys(env, keys), "removing keys from the monitor"),
       findManifest: (key) => invocation.manifest(key),
       mayLookUp: () => subrequests.used < lookUpsMax,
     },

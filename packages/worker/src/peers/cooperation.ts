@@ -4,19 +4,18 @@
  */
 import type { Clock, FetchPort } from "@agarose/core";
 import { NEAREST_MAX, peerView, type PeerView } from "@agarose/solver/cooperation";
-import { timedMs } from "../runtime/async.ts";
+import { timedMs, withTimeout } from "../runtime/async.ts";
 import type { KvSnapshot } from "../runtime/kv-snapshot.ts";
 import { log } from "../runtime/log.ts";
-import { durableObject, type PlaceBinding } from "../runtime/durable-objects.ts";
-import type { RegionProbe } from "../regions/region-estimates.ts";
+import { durableObject, OBJECT_DEADLINE_MS, type PlaceBinding } from "../runtime/durable-objects.ts";
+import type { RegionProbe, RegionState } from "../regions/region-estimates.ts";
 import { EDGE_LATENCY } from "../regions/region-latency.ts";
 import { PROBES_PER_PERIOD } from "../regions/region-probes.ts";
 import { popularKeys, type MonitorBinding } from "../popularity/monitor-shards.ts";
 import type { Configuration } from "../cache/configuration.ts";
-import { popState, type PopStateBinding } from "../cache/pop-state-stub.ts";
 import { POPULAR_MAX } from "./peer-message.ts";
 import type { Peer, PopSettings } from "./peer-settings.ts";
-import type { PeerState } from "./peer-state.ts";
+import type { PeerState, Turn } from "./peer-state.ts";
 import type { PeersInForce } from "./peers-snapshot.ts";
 
 /** The binding of `PeerState` (wrangler.toml). */
@@ -36,11 +35,13 @@ export interface OwnTurn {
 }
 
 interface TurnOptions {
-  readonly env: MonitorBinding & PopStateBinding & PeerStateBinding;
+  readonly env: MonitorBinding & PeerStateBinding;
   /** `delta`: requests beyond k that readers make. */
   readonly settings: PopSettings & { readonly delta: number };
   readonly clock: Clock;
   readonly fetch: FetchPort;
+  /** Returns what this PoP has measured of the regions. */
+  readonly regions: () => readonly RegionState[];
   /** The peers in this isolate's memory, which the turn updates. */
   readonly snapshot: KvSnapshot<PeersInForce>;
   /** The price of a byte by region, as milliseconds of a reader's waiting. Default: all are free. */
@@ -62,24 +63,24 @@ export function peerState(env: PeerStateBinding): DurableObjectStub<PeerState> {
 
 /** Waits for this PoP's turn, up to 25 s. Never rejects. */
 export async function takeTurn(options: TurnOptions): Promise<OwnTurn> {
-  const { env, settings, clock, fetch, snapshot, costMsPerByte } = options;
+  const { env, settings, clock, fetch, regions, snapshot, costMsPerByte } = options;
   const { pop, peers: configured, delta } = settings;
   if (!configured) return ALONE;
   const startMs = clock.now();
   try {
     const measured = await toMeasure(env, configured.pops);
-    const [probes, popular, regions] = await Promise.all([
+    const [probes, popular] = await Promise.all([
       Promise.all(measured.map((peer) => probe(peer, fetch, clock))),
-      popularKeys(env, POPULAR_MAX),
-      popState(env).regions(),
+      withTimeout(popularKeys(env, POPULAR_MAX), OBJECT_DEADLINE_MS, clock, "counting the popular keys"),
     ]);
-    const { isOurs, peers, inForce } = await peerState(env).beginTurn({
+    const begun: Promise<Turn> = peerState(env).beginTurn({
       // A peer may not fill for a single client, so it must not fill for a single client of another PoP either.
       popular: popular.flatMap(({ key, popularity, mayFill }) => (mayFill ? [[key, popularity] as const] : [])),
-      regions,
+      regions: regions(),
       probes,
       waitMs: TURN_WAIT_MS,
     });
+    const { isOurs, peers, inForce } = await withTimeout(begun, TURN_WAIT_MS + OBJECT_DEADLINE_MS, clock, "the turn");
     // Fills of this period ask peers for what they hold now, not for what KV showed last.
     snapshot.set(inForce);
     return {
@@ -89,7 +90,7 @@ export async function takeTurn(options: TurnOptions): Promise<OwnTurn> {
     };
   } catch (error) {
     log("warn", "period without peers", { pop, error });
-    return ALONE;
+    return { ...ALONE, waitedMs: clock.now() - startMs };
   }
 }
 
@@ -99,11 +100,13 @@ export async function notifyPeers(
   { pop, peers }: PopSettings,
   { epoch, cached }: Configuration,
   endsTurn: boolean,
+  clock: Clock,
 ): Promise<void> {
   if (!peers) return;
   const held = new Map([...cached].map(([version, { chunks }]) => [version, chunks]));
   try {
-    await peerState(env).published({ epoch, held, endsTurn });
+    const noted = peerState(env).published({ epoch, held, endsTurn });
+    await withTimeout(noted, OBJECT_DEADLINE_MS, clock, "the message to the peers");
   } catch (error) {
     log("warn", "notifying peers failed", { pop, error });
   }

@@ -51,7 +51,7 @@ interface TurnRequest extends Omit<PopularityDigest, "peers"> {
 }
 
 /** The part of the peers that a period needs. */
-interface Turn {
+export interface Turn {
   /** Whether this PoP may change what its peers depend on. */
   readonly isOurs: boolean;
   readonly peers: readonly PeerReport[];

@@ -76,9 +76,9 @@ export class BatchFlusher {
     waitUntil(later());
   }
 
-  /** Flushes now, and waits up to five seconds for flushes that other invocations have begun. Never rejects. */
+  /** Flushes now, and waits up to five seconds for it and for flushes of other invocations. Never rejects. */
   async flush(waitUntil: WaitUntil): Promise<void> {
-    await Promise.all([this.#run(waitUntil), this.#inFlight.ended()]);
+    await Promise.all([orUndefined(this.#run(waitUntil), PATIENCE_MS, this.#clock), this.#inFlight.ended()]);
   }
 
   async #run(waitUntil: WaitUntil): Promise<void> {

@@ -52,6 +52,9 @@ export function parseLocation(env: PlaceBinding): PopLocation | undefined {
   return parseVariables(PLACE_VARIABLES, env).location;
 }
 
+/** A call of an object that takes longer counts as failed: objects answer in milliseconds. */
+export const OBJECT_DEADLINE_MS = 10_000;
+
 /** A namespace of Durable Objects, in the part that is used here; this module also runs in Node. */
 interface ObjectNamespace<Id, Stub> {
   idFromName(name: string): Id;
