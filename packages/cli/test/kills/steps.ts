@@ -39,7 +39,8 @@ export class Steps {
     let killed = 0;
     for (let n = 0; n < ATTEMPTS * times && killed < times; n++) {
       await this.#ageClaims();
-      const point = pointOf(this.#dice, requests);
+      // A command that ends before its point has less to do from then on: the first point is early enough for any.
+      const point = n === 0 ? { ...pointOf(this.#dice, 1), delayMs: 0 } : pointOf(this.#dice, requests);
       const run = await this.#world.runIn(this.files, args, point);
       const what = `${this.#what}: ${args.join(" ")} killed at ${JSON.stringify(point)}`;
       expect(run.isKilled || run.code === 0, `${what}: ${run.stdout}${run.stderr}`).toBe(true);
