@@ -5,7 +5,10 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { listenLocally } from "@agarose/dev-world/listen-locally";
-import { chunkName, manifestName, type Manifest } from "@agarose/core/format";
+import { chunkName, chunkNameOf, manifestName, type Manifest } from "@agarose/core/format";
+import { parseConfig } from "@agarose/storage/config/config";
+import { storeExtra } from "@agarose/storage/maintenance/scrub/store-extra";
+import { readManifest } from "@agarose/storage/objects/manifests";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 interface Json {
@@ -122,6 +125,44 @@ test("an added region gets the manifests of objects whose chunks stay, by copies
   expect(answer["completed"]).toBeGreaterThan(0);
   for (let i = 0; i < 12; i++) expect(await manifestIn(SIXTH, `key-${i}`)).toMatchObject({ key: `key-${i}` });
   expect(await migrate(next, "--finish")).toMatchObject({ code: 0 });
+});
+
+test("a region stays while it has an extra chunk, or a manifest says so, and a move takes both away", async () => {
+  const config = parseConfig(await readFile(await configure("agarose.config.json", OLD), "utf8"), world.configPath);
+  const next = await configure("next.config.json", [FIRST, SECOND, THIRD, FOURTH, SIXTH]);
+  const key = "hot";
+  const body = randomBytes(3_000);
+  await put(key, body);
+  expect((await manifestIn(FIFTH, key)).placement).toEqual([FIRST, SECOND, THIRD, FOURTH]);
+  const stores = world.stores.filter(({ region }) => region.name !== SIXTH);
+  const chunksLeft = async (): Promise<string[]> => {
+    const names = await world.names("chunks/");
+    return names.flatMap((name) => (name.startsWith(`${FIFTH}/`) ? name.slice(FIFTH.length + 1) : []));
+  };
+  await storeExtra(await readManifest(key, world.parts({ config, stores })), [FIFTH], world.parts({ config, stores }));
+  const [extra] = await chunksLeft();
+  expect(extra).toBe(chunkNameOf(await manifestIn(FIFTH, key), 4));
+
+  await migrate(next);
+  const { answer } = await migrate(next, "--finish");
+  expect(answer).toMatchObject({ error: { code: "USAGE", details: { region: FIFTH, name: extra } } });
+  expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { recoded: 1 } });
+  expect(await manifestIn(SIXTH, key)).not.toHaveProperty("extra");
+  expect(await migrate(next, "--finish"), "gc has not been here").toMatchObject({
+    answer: { error: { code: "USAGE" } },
+  });
+  await world.store(FIFTH).remove(await chunksLeft());
+
+  const both = world.parts({ config: parseConfig(await readFile(world.configPath, "utf8"), world.configPath) });
+  await storeExtra(await readManifest(key, both), [FIFTH], both);
+  await world.store(FIFTH).remove(await chunksLeft());
+  expect(await migrate(next, "--finish"), "the manifest names it").toMatchObject({
+    answer: { error: { code: "USAGE", details: { keys: [key] } } },
+  });
+  expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { recoded: 1 } });
+  expect(await migrate(next, "--finish")).toMatchObject({ code: 0, answer: { step: 3 } });
+  expect((await get(key)).equals(body)).toBe(true);
+  expect((await world.run(["verify"])).code).toBe(0);
 });
 
 test("an interrupted move continues, and an object that cannot be moved is named", async () => {
