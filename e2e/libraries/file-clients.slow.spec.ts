@@ -1,6 +1,6 @@
 /**
  * Libraries that read large files by ranges, as they are, in a page under the service worker: `pmtiles` (maps) and
- * `hyparquet` (tables). A region dies while they read.
+ * `hyparquet` (tables). A region dies while they read, and then the nearest PoP.
  */
 import { mapFile } from "@agarose/core/testing";
 import type { LocalWorld } from "@agarose/dev-world/client";
@@ -10,7 +10,7 @@ import type * as pmtiles from "pmtiles";
 import { zxyToTileId } from "pmtiles";
 import { NEAR } from "../cases/faults.ts";
 import type { AppPage } from "../fixtures/app-page.ts";
-import { openControlledApp } from "../fixtures/app.ts";
+import { nearestPop, openControlledApp } from "../fixtures/app.ts";
 import { addLibrary } from "../fixtures/library.ts";
 import { requestsDuring } from "../fixtures/requests-during.ts";
 import { expect, test } from "../fixtures/test.ts";
@@ -49,7 +49,7 @@ function isOfReads(path: string): boolean {
   return path.startsWith("/v1/read/") || path.includes("/chunks/") || path.includes("/manifests/");
 }
 
-test("pmtiles pans a map while a region dies", async ({ context, world }) => {
+test("pmtiles pans a map while a region dies, and a PoP after it", async ({ context, world }) => {
   const tileOf = (id: number): Buffer => Buffer.alloc(4_000 + (id % 200), `tile ${id},`);
   const file = mapFile(zxyToTileId, tileOf);
   await world.put("files/map.pmtiles", file);
@@ -81,9 +81,13 @@ test("pmtiles pans a map while a region dies", async ({ context, world }) => {
   for (const x of [3, 12, 27]) for (const y of [30, 17, 4]) down.push(await counted(world, () => pan(x, y)));
   expect(median(down.map(({ requests }) => requests))).toBeLessThanOrEqual(REQUESTS_MAX);
   expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
+  const pop = world.pop(await nearestPop(page, world));
+  await pop.down();
+  for (const x of [6, 18, 25]) await pan(x, 22);
+  expect(await pop.fired()).toBeGreaterThan(0);
 });
 
-test("hyparquet queries a column of a table while a region dies", async ({ context, world }) => {
+test("hyparquet queries a column of a table while a region dies, and a PoP after it", async ({ context, world }) => {
   const rows = 200_000;
   const numbers = Array.from({ length: rows }, (_, i) => (i * 7919) % 100_003);
   const names = numbers.map((number, i) => `row ${i} of the table ${number}`);
@@ -122,6 +126,10 @@ test("hyparquet queries a column of a table while a region dies", async ({ conte
   }
   expect(median(down.map(({ requests }) => requests))).toBeLessThanOrEqual(REQUESTS_MAX);
   expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
+  const pop = world.pop(await nearestPop(page, world));
+  await pop.down();
+  for (const start of [64_000, 133_000, 186_000]) await query(start, start + 1_500);
+  expect(await pop.fired()).toBeGreaterThan(0);
 });
 
 /** Puts another file in the place of one that the page has read, and waits until its worker knows. */

@@ -1,11 +1,11 @@
 /**
- * `hls.js`, as it is, plays a film in pieces under the service worker: in a file each, and as ranges of one file. A
- * region dies in the middle.
+ * `hls.js`, as it is, plays a film in pieces under the service worker: in a file each, and as ranges of one file. The
+ * nearest region and the nearest PoP die in the middle.
  */
 import { filmPieces, PIECE_SECONDS } from "./make-pieces.ts";
 import type * as hls from "hls.js";
 import { NEAR } from "../cases/faults.ts";
-import { openControlledApp } from "../fixtures/app.ts";
+import { nearestPop, openControlledApp } from "../fixtures/app.ts";
 import { addLibrary } from "../fixtures/library.ts";
 import { expect, test } from "../fixtures/test.ts";
 
@@ -15,7 +15,7 @@ const SECONDS = 16;
 declare const library: typeof hls;
 
 for (const pieces of ["files", "ranges"] as const) {
-  test(`hls.js plays on from ${pieces} while a region dies`, async ({ context, world }) => {
+  test(`hls.js plays on from ${pieces} while a region and a PoP die`, async ({ context, world }) => {
     const film = await filmPieces({ key: `hls/${pieces}/main.m3u8`, end: SECONDS, asRanges: pieces === "ranges" });
     for (const [key, bytes] of film) await world.put(key, bytes);
     const page = await openControlledApp(context, world);
@@ -47,7 +47,9 @@ for (const pieces of ["files", "ranges"] as const) {
       player.attachMedia(video);
     }, `/ec/hls/${pieces}/main.m3u8`);
     await playUntil(0.2);
+    const pop = world.pop(await nearestPop(page, world));
     await world.region(NEAR).down();
+    await pop.down();
     await page.evaluate((seconds) => {
       document.querySelector("video")!.currentTime = seconds;
     }, SECONDS - 3);
@@ -61,5 +63,6 @@ for (const pieces of ["files", "ranges"] as const) {
     expect(seen.pieces).toEqual(expect.arrayContaining([0, (SECONDS - 4) / PIECE_SECONDS]));
     expect(seen.problems, "the player has noticed nothing").toEqual([]);
     expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
+    expect(await pop.fired()).toBeGreaterThan(0);
   });
 }
