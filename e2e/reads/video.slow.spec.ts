@@ -1,6 +1,8 @@
 import { fileURLToPath } from "node:url";
-import { openControlledApp } from "../fixtures/app.ts";
+import { NEAR } from "../cases/faults.ts";
+import { nearestPop, openControlledApp, read, sha256 } from "../fixtures/app.ts";
 import { expect, test } from "../fixtures/test.ts";
+import { film } from "../fixtures/webm.ts";
 
 const VIDEO = fileURLToPath(import.meta.resolve("@agarose/demo/samples/walk.mp4"));
 
@@ -33,4 +35,45 @@ test("a video that seeks again and again gives up reads, and none of them is a d
   test.skip(ends === undefined, "this Chromium is built without H.264");
   expect(ends!["ABORTED"], "reads that were given up").toBeGreaterThan(0);
   expect(Object.keys(ends!).filter((code) => code !== "ABORTED" && code !== "undefined")).toEqual([]);
+});
+
+test("a video plays on and seeks while the nearest region and the nearest PoP are down", async ({ context, world }) => {
+  const seconds = 60;
+  // 30 MB: the browser holds a part of the film only when they die.
+  const content = film(seconds, 10, 500_000);
+  await world.put("film.webm", content);
+  const page = await openControlledApp(context, world);
+  const playFrom = (from: number): Promise<{ duration: number; at: number; newFrames: number }> =>
+    page.evaluate(async (start) => {
+      const video = document.querySelector("video") ?? document.createElement("video");
+      if (!video.isConnected) {
+        video.muted = true;
+        video.src = "/ec/film.webm";
+        document.body.append(video);
+      }
+      const { totalVideoFrames: before } = video.getVideoPlaybackQuality();
+      video.currentTime = start;
+      await video.play();
+      while (video.currentTime < start + 1) {
+        if (video.error) throw new Error(video.error.message);
+        await new Promise((resolve) => video.addEventListener("timeupdate", resolve, { once: true }));
+      }
+      video.pause();
+      const newFrames = video.getVideoPlaybackQuality().totalVideoFrames - before;
+      return { duration: video.duration, at: video.currentTime, newFrames };
+    }, from);
+  expect((await playFrom(0)).newFrames).toBeGreaterThan(0);
+  const pop = world.pop(await nearestPop(page, world));
+  await world.region(NEAR).down();
+  await pop.down();
+  for (const from of [45, 20, 58]) {
+    const { duration, at, newFrames } = await playFrom(from);
+    expect(duration).toBe(seconds);
+    expect(at).toBeGreaterThanOrEqual(from + 1);
+    expect(at).toBeLessThan(from + 2.1);
+    expect(newFrames).toBeGreaterThan(0);
+  }
+  expect(await read(page, "film.webm")).toMatchObject({ status: 200, sha256: sha256(content) });
+  expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
+  expect(await pop.fired()).toBeGreaterThan(0);
 });
