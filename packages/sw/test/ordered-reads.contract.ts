@@ -352,9 +352,13 @@ export function orderedReads(tier: "fast" | "slow"): void {
     async () => {
       const { line, client } = await warmed(large, 200 * MBIT);
       const { bytes } = large.manifest;
-      line.clock.after(copyMs(bytes, line.rate) / 2, () => (line.rate = 5 * MBIT));
+      const fallMs = copyMs(bytes, line.rate) / 2;
+      line.clock.after(fallMs, () => (line.rate = 5 * MBIT));
       const read = await line.clock.run(client.read(0, bytes));
       expect(Buffer.compare(read.bytes, large.bytes)).toBe(0);
+      const rest = bytes - read.arrivals.findLast(({ ms }) => ms < fallMs)!.before;
+      expect(rest, "the read was under way").toBeGreaterThan(bytes / 3);
+      expect(read.ms - fallMs).toBeLessThan((1.5 * rest) / line.rate);
       // The stripe in which it falls may seem late, and another one before its new rate is known.
       expect(line.fetchedBytes).toBeLessThan(1.5 * bytes);
     },
@@ -405,6 +409,8 @@ export function orderedReads(tier: "fast" | "slow"): void {
     expect(left).toBeGreaterThan(150);
     expect(client.line.reads).toBe(0);
     expect(client.records.filter(({ outcome }) => outcome === "pending")).toEqual([]);
+    await line.clock.advance(0);
+    expect([line.openBytes, line.clock.pendingTimers]).toEqual([0, 0]);
     const next = await line.clock.run(client.read(5_000_000, 5_100_000));
     expect(Buffer.compare(next.bytes, large.bytes.subarray(5_000_000, 5_100_000))).toBe(0);
     expect(next.ms).toBeLessThan(3 * copyMs(100_000, rate) + 100);
