@@ -74,11 +74,11 @@ export function isFault({ outcome, kind, error }: RequestRecord): boolean {
 export function serverTiming(report: ReadReport): string[] {
   const counts = new Map<string, { count: number; ms: number }>();
   for (const { source, kind, outcome, startMs, endMs } of report.requests) {
-    if (outcome !== "used" || endMs === undefined) continue;
+    if (outcome !== "used") continue;
     const name = `${kind}-${source}`.replace(/[^\w-]/g, "_");
     const entry = counts.get(name) ?? { count: 0, ms: 0 };
     entry.count++;
-    entry.ms = Math.max(entry.ms, endMs - startMs);
+    entry.ms = Math.max(entry.ms, endMs! - startMs);
     counts.set(name, entry);
   }
   const { shards, ms: decodeMs } = report.decoding;

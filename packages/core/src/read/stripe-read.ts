@@ -113,8 +113,8 @@ export async function readStripe(options: StripeReadOptions): Promise<Map<number
   /** Whether only the wanted chunk is asked for. */
   let isNarrow = wanted !== undefined && asksAlone(manifest.k, wanted, candidates);
   let isUpdated = false;
-  let cancelHedge = (): void => {};
-  let cancelDeadline = (): void => {};
+  let cancelHedge: (() => void) | undefined;
+  let cancelDeadline: (() => void) | undefined;
 
   // Without hashes no chunk can be used, whichever source has it.
   hashes.catch((error: unknown) => fail(toAgaroseError(error)));
@@ -125,8 +125,8 @@ export async function readStripe(options: StripeReadOptions): Promise<Map<number
     return await result.promise;
   } finally {
     detach();
-    cancelDeadline();
-    cancelHedge();
+    cancelDeadline?.();
+    cancelHedge?.();
   }
 
   function start(): void {
@@ -145,7 +145,7 @@ export async function readStripe(options: StripeReadOptions): Promise<Map<number
    */
   function launch(count: number, enough = k): void {
     const lateMs = Array.from({ length: count }, () => launchNext());
-    cancelHedge();
+    cancelHedge?.();
     // Requests that were not started are undefined, and sorted last.
     armHedge((lateMs.toSorted((a, b) => a! - b!)[enough - 1] ?? 0) + (patienceMs ?? 0));
   }

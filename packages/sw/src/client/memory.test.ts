@@ -32,6 +32,22 @@ describe("PlanStore", () => {
     expect(["a", "b", "c", "d"].filter((key) => cache.get(key))).toEqual(["a", "c", "d"]);
   });
 
+  const filler = "x".repeat(0.3 * PLANS_BYTES_MAX);
+  test.each<[string, object, object]>([
+    ["headers", { headers: { expires: filler } }, {}],
+    ["segments", { gzip: { segments: Array.from(filler, () => 7) } }, {}],
+    ["an inline object", { inline: new Uint8Array(filler.length) }, {}],
+    ["signatures", {}, { regions: [{ name: "r", signed: { seconds: 300, queries: { 0: filler } } }] }],
+    ["unknown fields", {}, { future: filler }],
+  ])("counts %s towards its bound", (_what, manifest, plan) => {
+    const cache = new PlanStore({ config, clock: new VirtualClock() });
+    const keys = ["a", "b", "c", "d"];
+    const { manifest: sound, ...rest } = planOf(1);
+    for (const key of keys) cache.learn(key, { ...rest, manifest: { ...sound, ...manifest }, ...plan } as FullPlan, 0);
+    expect(keys.filter((key) => cache.get(key)).length).toBeLessThan(4);
+    expect(cache.get("d")).toBeDefined();
+  });
+
   test("keeps neither a plan that is larger than the cache nor the older plan of that key", () => {
     const cache = new PlanStore({ config, clock: new VirtualClock() });
     cache.learn("a", planOf(1), 0);
