@@ -1,6 +1,6 @@
 /**
  * `transformers.js`, as it is, loads a model that reads lines of text. In the middle of the load a region dies, and so
- * does the tab with its worker. After a reload the load continues from what is kept.
+ * does the tab with its worker. After a reload the load continues from what is kept, with another PoP.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import type { LocalWorld } from "@agarose/dev-world/client";
 import type { BrowserContext, Page } from "@playwright/test";
 import { textReader, type TextReader } from "./text-reader.ts";
 import { NEAR } from "../cases/faults.ts";
-import { read, sha256 } from "../fixtures/app.ts";
+import { nearestPop, read, sha256 } from "../fixtures/app.ts";
 import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";
 import { expect, test as base } from "../fixtures/test.ts";
 
@@ -98,11 +98,14 @@ test("transformers.js continues from what is kept after a region and the tab die
   await page.close();
 
   await world.reset();
-  await world.region(NEAR).down();
   const again = await openAppWithLibrary(context, world, reader);
+  const pop = world.pop(await nearestPop(again, world));
+  await world.region(NEAR).down();
+  await pop.down();
   expect(await loadModel(again)).toEqual([1, 40, 6625]);
   expect((await read(again, MODEL)).sha256).toBe(sha256(content));
   expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
+  expect(await pop.fired()).toBeGreaterThan(0);
 
   const log = (await world.log()).filter(({ from, path }) => from === "client" && path.includes("model.onnx"));
   const starts = log
