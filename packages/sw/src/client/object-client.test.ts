@@ -878,6 +878,21 @@ describe("an abort by the caller", () => {
     expect(client.latencies.isAvoided(popId("p0")), "the PoP had time left").toBe(false);
   });
 
+  test("of a body after the PoP was due counts the PoP as late", async () => {
+    const { world, client } = await startWorld();
+    world.put("long", sampleBytes(256 * 1024));
+    await read(world, client, {}, "long");
+    world.pops[0]!.fault = "silent";
+    const { body } = await world.clock.settle(client.answer(request({}, "GET", "long")));
+    const reader = body!.getReader();
+    await world.clock.settle(reader.read());
+    await world.clock.pass(10_000);
+    await reader.cancel();
+    await world.clock.pass(50);
+    expect(world.requests().filter(({ to, aborted }) => to === "p0" && aborted)).toHaveLength(1);
+    expect(client.latencies.isAvoided(popId("p0"))).toBe(true);
+  });
+
   test("of a body aborts the call for new signatures, which a region waits for", async () => {
     const { world, client } = await startWorld();
     world.put("long", sampleBytes(256 * 1024));

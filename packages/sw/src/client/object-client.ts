@@ -93,9 +93,9 @@ export class ObjectClient {
       });
     };
     const over = (error?: unknown): void => {
-      // A read that is complete may still learn from its PoP.
-      if (error) left.abort(UNWANTED);
       probeLater();
+      // A read that is complete may still learn from its PoP, and a PoP that is due counts as late first.
+      if (error) this.#ports.clock.after(0, () => void left.abort(UNWANTED));
       onEnd();
     };
     try {
