@@ -90,16 +90,17 @@ export class ChunkStream {
     const offset = this.#offset;
     const range = offset > 0 ? { range: `bytes=${offset}-` } : {};
     this.#hasBegun = false;
-    const { status, body } = await this.store.get(chunkNameOf(this.#manifest, this.chunk), {
+    const { status, headers, body } = await this.store.get(chunkNameOf(this.#manifest, this.chunk), {
       ...range,
       signal: this.#signal,
     });
     if (status === 404) throw this.#failure("CHUNK_MISSING", "is missing");
-    if (status === 416) throw this.#failure("CHUNK_WRONG_LENGTH", `ends before byte ${offset}`);
-    if (!body || status !== (offset > 0 ? 206 : 200)) {
-      await body?.cancel();
-      throw this.#failure("SOURCE_FAILED", `was answered by ${status}`);
-    }
+    const isWanted = body && status === (offset > 0 ? 206 : 200);
+    if (!isWanted) await body?.cancel();
+    // Some servers answer a range that they do not have with the whole of it (RFC 9110, section 14.2).
+    const isShort = offset > 0 && status === 200 && Number(headers.get("content-length") ?? Infinity) <= offset;
+    if (status === 416 || isShort) throw this.#failure("CHUNK_WRONG_LENGTH", `ends before byte ${offset}`);
+    if (!isWanted) throw this.#failure("SOURCE_FAILED", `was answered by ${status}`);
     return body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   }
 
