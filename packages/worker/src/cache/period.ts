@@ -19,8 +19,8 @@ import { publishConfiguration } from "./publish.ts";
 
 /** A period starts no new work after this, with its wait for its turn; the rest of the minute is for finishing. */
 const WORK_MS = 45_000;
-/** Half of it is left to the fills, however long regions take to find manifests. */
-const LOOK_UPS_MS = WORK_MS / 2;
+/** Look-ups may begin for half of the time that is left, so that fills have the other half, and at least for this. */
+const LOOK_UPS_MS_MIN = 5_000;
 /** A period or purge that takes longer counts as killed. */
 export const LEASE_MS = 120_000;
 /** A cache that takes less is near, as it is before the first measurement: reads measure it. */
@@ -42,10 +42,12 @@ export async function runPeriod(context: PeriodContext): Promise<PeriodReport | 
   const observed = (await observe(context, snapshot).catch(books.onError)) ?? snapshot;
   const { regions } = observed;
   const { requests } = context;
-  const mayLookUp = (): boolean => system.clock.now() < startMs + LOOK_UPS_MS && requests.mayLookUp();
+  const untilMs = startMs + WORK_MS - (context.turn.waitedMs ?? 0);
+  const lookUpsMs = Math.max(LOOK_UPS_MS_MIN, (untilMs - system.clock.now()) / 2);
+  const lookUpsUntilMs = system.clock.now() + lookUpsMs;
+  const mayLookUp = (): boolean => system.clock.now() < lookUpsUntilMs && requests.mayLookUp();
   const planning = planPeriod({ ...context, requests: { ...requests, mayLookUp } }, books, observed);
   const plan = (await planning.catch(books.onError)) ?? undefined;
-  const untilMs = startMs + WORK_MS - (context.turn.waitedMs ?? 0);
   const written = plan && (await write(context, books, regions, plan, untilMs));
   let { epoch } = snapshot;
   const onPublished = (configuration: Configuration): void => {

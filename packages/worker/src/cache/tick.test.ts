@@ -62,18 +62,21 @@ test("a period waits 20 s at most for an exchange that hangs", async () => {
   expect(object.snapshot().lastPeriod).toMatchObject({ errors: [] });
 }, 10_000);
 
-test.each(["popular", "beginTurn", "closePeriod", "published"])(
+test.each(["toMeasure", "popular", "beginTurn", "closePeriod", "published"])(
   "a period ends although the call %s of another object is never answered",
   async (lost) => {
+    // More than all of which every period measures.
+    const peers = Array.from({ length: 10 }, (_, i) => ({ name: `p${i}`, url: `https://p${i}.invalid` }));
     const object = startPopState(
       {
+        toMeasure: async () => [],
         popular: async () => [],
         beginTurn: async () => ({ isOurs: true, peers: [], inForce: { epoch: 0, peers: [] } }),
         closePeriod: async () => [],
         published: async () => {},
         [lost]: vi.fn(() => never),
       },
-      { PEERS: JSON.stringify([{ name: "lhr", url: "https://lhr.invalid" }]), PEER_KEY: "k".repeat(64) },
+      { PEERS: JSON.stringify(peers), PEER_KEY: "k".repeat(64) },
     );
     const ended = vi.fn();
     void object.runPeriod().then(ended);

@@ -150,12 +150,13 @@ export class PeriodicPopState extends PopState {
   async #runExchange(): Promise<void> {
     const host = this.host();
     if (host !== undefined) recordHost(this.#env, host);
-    const { settings } = isolateOf(this.#env);
+    const { settings, clock } = isolateOf(this.#env);
     const budget = new Budget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
     const invocation = new Invocation(this.#env, this.ctx, { onFetch: () => budget.spend() });
     const turn = { mayChange: true, ...(this.#peers ? { peers: this.#peers } : {}) };
     const context = { ...periodContext(invocation, { budget, turn, onPublished() {} }), ...this.#memory };
-    const asked = (limit: number): Promise<KeyRequests[]> => exchangeRequests(this.#env, limit);
+    const asked = (limit: number): Promise<KeyRequests[]> =>
+      withTimeout(exchangeRequests(this.#env, limit), OBJECT_DEADLINE_MS, clock, "counting requests for an exchange");
     const requests = { ...context.requests, closePeriod: asked };
     const report = await runExchange({ ...context, requests }, this.#kept);
     if (report) this.lastExchange = report;

@@ -68,7 +68,7 @@ export async function takeTurn(options: TurnOptions): Promise<OwnTurn> {
   if (!configured) return ALONE;
   const startMs = clock.now();
   try {
-    const measured = await toMeasure(env, configured.pops);
+    const measured = await toMeasure(env, configured.pops, clock);
     const [probes, popular] = await Promise.all([
       Promise.all(measured.map((peer) => probe(peer, fetch, clock))),
       withTimeout(popularKeys(env, POPULAR_MAX), OBJECT_DEADLINE_MS, clock, "counting the popular keys"),
@@ -113,9 +113,10 @@ export async function notifyPeers(
 }
 
 /** All peers, as long as all are neighbours. */
-async function toMeasure(env: PeerStateBinding, pops: readonly Peer[]): Promise<readonly Peer[]> {
+async function toMeasure(env: PeerStateBinding, pops: readonly Peer[], clock: Clock): Promise<readonly Peer[]> {
   if (pops.length <= NEAREST_MAX) return pops;
-  const names = new Set(await peerState(env).toMeasure());
+  const asked: Promise<string[]> = peerState(env).toMeasure();
+  const names = new Set(await withTimeout(asked, OBJECT_DEADLINE_MS, clock, "choosing the peers to measure"));
   return pops.filter(({ name }) => names.has(name));
 }
 

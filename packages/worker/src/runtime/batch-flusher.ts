@@ -78,7 +78,10 @@ export class BatchFlusher {
 
   /** Flushes now, and waits up to five seconds for it and for flushes of other invocations. Never rejects. */
   async flush(waitUntil: WaitUntil): Promise<void> {
-    await Promise.all([orUndefined(this.#run(waitUntil), PATIENCE_MS, this.#clock), this.#inFlight.ended()]);
+    const run = this.#run(waitUntil);
+    // Without it, a run that takes longer would end with its invocation.
+    waitUntil(run);
+    await Promise.all([orUndefined(run, PATIENCE_MS, this.#clock), this.#inFlight.ended()]);
   }
 
   async #run(waitUntil: WaitUntil): Promise<void> {
