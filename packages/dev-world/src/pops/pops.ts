@@ -79,7 +79,7 @@ export async function startPops(options: PopsOptions): Promise<Pops> {
       }
     },
   });
-  await inTime(miniflare.ready, `the start of ${pops.length} PoPs`, START_MAX_MS);
+  await inTime(miniflare.ready, `the start of ${pops.length} PoPs`, recent, START_MAX_MS);
   return await handleOf(miniflare, pops, recent);
 }
 
@@ -158,12 +158,7 @@ function elsewhere(
 }
 
 /** Settles as `answer` does. Rejects after `ms`: a test that hangs says nothing of what it waits for. */
-async function inTime<T>(
-  answer: Promise<T>,
-  what: string,
-  ms = ANSWER_MAX_MS,
-  recent: readonly string[] = [],
-): Promise<T> {
+async function inTime<T>(answer: Promise<T>, what: string, recent: readonly string[], ms = ANSWER_MAX_MS): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     late.reject(new Error(`${what} has not ended in ${ms / 1_000} s. The last output:\n${recent.join("")}`));
@@ -191,7 +186,7 @@ async function handleOf(miniflare: Miniflare, pops: readonly PopOptions[], recen
       if (!response.ok) throw new Error(`${what} of PoP ${name} failed: ${text}`);
       return text;
     };
-    return inTime(asking(), `${what} of PoP ${name}`, ANSWER_MAX_MS, recent);
+    return inTime(asking(), `${what} of PoP ${name}`, recent);
   };
   const cron = async (name: string): Promise<void> => void (await ask(name, CRON_URL, "the Cron Trigger"));
   const askFault = async (name: string, init?: { method: string; body: string }): Promise<KvFaultState> =>
@@ -212,6 +207,6 @@ async function handleOf(miniflare: Miniflare, pops: readonly PopOptions[], recen
     /** For tests: the runtime itself, to read KV. */
     miniflare,
     /** Ends workerd. */
-    dispose: () => inTime(miniflare.dispose(), `the end of ${pops.length} PoPs`),
+    dispose: () => inTime(miniflare.dispose(), `the end of ${pops.length} PoPs`, recent),
   };
 }

@@ -21,7 +21,7 @@ import { guessSpan } from "./stripe-span.ts";
  * Reads an object for a client. Resolves when the first stripe is ready.
  *
  * @param onOver called once when the response is over, with the reason if it failed or was given up; not when this
- *   rejects. What is still asked for then ends with the signal.
+ *   rejects. The caller then aborts the signal, which ends the requests that are still under way.
  */
 export async function clientRead(
   request: BegunRequest,
